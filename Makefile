@@ -1,0 +1,34 @@
+# Two commands matter: `make serve` to see it run, `make test` to see it hold.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: serve test lint types imports bench clean
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all,dev]"
+	@touch $@
+
+serve: $(VENV)/.installed
+	$(BIN)/rememo demo
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed
+	$(BIN)/basedpyright
+
+imports: $(VENV)/.installed
+	$(BIN)/lint-imports
+
+test: lint types imports
+	$(BIN)/pytest
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m bench.engine
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

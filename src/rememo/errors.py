@@ -1,0 +1,112 @@
+"""Every error Rememo raises.
+
+::
+
+    RememoError
+    ├── InvalidInput            what was passed cannot be meant; nothing was changed
+    │   └── InvalidFilter
+    ├── NotFound                a named thing is not there
+    ├── AlreadyExists           an id is taken and ``on_conflict="error"``
+    ├── VersionConflict         the record moved on since it was read
+    ├── Closed                  the memory was closed
+    ├── ReadOnly                a write through a view of the past
+    ├── MissingExtra            an optional dependency is not installed
+    ├── EmbeddingMismatch       vectors of another model or dimension
+    └── StorageError            the store could not do its work
+        ├── Busy                another writer held the store too long
+        ├── DiskFull
+        ├── Corrupt             the file is damaged
+        └── IncompatibleStore   the file is from a newer Rememo, or not one of its files
+
+A message says what happened, to which thing, and what to do. No driver's exception leaves the store.
+"""
+
+
+class RememoError(Exception):
+    """Something went wrong in Rememo."""
+
+    code = "error"
+
+
+class InvalidInput(RememoError, ValueError):
+    """An argument cannot be used as it is."""
+
+    code = "invalid_input"
+
+
+class InvalidFilter(InvalidInput):
+    """A filter is empty where it must not be, or contradicts itself."""
+
+    code = "invalid_filter"
+
+
+class NotFound(RememoError, LookupError):
+    """A named thing is not in this memory, or not in this scope."""
+
+    code = "not_found"
+
+
+class AlreadyExists(RememoError):
+    """A record with this id is there already."""
+
+    code = "already_exists"
+
+
+class VersionConflict(RememoError):
+    """The record has moved on since the version that was expected."""
+
+    code = "version_conflict"
+
+
+class Closed(RememoError):
+    """The memory was closed."""
+
+    code = "closed"
+
+
+class ReadOnly(RememoError):
+    """A view of the past cannot be written to."""
+
+    code = "read_only"
+
+
+class MissingExtra(RememoError, ImportError):
+    """An optional dependency is not installed."""
+
+    code = "missing_extra"
+
+
+class EmbeddingMismatch(InvalidInput):
+    """Vectors of another model or dimension than this memory holds."""
+
+    code = "embedding_mismatch"
+
+
+class StorageError(RememoError):
+    """The store could not do its work."""
+
+    code = "storage"
+
+
+class Busy(StorageError):
+    """Another writer held the store for too long."""
+
+    code = "busy"
+
+
+class DiskFull(StorageError):
+    """There is no room left where the store writes."""
+
+    code = "disk_full"
+
+
+class Corrupt(StorageError):
+    """The store's file is damaged."""
+
+    code = "corrupt"
+
+
+class IncompatibleStore(StorageError):
+    """The store was written by a newer Rememo, or is not a Rememo store."""
+
+    code = "incompatible_store"
