@@ -1,0 +1,70 @@
+"""What turns texts into vectors, and how the rest of Rememo asks for it."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.errors import EmbeddingMismatch
+
+Vector: TypeAlias = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one model.
+
+    `name` and `dimension` identify the vectors: those of another name or dimension are never compared with these.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model and everything about its use that changes its vectors."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Return one unit-length vector for each text, in order; None for a text without content.
+
+        Either every text is answered or an error is raised: no vector is ever made up. Safe to call from threads.
+        """
+        ...
+
+
+@runtime_checkable
+class QuestionEmbedder(Protocol):
+    """The ability of models that read questions otherwise than what is remembered."""
+
+    def embed_question(self, text: str) -> Vector | None:
+        """Return the vector to search with, or None for a text without content."""
+        ...
+
+
+def embed_question(embedder: Embedder, text: str) -> Vector | None:
+    """Return the vector to search with, by the embedder's own way for questions if it has one."""
+    if isinstance(embedder, QuestionEmbedder):
+        return embedder.embed_question(text)
+    return embedder.embed([text])[0]
+
+
+def unit_vectors(rows: Sequence[object], *, name: str, dimension: int) -> list[Vector | None]:
+    """Bring what a model returned to unit-length float32 vectors; a row of zeros becomes None.
+
+    Raise `EmbeddingMismatch` if a row has another length than `dimension` or holds NaN or infinity.
+    """
+    units: list[Vector | None] = []
+    for row in rows:
+        vector = np.asarray(row, dtype=np.float64).reshape(-1)
+        if vector.shape[0] != dimension:
+            raise EmbeddingMismatch(
+                f"embedder {name!r} returned a vector of {vector.shape[0]} numbers where {dimension} were expected"
+            )
+        length = float(np.linalg.norm(vector))
+        if not np.isfinite(length):
+            raise EmbeddingMismatch(f"embedder {name!r} returned a vector that is not finite")
+        units.append((vector / length).astype(np.float32) if length > 0 else None)
+    return units

@@ -1,0 +1,152 @@
+"""The embedder that is always there: averaged word vectors, no download, tens of thousands of texts a second.
+
+The vectors are those that the `wordllama` package carries inside its wheel, read from its folder without importing it.
+A text's vector is the sum of the vectors of its content words, brought to unit length. Sums of words are remembered,
+so a warm text costs a look-up a word and one addition of rows.
+"""
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from json import loads
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.errors import MissingExtra
+from rememo.recall.analyze import Analyzer
+from rememo.recall.embed.protocol import Vector
+from rememo.recall.embed.wordpieces import WordPieces
+
+_DIMENSION: Final = 256
+_FIRST_ROWS: Final = 1_024
+_MOST_ROWS: Final = 32_768
+"""Remembered pieces of text: 32 MB of sums at most, then the table starts afresh."""
+_LONGEST_REMEMBERED: Final = 48
+
+
+class StaticEmbedder:
+    """Embeds texts as the average of their content words' vectors. Loads when first used; safe for threads."""
+
+    def __init__(self, language: str = "english") -> None:
+        """Leave out the stop words of `language`, a snowball name."""
+        self._analyzer: Final = Analyzer(language)
+        self._loading: Final = threading.Lock()
+        self._table: _PieceTable | None = None
+
+    @property
+    def name(self) -> str:
+        """The weights, their size, and the language whose stop words are left out."""
+        return f"wordllama-l2-{_DIMENSION}-content-{self._analyzer.language}"
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector."""
+        return _DIMENSION
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Return the unit-length vector of each text; None for one without a letter or digit."""
+        return [self._embed_one(text) for text in texts]
+
+    def _embed_one(self, text: str) -> Vector | None:
+        table = self._current_table()
+        rows = [table[piece] for piece in text.split()]
+        # Read after the look-ups: the matrix grows, and a newer one holds every row that an older one did.
+        total = cast("Vector", table.matrix.take(rows, axis=0).sum(axis=0)) if rows else None
+        if total is None or not total.any():
+            total = self._weights.sum_of_words(self._analyzer.content(text))
+        elif len(text) > _LONGEST_REMEMBERED:
+            for piece in text.split():
+                if len(piece) > _LONGEST_REMEMBERED:
+                    words = self._analyzer.content(piece, never_empty=False)
+                    total = total + self._weights.sum_of_words(words)
+        length = float(np.sqrt(np.dot(total, total)))
+        return total / np.float32(length) if length > 0 else None
+
+    def _current_table(self) -> "_PieceTable":
+        table = self._table
+        if table is None or table.full:
+            with self._loading:
+                table = self._table
+                if table is None or table.full:
+                    table = self._table = _PieceTable(self._weights, self._analyzer)
+        return table
+
+    @cached_property
+    def _weights(self) -> "_Weights":
+        return _Weights.of_installed_package()
+
+
+class _Weights:
+    """Token vectors and the tokens of words."""
+
+    def __init__(self, vectors: NDArray[np.float16], pieces: WordPieces) -> None:
+        self._vectors: Final = vectors
+        self._pieces: Final = pieces
+
+    @classmethod
+    def of_installed_package(cls) -> "_Weights":
+        """Find the files in the package's own folder; raise `MissingExtra` if it is not there."""
+        spec = find_spec("wordllama")
+        places = spec.submodule_search_locations if spec else None
+        if not places:
+            raise MissingExtra('the static embedder needs the package wordllama: pip install "rememo"')
+        folder = Path(places[0])
+        vectors = _map_safetensors(folder / "weights" / f"l2_supercat_{_DIMENSION}.safetensors", "embedding.weight")
+        return cls(vectors, WordPieces.from_file(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+
+    def sum_of_words(self, words: Sequence[str]) -> Vector:
+        """Add up the token vectors of all words; zeros for no words."""
+        tokens = [token for word in words for token in self._pieces.encode(word)]
+        return cast("Vector", self._vectors.take(tokens, axis=0).sum(axis=0, dtype=np.float32))
+
+
+class _PieceTable(dict[str, int]):
+    """Remembers where in `matrix` the summed vector of a piece of text stands.
+
+    Row 0 is zeros: pieces without content, and long ones, which are not remembered. A row is written before its number
+    is given out, and rows never change, so readers need no lock.
+    """
+
+    def __init__(self, weights: _Weights, analyzer: Analyzer) -> None:
+        super().__init__()
+        self.matrix: Vector = np.zeros((_FIRST_ROWS, _DIMENSION), dtype=np.float32)
+        self._used = 1
+        self._weights = weights
+        self._analyzer = analyzer
+        self._writing = threading.Lock()
+
+    @property
+    def full(self) -> bool:
+        """Whether the next text should start a new table. Texts under way may still add their words to this one."""
+        return self._used >= _MOST_ROWS or len(self) >= 4 * _MOST_ROWS
+
+    def __missing__(self, piece: str) -> int:
+        if len(piece) > _LONGEST_REMEMBERED:
+            return 0
+        words = self._analyzer.content(piece, never_empty=False)
+        total = self._weights.sum_of_words(words) if words else None
+        with self._writing:
+            return self.setdefault(piece, 0 if total is None else self._append(total))
+
+    def _append(self, total: Vector) -> int:
+        row = self._used
+        if row == len(self.matrix):
+            self.matrix = np.concatenate([self.matrix, np.zeros_like(self.matrix)])
+        self.matrix[row] = total
+        self._used = row + 1
+        return row
+
+
+def _map_safetensors(path: Path, tensor: str) -> NDArray[np.float16]:
+    """Map one half-precision tensor of a safetensors file, so that processes share its pages and none copies it."""
+    with path.open("rb") as file:
+        header_length = int.from_bytes(file.read(8), "little")
+        header = cast("dict[str, Any]", loads(file.read(header_length)))
+    entry = header[tensor]
+    shape = cast("tuple[int, int]", tuple(entry["shape"]))
+    start = 8 + header_length + int(entry["data_offsets"][0])
+    return np.memmap(path, dtype=np.float16, mode="r", offset=start, shape=shape)
