@@ -1,3 +1,12 @@
 """Rememo: memory for AI agents."""
 
-__version__ = "0.1.0"
+from rememo._version import __version__ as __version__
+from rememo.errors import RememoError
+from rememo.memory import Memory
+from rememo.model.hit import Hit
+from rememo.model.receipt import Change, Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.settings import Settings
+
+__all__ = ["Change", "Hit", "Memory", "Receipt", "Record", "RememoError", "Scope", "Settings"]

@@ -12,6 +12,7 @@
     ├── ReadOnly                a write through a view of the past
     ├── MissingExtra            an optional dependency is not installed
     ├── EmbeddingMismatch       vectors of another model or dimension
+    ├── JobFailed               later work of a write is dead, or not done in time
     └── StorageError            the store could not do its work
         ├── Busy                another writer held the store too long
         ├── DiskFull
@@ -80,6 +81,12 @@ class EmbeddingMismatch(InvalidInput):
     """Vectors of another model or dimension than this memory holds."""
 
     code = "embedding_mismatch"
+
+
+class JobFailed(RememoError):
+    """Later work of a write is dead, or was not done in the time given."""
+
+    code = "job_failed"
 
 
 class StorageError(RememoError):

@@ -1,0 +1,223 @@
+"""Engine: what all views of one memory share, and the path of every write."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.engine.hooks import HookTable
+from rememo.errors import EmbeddingMismatch, InvalidInput
+from rememo.model.check import check_label, check_object, check_text, check_unit, dump_json
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
+from rememo.model.receipt import Change, OnConflict, Receipt
+from rememo.model.record import Record, check_kind
+from rememo.model.scope import Scope
+from rememo.model.times import Clock, to_seconds, to_utc
+from rememo.recall.analyze import Analyzer, fingerprint
+from rememo.recall.embed.protocol import Embedder, Vector
+from rememo.settings import Settings
+from rememo.store.kv.protocol import KeyValue
+from rememo.store.protocol import Commit, Draft, Put, Store, Write
+
+EMBED = "embed"
+
+
+class _Failed(Enum):
+    """A vector that is still owed."""
+
+    FAILED = 0
+
+
+FAILED: Final = _Failed.FAILED
+
+_log = logging.getLogger("rememo.engine")
+
+
+class Engine:
+    """The store, the analyser, the embedder, the clock and the hooks behind every view; thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        kv: KeyValue,
+        analyzer: Analyzer,
+        embedder: Embedder | None,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self.store = store
+        self.kv = kv
+        self.analyzer = analyzer
+        self.embedder = embedder
+        self.settings = settings
+        self.clock = clock
+        self.hooks = HookTable()
+        if embedder is not None:
+            store.use_model(embedder.name, embedder.dimension)
+
+    def now(self) -> datetime:
+        """Return the present moment by this memory's clock."""
+        return to_utc(self.clock(), "the clock's time")
+
+    # ---- drafts: validated once, here
+
+    def put(self, scope: Scope, fields: Mapping[str, Any]) -> Put:
+        """Return the write of `Memory.add`'s arguments."""
+        return self.puts(scope, [fields])[0]
+
+    def puts(self, scope: Scope, items: Sequence[Mapping[str, Any]]) -> list[Put]:
+        """Return the writes of several records, embedded together."""
+        texts = [check_text(one["text"], "text", max_bytes=self.settings.max_text_bytes) for one in items]
+        vectors = self._embed([text for text, one in zip(texts, items, strict=True) if one.get("embedding") is None])
+        writes: list[Put] = []
+        for fields in items:
+            given = fields.get("id")
+            on_conflict: OnConflict = fields.get("on_conflict", "error")
+            if on_conflict not in ("error", "ignore", "replace"):
+                raise InvalidInput(f'on_conflict must be "error", "ignore" or "replace", not {on_conflict!r}')
+            own = fields.get("embedding")
+            vector = next(vectors) if own is None else self.check_vector(own, "embedding")
+            draft = self._draft(scope, new_id() if given is None else check_label(given, "id"), fields, vector)
+            writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
+        return writes
+
+    def _draft(self, scope: Scope, id: str, fields: Mapping[str, Any], vector: Vector | None | _Failed) -> Draft:
+        """Return checked content for one version; a failed embedding becomes a job that tries again."""
+        settings, get = self.settings, fields.get
+        text: str = fields["text"]
+        data = check_object(get("data"), "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
+        metadata = check_object(
+            get("metadata"), "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth
+        )
+        valid_from, valid_to = _time(get("valid_from"), "valid_from"), _time(get("valid_to"), "valid_to")
+        if valid_from is not None and valid_to is not None and valid_from > valid_to:
+            raise InvalidInput("valid_from is later than valid_to; swap them")
+        expires_at = _time(get("expires_at"), "expires_at")
+        if get("ttl") is not None:
+            expires_at = self.now() + timedelta(seconds=to_seconds(fields["ttl"], "ttl"))
+        pinned = get("pinned", False)
+        if not isinstance(pinned, bool):
+            raise InvalidInput(f"pinned must be True or False, not {pinned!r}")
+        importance, source, trust = get("importance"), get("source"), get("trust")
+        terms = self.analyzer.terms(text)
+        jobs: tuple[NewJob, ...] = get("jobs", ())
+        if vector is FAILED:
+            vector = None
+            jobs = (*jobs, NewJob(id=new_id(), task=EMBED, payload={}))
+        return Draft(
+            id=id,
+            kind=check_kind(get("kind", "note")),
+            text=text,
+            scope=scope,
+            data=dump_json(data) if data else "{}",
+            metadata=dump_json(metadata) if metadata else "{}",
+            occurred_at=_time(get("occurred_at"), "occurred_at"),
+            valid_from=valid_from,
+            valid_to=valid_to,
+            expires_at=expires_at,
+            pinned=pinned,
+            importance=None if importance is None else check_unit(importance, "importance"),
+            source=None if source is None else check_label(source, "source"),
+            trust=1.0 if trust is None else check_unit(trust, "trust"),
+            speaker=get("speaker", scope.user),
+            terms=terms,
+            fingerprint=fingerprint(terms),
+            vector=vector,
+            jobs=jobs,
+        )
+
+    def redraft(self, record: Record, changes: Mapping[str, Any]) -> Draft:
+        """Return the content of a record with some fields changed."""
+        names = (
+            "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "expires_at", "pinned",
+            "importance", "source", "trust",
+        )  # fmt: skip
+        fields = {name: getattr(record, name) for name in names} | dict(changes)
+        name = record.data.get("name")
+        fields.setdefault("speaker", name if isinstance(name, str) else record.scope.user)
+        check_text(fields["text"], "text", max_bytes=self.settings.max_text_bytes)
+        own = fields.get("embedding")
+        vector = next(self._embed([fields["text"]])) if own is None else self.check_vector(own, "embedding")
+        return self._draft(record.scope, record.id, fields, vector)
+
+    def _embed(self, texts: Sequence[str]) -> Iterator[Vector | None | _Failed]:
+        """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
+        if self.embedder is None or not texts:
+            return iter([None] * len(texts))
+        try:
+            return iter(self.embedder.embed(texts))
+        except EmbeddingMismatch:
+            raise
+        except Exception as error:
+            _log.warning("embedding by %s failed, jobs will try again: %s", self.embedder.name, error)
+            return iter([FAILED] * len(texts))
+
+    def check_vector(self, value: object, field: str) -> NDArray[np.float32]:
+        """Return a caller's vector at unit length; a wrong dimension, NaN or all zeros is an error."""
+        try:
+            vector = np.asarray(value, dtype=np.float32)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"{field} must be a list of numbers") from None
+        if self.embedder is None:
+            raise EmbeddingMismatch(
+                f"{field} cannot be used: this memory was opened with embedder=None and keeps no vectors"
+            )
+        if vector.shape != (self.embedder.dimension,):
+            raise EmbeddingMismatch(
+                f"{field} has the shape {vector.shape}, but {self.embedder.name} has vectors of {self.embedder.dimension} numbers"
+            )
+        length = float(np.linalg.norm(vector))
+        if not np.isfinite(vector).all() or not 0 < length < float("inf"):
+            raise InvalidInput(f"{field} holds NaN, infinity or nothing but zeros")
+        return vector / np.float32(length)
+
+    # ---- committing
+
+    def commit(self, scope: Scope, writes: Sequence[Write], key: str | None = None) -> Receipt:
+        """Write a batch, tell the hooks, and return the receipt."""
+        if key is not None:
+            check_label(key, "key")
+        commit = self.store.write(scope, writes, self.now(), key)
+        if not commit.repeated:
+            self.hooks.tell(_changes(commit))
+        return self.receipt(scope, commit)
+
+    def receipt(self, scope: Scope, commit: Commit) -> Receipt:
+        """Return what a commit did, for the caller."""
+        return Receipt(
+            ids=tuple(dict.fromkeys(one.id for one in commit.written)),
+            versions={one.id: one.version for one in commit.written},
+            outcomes={one.id: one.outcome for one in commit.written},
+            recorded_at=commit.recorded_at,
+            jobs=commit.jobs,
+            status="learning" if commit.jobs else "done",
+        )
+
+    def close(self) -> None:
+        """Let go of the store; closing twice is harmless."""
+        self.store.close()
+
+
+def _changes(commit: Commit) -> list[Change]:
+    return [
+        Change(
+            id=one.id,
+            version=one.version,
+            outcome=one.outcome,
+            kind=one.kind,
+            scope=one.scope,
+            recorded_at=commit.recorded_at,
+        )
+        for one in commit.written
+        if one.outcome not in ("ignored", "unchanged")
+    ]
+
+
+def _time(value: object, field: str) -> datetime | None:
+    return None if value is None else to_utc(value, field)

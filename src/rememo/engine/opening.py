@@ -1,0 +1,46 @@
+"""Opening a memory: from a URL to an engine."""
+
+from rememo.engine.engine import Engine
+from rememo.errors import InvalidInput
+from rememo.model.times import Clock
+from rememo.recall.analyze import Analyzer, fingerprint
+from rememo.recall.embed.protocol import Embedder
+from rememo.recall.embed.static import StaticEmbedder
+from rememo.settings import Settings
+from rememo.store.kv.sqlite import SqliteKeyValue
+from rememo.store.sqlite.database import MEMORY, Database
+from rememo.store.sqlite.store import SqliteStore
+
+
+def open_engine(url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock) -> Engine:
+    """Return the engine behind a file's path, `sqlite:///path` or `:memory:`."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "sqlite":
+        raise InvalidInput(f'there is no store for {scheme}:// addresses; give a file\'s path or ":memory:"')
+    path = rest.removeprefix("/") if separator else url
+    if not path or "\x00" in path:
+        raise InvalidInput(f'the address {url!r} names no file; give a path such as "agent.db", or ":memory:"')
+    analyzer = Analyzer(settings.language)
+    database = Database(
+        MEMORY if path == MEMORY else path,
+        durability=settings.durability,
+        busy_timeout=settings.busy_timeout,
+        max_bytes=settings.max_file_bytes,
+    )
+    try:
+        return Engine(
+            store=SqliteStore(database, analyze=analyzer.terms, fingerprint=fingerprint),
+            kv=SqliteKeyValue(database),
+            analyzer=analyzer,
+            embedder=embedder,
+            settings=settings,
+            clock=clock,
+        )
+    except BaseException:
+        database.close()
+        raise
+
+
+def default_embedder(settings: Settings) -> Embedder:
+    """Return the embedder that needs no download."""
+    return StaticEmbedder(settings.language)

@@ -1,0 +1,37 @@
+"""Jobs: durable later work, written in the same transaction as its cause."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+JobState = Literal["waiting", "running", "done", "dead"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """Work to be done after a write."""
+
+    id: str
+    task: str
+    """What is to be done: `embed`, `learn` …"""
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Later work and how it goes."""
+
+    id: str
+    tenant: str
+    task: str
+    payload: Mapping[str, Any]
+    state: JobState
+    attempts: int
+    due_at: datetime
+    """Not to be tried before."""
+    leased_until: datetime | None
+    """A worker has it until then."""
+    error: str | None
+    """What the last attempt said."""
+    created_at: datetime

@@ -1,0 +1,69 @@
+"""Receipts: what a write did, and what is still to be made of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from rememo.errors import InvalidInput
+from rememo.model.scope import Scope
+
+Outcome = Literal["added", "updated", "replaced", "ignored", "deleted", "restored", "unchanged"]
+"""What happened to a record; `unchanged` where a write found nothing to do."""
+Status = Literal["pending", "learning", "done", "failed"]
+OnConflict = Literal["error", "ignore", "replace"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof of a write: everything in it is durable and findable, except in the `pending` one of an open batch."""
+
+    ids: tuple[str, ...]
+    """The records, in the order they were given."""
+    versions: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The version each record has now; for a deleted one, the version that ended."""
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict[str, Outcome])
+    """What happened to each."""
+    recorded_at: datetime | None = None
+    """The system time of the write."""
+    jobs: tuple[str, ...] = ()
+    """The later work this write caused."""
+    status: Status = "done"
+    """`pending` in an open batch, `learning` while jobs are open, `done`, or `failed` when one is dead."""
+    follow: Callable[["Receipt", float], "Receipt"] | None = field(default=None, repr=False, compare=False)
+    """Looks the jobs up; set by the memory that wrote."""
+
+    @property
+    def id(self) -> str:
+        """The one record of a single write."""
+        if len(self.ids) != 1:
+            raise InvalidInput(f"this receipt is for {len(self.ids)} records; use .ids")
+        return self.ids[0]
+
+    @property
+    def version(self) -> int:
+        """The version of the one record of a single write."""
+        return self.versions[self.id]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happened to the one record of a single write."""
+        return self.outcomes[self.id]
+
+    def wait(self, timeout: float = 30.0) -> "Receipt":
+        """Return the receipt once its later work is done; raises `JobFailed` when some of it is dead."""
+        if self.follow is None or not self.jobs:
+            return self
+        return self.follow(self, timeout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One record that a write changed, as hooks are told of it."""
+
+    id: str
+    version: int
+    outcome: Outcome
+    kind: str
+    scope: Scope
+    recorded_at: datetime

@@ -1,0 +1,50 @@
+"""Scope: the tenant's wall and the labels inside it."""
+
+from dataclasses import dataclass, replace
+
+from rememo.errors import InvalidInput
+from rememo.model.check import check_label
+
+DEFAULT_TENANT = "default"
+LABELS = ("agent", "user", "room")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a record belongs, or where a view looks; a label that is None does not matter to a view."""
+
+    tenant: str = DEFAULT_TENANT
+    agent: str | None = None
+    user: str | None = None
+    room: str | None = None
+
+    def narrow(
+        self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
+    ) -> "Scope":
+        """Return this scope with labels added; changing one that is set is refused.
+
+        Only the default tenant without any label may step into another tenant.
+        """
+        scope = self
+        if tenant is not None and check_label(tenant, "tenant") != self.tenant:
+            if self != Scope():
+                raise InvalidInput(f"this view belongs to tenant {self.tenant!r} and cannot reach {tenant!r}")
+            scope = Scope(tenant=tenant)
+        for name, value in (("agent", agent), ("user", user), ("room", room)):
+            if value is None:
+                continue
+            held: str | None = getattr(self, name)
+            if check_label(value, name) != held:
+                if held is not None:
+                    raise InvalidInput(f"this view is bound to {name} {held!r} and cannot become {value!r}")
+                scope = replace(scope, **{name: value})
+        return scope
+
+    def contains(self, other: "Scope") -> bool:
+        """Whether a view of this scope sees a record of the other."""
+        return (
+            self.tenant == other.tenant
+            and (self.agent is None or self.agent == other.agent)
+            and (self.user is None or self.user == other.user)
+            and (self.room is None or self.room == other.room)
+        )

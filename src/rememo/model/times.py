@@ -1,0 +1,63 @@
+"""Times are aware UTC datetimes outside and whole microseconds since 1970 inside."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from rememo.errors import InvalidInput
+
+Clock = Callable[[], datetime]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+_SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhdw])\s*", re.IGNORECASE)
+
+
+def now() -> datetime:
+    """Return the present moment: the default clock."""
+    return datetime.now(UTC)
+
+
+def to_utc(value: object, field: str) -> datetime:
+    """Return an aware datetime or ISO 8601 text as UTC; a time without a zone is refused."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(f"{field} is not an ISO 8601 time: {value!r}") from None
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{field} must be a datetime, not {type(value).__name__}")
+    if value.tzinfo is None:
+        raise InvalidInput(f"{field} has no time zone; give it one, such as {field}=value.replace(tzinfo=UTC)")
+    return value.astimezone(UTC)
+
+
+def to_micros(value: datetime) -> int:
+    """Return an aware datetime as microseconds since 1970, exactly."""
+    return (value - _EPOCH) // _MICROSECOND
+
+
+def from_micros(value: int) -> datetime:
+    """Return the UTC datetime of a number of microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def to_seconds(value: object, field: str) -> float:
+    """Return a duration (seconds, a timedelta, or text such as "90s", "15m", "24h", "7d") in seconds, above zero."""
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, str):
+        found = _SPAN.fullmatch(value)
+        if found is None:
+            raise InvalidInput(
+                f'{field} is not a duration: {value!r}; write seconds, or text such as "15m", "24h", "7d"'
+            )
+        seconds = float(found[1]) * _UNITS[found[2].lower()]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    else:
+        raise InvalidInput(f"{field} must be seconds, a timedelta or text such as '24h', not {type(value).__name__}")
+    if not 0 < seconds < 3.2e9:  # NaN fails this too; a century is beyond any use
+        raise InvalidInput(f"{field} must be above zero and below a century, not {value!r}")
+    return seconds

@@ -1,0 +1,113 @@
+"""Settings: from arguments, else the environment (`REMEMO_*`), else `rememo.toml`, else what stands here."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from rememo.errors import InvalidInput
+
+_PREFIX = "REMEMO_"
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every knob with its default; each can be set as `REMEMO_<NAME>` or in `rememo.toml`."""
+
+    durability: Literal["full", "fast"] = "full"
+    """`full`: a receipt survives power loss. `fast`: it survives a crash of the process; power loss may take the last."""
+    busy_timeout: float = 30.0
+    """Seconds a write waits for other writers before it raises `Busy`."""
+    max_text_bytes: int = 1_048_576
+    """The longest text of one record."""
+    max_data_bytes: int = 1_048_576
+    """The largest structured content of one record, as JSON."""
+    max_metadata_bytes: int = 65_536
+    """The largest metadata of one record, as JSON."""
+    max_depth: int = 16
+    """How deeply data and metadata may be nested."""
+    max_query_chars: int = 10_000
+    """What is looked at of a question; the rest is left out."""
+    max_file_bytes: int = 0
+    """The largest the embedded file may grow; 0 is as large as the disk."""
+    language: str = "english"
+    """Whose stop words and stems the analyser uses."""
+    vector_cache_bytes: int = 268_435_456
+    """Memory for vectors held ready for search, over all scopes."""
+    key_days: float = 7.0
+    """How long an idempotency key is remembered."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be meant."""
+        if self.durability not in ("full", "fast"):
+            raise InvalidInput(f'durability must be "full" or "fast", not {self.durability!r}')
+        for name, least in (("busy_timeout", 0), ("max_file_bytes", 0), ("vector_cache_bytes", 0), ("key_days", 0)):
+            if not getattr(self, name) >= least:
+                raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
+        for name in ("max_text_bytes", "max_data_bytes", "max_metadata_bytes", "max_depth", "max_query_chars"):
+            if not getattr(self, name) >= 1:
+                raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)!r}")
+
+    @classmethod
+    def load(
+        cls, *, file: str | Path | None = None, environ: Mapping[str, str] | None = None, **arguments: Any
+    ) -> Self:
+        """Return the settings of this process; an unknown name is an error wherever it stands.
+
+        `file` is `rememo.toml` in the working directory unless given; a given one must exist.
+        """
+        known = {one.name: one for one in fields(cls)}
+        values: dict[str, Any] = {}
+        path = Path("rememo.toml") if file is None else Path(file)
+        if file is not None or path.is_file():
+            for name, value in _read_toml(path).items():
+                values[name] = _fitting(known, name, value, f"{path}: {name}")
+        for variable, text in (os.environ if environ is None else environ).items():
+            name = variable.removeprefix(_PREFIX).lower()
+            # Other programs of the family (tests, servers) have variables of their own under this prefix.
+            if variable.startswith(_PREFIX) and name in known:
+                values[name] = _parsed(known[name].type, text, variable)
+        for name, value in arguments.items():
+            values[name] = _fitting(known, name, value, name)
+        return cls(**values)
+
+    def but(self, **changes: Any) -> Self:
+        """Return a copy with some values changed."""
+        return replace(self, **changes)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"the settings file {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the settings file {path} is not TOML: {error}") from None
+
+
+def _fitting(known: Mapping[str, Any], name: str, value: Any, where: str) -> Any:
+    if name not in known:
+        raise InvalidInput(f"there is no setting {name!r} ({where}); the settings are {', '.join(known)}")
+    wanted = known[name].type
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if wanted in (int, float, str) and (not isinstance(value, wanted) or isinstance(value, bool)):
+        raise InvalidInput(f"{where} must be {wanted.__name__}, not {value!r}")
+    return value
+
+
+def _parsed(wanted: Any, text: str, variable: str) -> Any:
+    try:
+        if wanted in (int, float):
+            return wanted(text)
+    except ValueError:
+        raise InvalidInput(f"{variable} must be {wanted.__name__}, not {text!r}") from None
+    if wanted is bool:
+        if text.lower() not in _TRUE | _FALSE:
+            raise InvalidInput(f"{variable} must be true or false, not {text!r}")
+        return text.lower() in _TRUE
+    return text

@@ -1,0 +1,63 @@
+"""Key-value: short-term state with an end. Values are JSON text here; the typed face is `rememo.working.kv`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A value and what is known of it."""
+
+    key: str
+    value: str
+    """JSON text."""
+    version: int
+    """Grows by one with every set; 0 stands for nothing there."""
+    expires_at: datetime | None = None
+    sliding: float | None = None
+    """Seconds that each read adds to its life, for a sliding expiry."""
+
+
+class KeyValue(Protocol):
+    """Values by tenant, namespace and key. What has expired is not there, swept or not."""
+
+    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
+        """Return an entry, and prolong it when its expiry slides."""
+        ...
+
+    def set(
+        self,
+        tenant: str,
+        space: str,
+        key: str,
+        value: str,
+        moment: datetime,
+        *,
+        ttl: float | None = None,
+        sliding: bool = False,
+        expected: int | None = None,
+    ) -> int | None:
+        """Store a value and return its version; None when `expected` is not the version that is there (0: nothing)."""
+        ...
+
+    def delete(self, tenant: str, space: str, key: str, moment: datetime) -> bool:
+        """Remove an entry; False when there was none."""
+        ...
+
+    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime) -> int:
+        """Remove every key that a glob pattern (`*`, `?`, `[…]`) matches; returns how many."""
+        ...
+
+    def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
+        """Return the keys that a glob pattern matches, sorted."""
+        ...
+
+    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
+        """Give every entry of a tenant with its namespace."""
+        ...
+
+    def load(self, tenant: str, space: str, entry: Entry) -> bool:
+        """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
+        ...

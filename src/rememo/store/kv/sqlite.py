@@ -1,0 +1,152 @@
+"""Key-value in the same SQLite file as the records."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from rememo.model.times import from_micros, to_micros
+from rememo.store.kv.protocol import Entry
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import Database
+
+_SECOND = 1_000_000
+_GET = """SELECT key, value, version, expires_at, sliding FROM kv
+WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)"""
+_SET = """INSERT INTO kv (tenant, space, key, value, version, expires_at, sliding) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, space, key) DO UPDATE
+SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, sliding = excluded.sliding"""
+
+
+class SqliteKeyValue:
+    """The `KeyValue` protocol on a SQLite file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
+        """Return an entry, and prolong it when its expiry slides."""
+        now = to_micros(moment)
+        row = self._database.value(_GET, (tenant, space, key, now))
+        if row is None:
+            return None
+        entry = _entry(row)
+        if entry.sliding is not None and entry.expires_at is not None:
+            # A write for every read would be dear: the end moves in steps of a twentieth of the time to live.
+            later = now + int(entry.sliding * _SECOND)
+            if later - to_micros(entry.expires_at) > int(entry.sliding * _SECOND) // 20:
+                self._prolong(tenant, space, key, now, later)
+        return entry
+
+    def _prolong(self, tenant: str, space: str, key: str, now: int, later: int) -> None:
+        self._database.write(
+            lambda connection: connection.execute(
+                "UPDATE kv SET expires_at = ? WHERE tenant = ? AND space = ? AND key = ? AND expires_at > ?",
+                (later, tenant, space, key, now),
+            )
+        )
+
+    def set(
+        self,
+        tenant: str,
+        space: str,
+        key: str,
+        value: str,
+        moment: datetime,
+        *,
+        ttl: float | None = None,
+        sliding: bool = False,
+        expected: int | None = None,
+    ) -> int | None:
+        """Store a value and return its version; None when `expected` is not the version that is there."""
+        now = to_micros(moment)
+        life = None if ttl is None else int(ttl * _SECOND)
+
+        def run(connection: Connection) -> int | None:
+            row: Any = connection.execute(
+                "SELECT version, expires_at FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, key)
+            ).get
+            # An expired entry still counts its versions on: a swap that waits for the old value must fail.
+            alive = row is not None and (row[1] is None or row[1] > now)
+            if expected is not None and expected != (row[0] if alive else 0):
+                return None
+            version: int = 1 if row is None else row[0] + 1
+            ends = None if life is None else now + life
+            connection.execute(_SET, (tenant, space, key, value, version, ends, life if sliding else None))
+            return version
+
+        return self._database.write(run)
+
+    def delete(self, tenant: str, space: str, key: str, moment: datetime) -> bool:
+        """Remove an entry; False when there was none."""
+        now = to_micros(moment)
+
+        def run(connection: Connection) -> bool:
+            connection.execute(
+                "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? AND expires_at <= ?",
+                (tenant, space, key, now),
+            )
+            connection.execute("DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, key))
+            return connection.changes() == 1
+
+        return self._database.write(run)
+
+    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime) -> int:
+        """Remove every key that a glob pattern matches; returns how many there were."""
+        now = to_micros(moment)
+
+        def run(connection: Connection) -> int:
+            condition = "tenant = ? AND space = ? AND key GLOB ?"
+            found: int = connection.execute(
+                f"SELECT count(*) FROM kv WHERE {condition} AND (expires_at IS NULL OR expires_at > ?)",
+                (tenant, space, pattern, now),
+            ).get
+            connection.execute(f"DELETE FROM kv WHERE {condition}", (tenant, space, pattern))
+            return found
+
+        return self._database.write(run)
+
+    def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
+        """Return the keys that a glob pattern matches, sorted."""
+        rows = self._database.rows(
+            "SELECT key FROM kv WHERE tenant = ? AND space = ? AND key GLOB ?"
+            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY key",
+            (tenant, space, pattern, to_micros(moment)),
+        )
+        return [row[0] for row in rows]
+
+    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
+        """Give every entry of a tenant with its namespace."""
+        now, space, key = to_micros(moment), "", ""
+        while rows := self._database.rows(
+            "SELECT space, key, value, version, expires_at, sliding FROM kv WHERE tenant = ? AND (space, key) > (?, ?)"
+            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY space, key LIMIT 500",
+            (tenant, space, key, now),
+        ):
+            for row in rows:
+                yield row[0], _entry(row[1:])
+            space, key = rows[-1][:2]
+
+    def load(self, tenant: str, space: str, entry: Entry) -> bool:
+        """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
+        ends = None if entry.expires_at is None else to_micros(entry.expires_at)
+        sliding = None if entry.sliding is None else int(entry.sliding * _SECOND)
+
+        def run(connection: Connection) -> bool:
+            connection.execute(
+                _SET + " WHERE kv.version < excluded.version",
+                (tenant, space, entry.key, entry.value, entry.version, ends, sliding),
+            )
+            return connection.changes() == 1
+
+        return self._database.write(run)
+
+
+def _entry(row: Any) -> Entry:
+    key, value, version, expires_at, sliding = row
+    return Entry(
+        key=key,
+        value=value,
+        version=version,
+        expires_at=None if expires_at is None else from_micros(expires_at),
+        sliding=None if sliding is None else sliding / _SECOND,
+    )

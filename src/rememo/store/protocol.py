@@ -1,0 +1,340 @@
+"""What a store must do. Policy (validation, scope, expiry rules, embedding) lives above it; a store only keeps and finds.
+
+A store sees the words of a text through the one analyser it is given, so that every backend finds alike.
+Times cross this seam as aware UTC datetimes; every call names its tenant through a filter, a scope or a write.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.model.filters import Filter
+from rememo.model.job import Job, NewJob
+from rememo.model.receipt import OnConflict, Outcome
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+
+Analyze = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The content of a version about to be written, validated and analysed."""
+
+    id: str
+    kind: str
+    text: str
+    scope: Scope
+    data: str = "{}"
+    """JSON text."""
+    metadata: str = "{}"
+    """JSON text."""
+    occurred_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    pinned: bool = False
+    importance: float | None = None
+    source: str | None = None
+    trust: float = 1.0
+    speaker: str | None = None
+    """Who said it, for names in questions."""
+    terms: Sequence[str] = ()
+    """What the analyser made of the text."""
+    fingerprint: int = 0
+    """Equal for texts that say the same; a signed 64-bit number."""
+    vector: NDArray[np.float32] | None = None
+    """Its embedding by the store's current model, if there is one."""
+    jobs: tuple[NewJob, ...] = ()
+    """Later work that this version causes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Create a record; what happens when its id is taken is `on_conflict`."""
+
+    draft: Draft
+    on_conflict: OnConflict = "error"
+    fresh: bool = False
+    """The id was made just now, so nobody can have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revise:
+    """Close the version `expected` and open the next; another current version raises `VersionConflict`."""
+
+    draft: Draft
+    expected: int
+    """0 reopens a record that is deleted or expired."""
+    outcome: Outcome = "updated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Close the current version of a record within `scope`."""
+
+    id: str
+    scope: Scope
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAll:
+    """Close every current record that a filter means."""
+
+    filter: Filter
+
+
+Write = Put | Revise | Remove | RemoveAll
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one record."""
+
+    id: str
+    version: int
+    outcome: Outcome
+    kind: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What a committed batch did."""
+
+    written: tuple[Written, ...]
+    """In the order of the batch; a `RemoveAll` gives one for each record it closed."""
+    recorded_at: datetime
+    """The system time of the batch: greater than that of every batch of the tenant before it."""
+    jobs: tuple[str, ...] = ()
+    repeated: bool = False
+    """The idempotency key was known: this is what the first batch under it did, and nothing was written now."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatch:
+    """Where one term stands within a scope."""
+
+    term: str
+    numbers: NDArray[np.int64]
+    """Store-private numbers of versions, sorted."""
+    counts: NDArray[np.int8]
+    """How often it stands in each; 3 means three or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Versions near a vector, best first."""
+
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    """The cosine of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What ranking must know of every record in a scope, one entry a record, sorted by number."""
+
+    numbers: NDArray[np.int64]
+    rooms: NDArray[np.int32]
+    """Which conversation; -1 for none."""
+    times: NDArray[np.int64]
+    """`Record.at` in microseconds since 1970."""
+    speakers: NDArray[np.int32]
+    """Index into `speaker_names`; -1 for none."""
+    kinds: NDArray[np.int8]
+    """Index into `kind_names`."""
+    lengths: NDArray[np.int32]
+    """How many terms its text has."""
+    importance: NDArray[np.float32]
+    """0.5 where it was not told."""
+    trust: NDArray[np.float32]
+    fingerprints: NDArray[np.int64]
+    speaker_names: tuple[str, ...]
+    kind_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A version with what belongs to it, for taking it away and bringing it back."""
+
+    record: Record
+    speaker: str | None
+    vector: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What a store holds of one tenant, and what the whole store weighs."""
+
+    records: int
+    versions: int
+    vectors: int
+    kinds: Mapping[str, int]
+    jobs: Mapping[str, int]
+    keys: int
+    file_bytes: int
+    log_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What `verify` found: nothing wrong, or each fault named."""
+
+    faults: tuple[str, ...]
+    checked: Mapping[str, int]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+class Reading(Protocol):
+    """Finding records."""
+
+    def get(self, filter: Filter, moment: datetime) -> Record | None:
+        """Return the one record that `filter.ids` names, or None."""
+        ...
+
+    def read(
+        self, filter: Filter, moment: datetime, *, limit: int | None = None, offset: int = 0, oldest: bool = False
+    ) -> list[Record]:
+        """Return the latest `limit` records, oldest first; `offset` passes over the newest.
+
+        Order is by `Record.at`, ties by arrival. With `oldest` the first ones are taken instead of the latest.
+        """
+        ...
+
+    def count(self, filter: Filter, moment: datetime) -> int:
+        """Return how many records a filter means."""
+        ...
+
+    def history(self, scope: Scope, id: str) -> list[Record]:
+        """Return all versions of a record within a scope, oldest first."""
+        ...
+
+    def touched(self, scope: Scope, since: datetime, until: datetime) -> list[str]:
+        """Return the ids of records within a scope that changed after `since`, up to and including `until`."""
+        ...
+
+    def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
+        """Return the agents, users or rooms of the records that a filter means, sorted."""
+        ...
+
+
+class Finding(Protocol):
+    """What recall asks for. Numbers are private to the store and live no longer than the question."""
+
+    def timeline(self, filter: Filter, moment: datetime) -> Timeline:
+        """Return every record that a filter means."""
+        ...
+
+    def words(self, filter: Filter, terms: Sequence[str]) -> list[WordMatch]:
+        """Return where each term stands within the filter's scope; other conditions are the timeline's work."""
+        ...
+
+    def nearest(self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime) -> Nearest:
+        """Return the nearest records that a filter means, exactly."""
+        ...
+
+    def fetch(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Record]:
+        """Return versions by their numbers."""
+        ...
+
+
+class Jobs(Protocol):
+    """Durable later work."""
+
+    def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
+        """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
+        ...
+
+    def load_jobs(self, jobs: Sequence[Job]) -> int:
+        """Store jobs as they are; those already there are passed over. Returns how many were new."""
+        ...
+
+    def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
+        """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
+        ...
+
+    def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
+        """Return jobs, oldest first."""
+        ...
+
+    def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
+        """Give a version its vector; False when the version is gone."""
+        ...
+
+
+class Keeping(Protocol):
+    """Snapshots, taking everything away and bringing it back, and proof that all is well."""
+
+    def put_snapshot(self, tenant: str, name: str, moment: datetime) -> datetime:
+        """Name the present state; returns its system time. A name that is taken raises `AlreadyExists`."""
+        ...
+
+    def snapshots(self, tenant: str) -> dict[str, datetime]:
+        """Return the named states, oldest first."""
+        ...
+
+    def load_snapshots(self, tenant: str, snapshots: Mapping[str, datetime]) -> int:
+        """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
+        ...
+
+    def dump(self, scope: Scope) -> Iterator[Stored]:
+        """Give every version within a scope as of the call, in order of arrival, without holding anything up."""
+        ...
+
+    def clashes(self, versions: Sequence[Stored]) -> list[str]:
+        """Return the ids of versions that are there already with another content."""
+        ...
+
+    def load(self, versions: Sequence[Stored]) -> int:
+        """Store versions as they are; those already there are passed over. Returns how many were new."""
+        ...
+
+    def sweep(self, moment: datetime, *, keys_before: datetime, limit: int) -> int:
+        """Close what has expired and forget old keys, at most `limit` of each; returns how many."""
+        ...
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy of the whole store to a new file while others go on writing."""
+        ...
+
+    def verify(self) -> Check:
+        """Check that records, words, vectors and jobs agree."""
+        ...
+
+    def stats(self, tenant: str) -> Stats:
+        """Count what is stored."""
+        ...
+
+
+class Store(Reading, Finding, Jobs, Keeping, Protocol):
+    """Records in versions, their words and vectors, and the jobs they cause."""
+
+    def write(self, scope: Scope, writes: Sequence[Write], moment: datetime, key: str | None = None) -> Commit:
+        """Apply a batch atomically and in order; it is durable and findable when this returns.
+
+        `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
+        """
+        ...
+
+    def use_model(self, name: str, dimension: int) -> None:
+        """Bind the store to an embedding model; one with vectors of another raises `EmbeddingMismatch`."""
+        ...
+
+    def model(self) -> tuple[str, int] | None:
+        """Return the name and dimension of the embedding model, or None when there is none yet."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; closing twice is harmless."""
+        ...

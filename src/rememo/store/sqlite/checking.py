@@ -1,0 +1,98 @@
+"""Verify: the file is sound, and records, words, vectors and jobs agree."""
+
+from collections.abc import Iterator
+
+from rememo.errors import Corrupt
+from rememo.store.protocol import Check
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.words import all_tables, tables
+
+_MOST_FAULTS = 100
+
+# Each finds what must not be; a row is a fault's subject.
+_RULES = (
+    (
+        "has a gap in its versions",
+        "SELECT tenant || '/' || id FROM records GROUP BY tenant, id HAVING max(version) - min(version) + 1 != count(*)",
+    ),
+    (
+        "has more than one current version",
+        "SELECT tenant || '/' || id FROM records WHERE superseded_at IS NULL GROUP BY tenant, id HAVING count(*) > 1",
+    ),
+    (
+        "ended before it began",
+        "SELECT tenant || '/' || id || ' version ' || version FROM records WHERE superseded_at < recorded_at",
+    ),
+    (
+        "is current though a newer version exists",
+        "SELECT a.tenant || '/' || a.id || ' version ' || a.version FROM records a WHERE a.superseded_at IS NULL"
+        " AND EXISTS (SELECT 1 FROM records b WHERE b.tenant = a.tenant AND b.id = a.id AND b.version > a.version)",
+    ),
+    (
+        "is newer than its tenant's clock",
+        "SELECT records.tenant || '/' || id FROM records LEFT JOIN tenants USING (tenant)"
+        " WHERE clock IS NULL OR recorded_at > clock",
+    ),
+    (
+        "is a vector without a record",
+        "SELECT 'number ' || number FROM vectors WHERE number NOT IN (SELECT number FROM records)",
+    ),
+    (
+        "is a vector of the wrong size",
+        "SELECT 'number ' || number FROM vectors JOIN models USING (model) WHERE length(vector) != 4 * dimension",
+    ),
+    (
+        "is a job for a record that is not there",
+        "SELECT jobs.tenant || '/' || jobs.id FROM jobs WHERE state IN ('waiting', 'running')"
+        " AND json_extract(payload, '$.record') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
+        " WHERE records.tenant = jobs.tenant AND records.id = json_extract(payload, '$.record'))",
+    ),
+)
+
+
+def verify(database: Database) -> Check:
+    """Return every fault found, the first hundred named."""
+    faults: list[str] = []
+    checked: dict[str, int] = {}
+    try:
+        with database.snapshot() as connection:
+            for fault in _faults(connection, checked):
+                faults.append(fault)
+                if len(faults) == _MOST_FAULTS:
+                    break
+    except Corrupt as error:
+        faults.append(str(error))
+    return Check(faults=tuple(faults), checked=checked)
+
+
+def _faults(connection: Connection, checked: dict[str, int]) -> Iterator[str]:
+    for row in connection.execute("PRAGMA integrity_check"):
+        if row[0] != "ok":
+            yield f"the file: {row[0]}"
+    for table in ("records", "vectors", "jobs", "kv"):
+        checked[table] = connection.execute(f"SELECT count(*) FROM {table}").get
+    for fault, sql in _RULES:
+        for row in connection.execute(sql):
+            yield f"{row[0]} {fault}"
+    yield from _word_faults(connection, checked)
+
+
+def _word_faults(connection: Connection, checked: dict[str, int]) -> Iterator[str]:
+    """Every version stands in exactly the table of words where it belongs."""
+    indexed = {
+        table: {row[0] for row in connection.execute(f"SELECT id FROM {table}_docsize")} for table in all_tables()
+    }
+    checked["words"] = sum(len(numbers) for numbers in indexed.values())
+    query = "SELECT number, tenant, superseded_at IS NULL, id, version FROM records"
+    for number, tenant, current, id, version in connection.execute(query):
+        words, past = tables(tenant)
+        for table, belongs in ((words, bool(current)), (past, not current)):
+            if belongs:
+                if number in indexed[table]:
+                    indexed[table].discard(number)
+                else:
+                    yield f"{tenant}/{id} version {version} has no words in {table}"
+    for table, rest in indexed.items():
+        for number in sorted(rest):
+            yield f"words in {table} belong to no version that should be there (number {number})"

@@ -1,0 +1,76 @@
+"""What Rememo uses of an apsw connection, typed by hand: the library's own types are partly unknown before Python 3.12."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import apsw
+
+Bindings = Sequence[Any] | Mapping[str, Any]
+
+
+class Cursor(Protocol):
+    """The rows of a statement."""
+
+    @property
+    def get(self) -> Any:
+        """The first row, as a value when it has one column; None when there is none."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give row by row."""
+        ...
+
+
+class Connection(Protocol):
+    """A connection to a SQLite file."""
+
+    in_transaction: bool
+
+    def execute(self, statements: str, bindings: Bindings | None = None) -> Cursor:
+        """Run a statement."""
+        ...
+
+    def executemany(self, statements: str, sequenceofbindings: Sequence[Bindings]) -> Cursor:
+        """Run a statement for each set of values."""
+        ...
+
+    def pragma(self, name: str, value: Any = None) -> Any:
+        """Read or set a pragma."""
+        ...
+
+    def changes(self) -> int:
+        """Return how many rows the last statement changed."""
+        ...
+
+    def total_changes(self) -> int:
+        """Return how many rows were changed since opening."""
+        ...
+
+    def last_insert_rowid(self) -> int:
+        """Return the number of the last row inserted."""
+        ...
+
+    def set_busy_handler(self, callable: Callable[[int], bool] | None) -> None:
+        """Set what is asked while another connection holds the file."""
+        ...
+
+    def set_wal_hook(self, callable: Callable[[Any, str, int], int] | None) -> None:
+        """Set what is called after each commit."""
+        ...
+
+    def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]:
+        """Move the log into the file."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+def connect(path: str) -> Connection:
+    """Open a file, making it when it is not there."""
+    return cast("Connection", apsw.Connection(path))

@@ -1,0 +1,128 @@
+"""Jobs: leased by one worker at a time, tried again later, or kept dead with their reason."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.model.check import dump_json
+from rememo.model.job import Job
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.part import Part
+
+_COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
+_NEXT = f"""SELECT {_COLUMNS} FROM jobs
+WHERE state IN ('waiting', 'running') AND due_at <= :now AND (leased_until IS NULL OR leased_until <= :now)
+  AND task IN (SELECT value FROM json_each(:tasks))
+ORDER BY due_at, id LIMIT 1"""
+
+
+class JobTable(Part):
+    """The `Jobs` half of the store."""
+
+    def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
+        """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
+        values = {"now": to_micros(moment), "tasks": dump_json(list(tasks))}
+        # Looking first costs no lock: an idle worker does not disturb writers.
+        if self._database.value(_NEXT, values) is None:
+            return None
+        until = to_micros(moment + timedelta(seconds=seconds))
+
+        def take(connection: Connection) -> Job | None:
+            row: Any = connection.execute(_NEXT, values).get
+            if row is None:
+                return None
+            connection.execute(
+                "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE tenant = ? AND id = ?",
+                (until, row[0], row[1]),
+            )
+            return _job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:]))
+
+        return self._database.write(take)
+
+    def load_jobs(self, jobs: Sequence[Job]) -> int:
+        """Store jobs as they are; those already there are passed over. Returns how many were new."""
+
+        def store(connection: Connection) -> int:
+            before = connection.total_changes()
+            for job in jobs:
+                connection.execute(
+                    f"INSERT OR IGNORE INTO jobs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)",
+                    (
+                        job.tenant,
+                        job.id,
+                        job.task,
+                        dump_json(dict(job.payload)),
+                        job.state,
+                        job.attempts,
+                        to_micros(job.due_at),
+                        job.error,
+                        to_micros(job.created_at),
+                    ),  # fmt: skip
+                )
+            return connection.total_changes() - before
+
+        return self._database.write(store)
+
+    def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
+        """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
+
+        def end(connection: Connection) -> bool:
+            connection.execute(
+                "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL"
+                " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?",
+                (state, error, None if due_at is None else to_micros(due_at), job.tenant, job.id, job.attempts),
+            )
+            return connection.changes() == 1
+
+        return self._database.write(end)
+
+    def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
+        """Return jobs, oldest first."""
+        sql, values = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = ?", [tenant]
+        if ids is not None:
+            sql += " AND id IN (SELECT value FROM json_each(?))"
+            values.append(dump_json(list(ids)))
+        if state is not None:
+            sql += " AND state = ?"
+            values.append(state)
+        return [_job(row) for row in self._database.rows(sql + " ORDER BY created_at, id", values)]
+
+    def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
+        """Give a version its vector; False when the version is gone."""
+
+        def store(connection: Connection) -> bool:
+            connection.execute(
+                "INSERT OR REPLACE INTO vectors (model, number, vector)"
+                " SELECT models.model, records.number, ? FROM models, records"
+                " WHERE models.current AND records.tenant = ? AND records.id = ? AND records.version = ?",
+                (vector.tobytes(), scope.tenant, id, version),
+            )
+            stored = connection.changes() == 1
+            if stored:
+                # No version changed, so the clock shows nothing: caches of vectors must start over.
+                connection.execute("UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?", (scope.tenant,))
+            return stored
+
+        return self._database.write(store)
+
+
+def _job(row: Any) -> Job:
+    tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
+    return Job(
+        id=id,
+        tenant=tenant,
+        task=task,
+        payload=json.loads(payload),
+        state=state,
+        attempts=attempts,
+        due_at=from_micros(due_at),
+        leased_until=None if leased_until is None else from_micros(leased_until),
+        error=error,
+        created_at=from_micros(created_at),
+    )

@@ -1,0 +1,272 @@
+"""Snapshots, taking everything away and bringing it back, sweeping, and copies."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.errors import AlreadyExists, StorageError
+from rememo.model.check import dump_json
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.protocol import Draft, Stats, Stored
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.queries import COLUMNS, within
+from rememo.store.sqlite.reading import to_record
+from rememo.store.sqlite.words import tables
+from rememo.store.sqlite.writing import TICK, Times, insert_version, retire
+
+_CHUNK = 500
+
+
+class Keeper(Part):
+    """The `Keeping` half of the store, but for `verify`."""
+
+    def put_snapshot(self, tenant: str, name: str, moment: datetime) -> datetime:
+        """Name the present state; returns its system time."""
+
+        def put(connection: Connection) -> int:
+            if connection.execute("SELECT 1 FROM snapshots WHERE tenant = ? AND name = ?", (tenant, name)).get:
+                raise AlreadyExists(f"there is a snapshot {name!r} already; choose another name")
+            clock: int = connection.execute(TICK, (tenant, to_micros(moment))).get
+            connection.execute("INSERT INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, clock))
+            return clock
+
+        return from_micros(self._database.write(put))
+
+    def snapshots(self, tenant: str) -> dict[str, datetime]:
+        """Return the named states, oldest first."""
+        rows = self._database.rows("SELECT name, at FROM snapshots WHERE tenant = ? ORDER BY at", (tenant,))
+        return {name: from_micros(at) for name, at in rows}
+
+    def load_snapshots(self, tenant: str, snapshots: Mapping[str, datetime]) -> int:
+        """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
+
+        def put(connection: Connection) -> int:
+            before = connection.total_changes()
+            for name, at in snapshots.items():
+                connection.execute(
+                    "INSERT OR IGNORE INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, to_micros(at))
+                )
+            return connection.total_changes() - before
+
+        return self._database.write(put)
+
+    # ---- taking away and bringing back
+
+    def dump(self, scope: Scope) -> Iterator[Stored]:
+        """Give every version within a scope as of the call, in order of arrival, without holding anything up."""
+        # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
+        with self._database.snapshot() as connection:
+            clock: int = connection.execute("SELECT clock FROM tenants WHERE tenant = ?", (scope.tenant,)).get or 0
+            last: int = connection.execute("SELECT max(number) FROM records").get or 0
+        inside, values = within(scope)
+        sql = (
+            f"SELECT {COLUMNS}, speaker, vector, records.number FROM records"
+            " LEFT JOIN vectors ON vectors.number = records.number AND vectors.model = (SELECT model FROM models WHERE current)"
+            f" WHERE records.number > ? AND records.number <= ? AND {inside} ORDER BY records.number LIMIT {_CHUNK}"
+        )
+        number = 0
+        while rows := self._database.rows(sql, [number, last, *values]):
+            for row in rows:
+                record = to_record(row[:-3], scope.tenant)
+                if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
+                    record = replace(record, superseded_at=None, deleted=False)
+                yield Stored(record=record, speaker=row[-3], vector=_vector(row[-2]))
+            number = rows[-1][-1]
+
+    def clashes(self, versions: Sequence[Stored]) -> list[str]:
+        """Return the ids of versions that are there already with another content."""
+        found: list[str] = []
+        with self._database.snapshot() as connection:
+            for one in versions:
+                there = _there(connection, one)
+                if there is not None and there.text_and_time != _text_and_time(one):
+                    found.append(one.record.id)
+        return found
+
+    def load(self, versions: Sequence[Stored]) -> int:
+        """Store versions as they are; those already there are passed over. Returns how many were new."""
+        return self._database.write(lambda connection: self._load(connection, versions))
+
+    def _load(self, connection: Connection, versions: Sequence[Stored]) -> int:
+        added = 0
+        latest: dict[str, int] = {}
+        for one in versions:
+            record = one.record
+            tenant = record.scope.tenant
+            words, past = tables(tenant)
+            superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
+            times = Times(to_micros(record.created_at), to_micros(record.recorded_at), superseded_at, record.deleted)
+            there = _there(connection, one)
+            if there is None:
+                table = words if superseded_at is None else past
+                insert_version(connection, self._draft(one), record.version, times, words=table, model=self._model)
+                added += 1
+            elif there.text_and_time != _text_and_time(one):
+                raise AlreadyExists(
+                    f"record {record.id!r} has another version {record.version} here; nothing was loaded"
+                )
+            elif there.open and superseded_at is not None:
+                retire(
+                    connection, there.number, record.scope, record.text,
+                    at=superseded_at, deleted=record.deleted, analyze=self._analyze,
+                )  # fmt: skip
+            else:
+                continue
+            latest[tenant] = max(latest.get(tenant, 0), times.recorded_at, superseded_at or 0)
+        for tenant, at in latest.items():
+            connection.execute(
+                "INSERT INTO tenants (tenant, clock, epoch) VALUES (?, ?, 1)"
+                " ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock), epoch = epoch + 1",
+                (tenant, at),
+            )
+        return added
+
+    def _draft(self, one: Stored) -> Draft:
+        record = one.record
+        terms = self._analyze(record.text)
+        return Draft(
+            id=record.id,
+            kind=record.kind,
+            text=record.text,
+            scope=record.scope,
+            data=dump_json(record.data),
+            metadata=dump_json(record.metadata),
+            occurred_at=record.occurred_at,
+            valid_from=record.valid_from,
+            valid_to=record.valid_to,
+            expires_at=record.expires_at,
+            pinned=record.pinned,
+            importance=record.importance,
+            source=record.source,
+            trust=record.trust,
+            speaker=one.speaker,
+            terms=terms,
+            fingerprint=self._fingerprint(terms),
+            vector=one.vector,
+        )
+
+    # ---- reclaiming
+
+    def sweep(self, moment: datetime, *, keys_before: datetime, limit: int) -> int:
+        """Close what has expired and forget old keys, at most `limit` of each; returns how many."""
+
+        def run(connection: Connection) -> int:
+            before = to_micros(keys_before)
+            now = to_micros(moment)
+            rows = connection.execute(
+                "SELECT number, tenant, agent, user, room, text FROM records"
+                " WHERE expires_at <= ? AND superseded_at IS NULL LIMIT ?",
+                (now, limit),
+            ).fetchall()
+            clocks: dict[str, int] = {}
+            for number, tenant, agent, user, room, text in rows:
+                if tenant not in clocks:
+                    clocks[tenant] = connection.execute(TICK, (tenant, now)).get
+                scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
+                retire(connection, number, scope, text, at=clocks[tenant], deleted=False, analyze=self._analyze)
+            connection.execute(
+                "DELETE FROM keys WHERE (tenant, scope, key) IN (SELECT tenant, scope, key FROM keys WHERE at < ? LIMIT ?)",
+                (before, limit),
+            )
+            forgotten = connection.changes()
+            connection.execute(
+                "DELETE FROM kv WHERE (tenant, space, key) IN (SELECT tenant, space, key FROM kv WHERE expires_at <= ? LIMIT ?)",
+                (now, limit),
+            )
+            return len(rows) + forgotten + connection.changes()
+
+        return self._database.write(run)
+
+    # ---- the whole file
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy of the whole store to a new file while others go on writing."""
+        target = Path(path).absolute()
+        if target.exists():
+            raise AlreadyExists(f"{target} is there already; choose another file for the backup")
+        part = target.with_name(target.name + ".part")
+        part.unlink(missing_ok=True)
+        try:
+            self._database.copy_to(str(part))
+            _sync(part)
+            part.rename(target)
+            _sync(target.parent)
+        except OSError as error:
+            raise StorageError(f"the backup {target} could not be written: {error.strerror}") from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    def stats(self, tenant: str) -> Stats:
+        """Count what is stored."""
+        with self._database.snapshot() as connection:
+            kinds = connection.execute(
+                "SELECT kind, count(*) FROM records WHERE tenant = ? AND superseded_at IS NULL GROUP BY kind", (tenant,)
+            ).fetchall()
+            jobs = connection.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY state", (tenant,))
+            return Stats(
+                records=sum(count for _, count in kinds),
+                versions=connection.execute("SELECT count(*) FROM records WHERE tenant = ?", (tenant,)).get,
+                vectors=connection.execute(
+                    "SELECT count(*) FROM vectors JOIN models USING (model) JOIN records USING (number)"
+                    " WHERE models.current AND records.tenant = ?",
+                    (tenant,),
+                ).get,
+                kinds=dict(kinds),
+                jobs=dict(jobs.fetchall()),
+                keys=connection.execute("SELECT count(*) FROM kv WHERE tenant = ?", (tenant,)).get,
+                file_bytes=_size(self._database.path),
+                log_bytes=_size(self._database.path + "-wal"),
+                free_bytes=connection.pragma("freelist_count") * connection.pragma("page_size"),
+            )
+
+
+class _There:
+    """A version as the file has it."""
+
+    __slots__ = ("number", "open", "text_and_time")
+
+    def __init__(self, row: Any) -> None:
+        self.number, superseded_at, recorded_at, kind, text, data, metadata = row
+        self.open: bool = superseded_at is None
+        self.text_and_time = (recorded_at, kind, text, data, metadata)
+
+
+def _there(connection: Connection, one: Stored) -> _There | None:
+    row: Any = connection.execute(
+        "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"
+        " WHERE tenant = ? AND id = ? AND version = ?",
+        (one.record.scope.tenant, one.record.id, one.record.version),
+    ).get
+    return None if row is None else _There(row)
+
+
+def _text_and_time(one: Stored) -> tuple[int, str, str, str, str]:
+    record = one.record
+    return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
+
+
+def _vector(blob: bytes | None) -> NDArray[np.float32] | None:
+    return None if blob is None else np.frombuffer(blob, np.float32)
+
+
+def _size(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return Path(path).stat().st_size
+    return 0
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,145 @@
+-- Records in versions. Small columns first: lists and scans never touch the pages of long texts.
+CREATE TABLE records (
+  number        INTEGER PRIMARY KEY,  -- private to this file: ties words and vectors to a version
+  tenant        TEXT NOT NULL,
+  id            TEXT NOT NULL,
+  version       INTEGER NOT NULL,
+  kind          TEXT NOT NULL,
+  agent         TEXT,
+  user          TEXT,
+  room          TEXT,
+  at            INTEGER NOT NULL,     -- occurred_at, else created_at: what lists are ordered by
+  created_at    INTEGER NOT NULL,
+  recorded_at   INTEGER NOT NULL,
+  superseded_at INTEGER,              -- null: the current version
+  occurred_at   INTEGER,
+  valid_from    INTEGER,
+  valid_to      INTEGER,
+  expires_at    INTEGER,
+  deleted       INTEGER NOT NULL DEFAULT 0,
+  pinned        INTEGER NOT NULL DEFAULT 0,
+  importance    REAL,
+  source        TEXT,
+  trust         REAL NOT NULL DEFAULT 1.0,
+  speaker       TEXT,
+  length        INTEGER NOT NULL,     -- how many terms its text has
+  fingerprint   INTEGER NOT NULL,     -- equal for texts that say the same
+  hash          BLOB NOT NULL,        -- of kind, text and data, exactly
+  data          TEXT NOT NULL,
+  metadata      TEXT NOT NULL,
+  text          TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX records_by_id ON records (tenant, id, version);
+CREATE INDEX records_by_kind ON records (tenant, kind, superseded_at, at);
+CREATE INDEX records_by_room ON records (tenant, room, kind, superseded_at, at) WHERE room IS NOT NULL;
+CREATE INDEX records_by_user ON records (tenant, user, kind, superseded_at, at) WHERE user IS NOT NULL;
+CREATE INDEX records_by_agent ON records (tenant, agent, kind, superseded_at, at) WHERE agent IS NOT NULL;
+CREATE INDEX records_by_record ON records (tenant, recorded_at);
+CREATE INDEX records_by_end ON records (tenant, superseded_at) WHERE superseded_at IS NOT NULL;
+CREATE INDEX records_by_expiry ON records (tenant, expires_at) WHERE expires_at IS NOT NULL;
+
+-- One row a tenant. The clock is the system time of its last write and only goes up: it is what caches compare.
+-- The epoch changes when rows are physically removed or loaded, which no clock shows.
+CREATE TABLE tenants (
+  tenant TEXT PRIMARY KEY,
+  clock  INTEGER NOT NULL,
+  epoch  INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- Embedding models of this file; one is current, another may be under construction beside it.
+CREATE TABLE models (
+  model     INTEGER PRIMARY KEY,
+  name      TEXT NOT NULL UNIQUE,
+  dimension INTEGER NOT NULL,
+  current   INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE vectors (
+  model  INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  vector BLOB NOT NULL,
+  PRIMARY KEY (model, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE snapshots (
+  tenant TEXT NOT NULL,
+  name   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+
+-- What the first batch under an idempotency key did.
+CREATE TABLE keys (
+  tenant   TEXT NOT NULL,
+  scope    TEXT NOT NULL,
+  key      TEXT NOT NULL,
+  "commit" TEXT NOT NULL,
+  at       INTEGER NOT NULL,
+  PRIMARY KEY (tenant, scope, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX keys_by_age ON keys (at);
+
+CREATE TABLE jobs (
+  tenant       TEXT NOT NULL,
+  id           TEXT NOT NULL,
+  task         TEXT NOT NULL,
+  payload      TEXT NOT NULL,
+  state        TEXT NOT NULL,
+  attempts     INTEGER NOT NULL DEFAULT 0,
+  due_at       INTEGER NOT NULL,
+  leased_until INTEGER,
+  error        TEXT,
+  created_at   INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX jobs_open ON jobs (due_at) WHERE state IN ('waiting', 'running');
+CREATE INDEX jobs_by_state ON jobs (tenant, state);
+
+CREATE TABLE kv (
+  tenant     TEXT NOT NULL,
+  space      TEXT NOT NULL,           -- the scope's namespace inside the tenant
+  key        TEXT NOT NULL,
+  value      TEXT NOT NULL,
+  version    INTEGER NOT NULL,
+  expires_at INTEGER,
+  sliding    INTEGER,                 -- microseconds that each read adds, for a sliding expiry
+  PRIMARY KEY (tenant, space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX kv_by_expiry ON kv (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Words of current versions, and of past ones: today's answers never wade through yesterday's.
+-- A row holds the terms of a text and one term for every combination of its scope labels (see words.py).
+-- Tenants are spread over buckets by hash, so that one tenant's words do not slow another's.
+CREATE VIRTUAL TABLE words_00 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_01 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_02 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_03 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_04 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_05 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_06 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_07 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_08 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_09 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_10 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_11 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_12 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_13 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_14 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE words_15 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_00 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_01 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_02 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_03 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_04 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_05 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_06 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_07 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_08 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_09 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_10 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_11 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_12 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_13 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_14 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE past_15 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");

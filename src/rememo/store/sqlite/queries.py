@@ -1,0 +1,155 @@
+"""Filters as SQL: pure builders that return text made of constants, and the values as parameters."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, cast
+
+from rememo.model.check import dump_json
+from rememo.model.filters import Condition, Filter
+from rememo.model.record import KINDS
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+
+COLUMNS = (
+    "id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
+    " expires_at, deleted, pinned, importance, source, trust, data, metadata, text"
+)
+
+Sql = tuple[str, list[Any]]
+
+
+def within(scope: Scope) -> Sql:
+    """Return the condition of a scope: the tenant first, then the labels it is bound to."""
+    parts, values = ["tenant = ?"], [scope.tenant]
+    for name, label in (("room", scope.room), ("user", scope.user), ("agent", scope.agent)):
+        if label is not None:
+            parts.append(f"{name} = ?")
+            values.append(label)
+    return " AND ".join(parts), values
+
+
+def where(filter: Filter, moment: datetime) -> Sql:
+    """Return the condition of a filter, without kinds and without the choice between current and past versions."""
+    inside, values = within(filter.scope)
+    parts = [inside]
+    if filter.ids is not None:
+        if len(filter.ids) == 1:
+            parts.append("id = ?")
+            values.append(filter.ids[0])
+        else:
+            parts.append("id IN (SELECT value FROM json_each(?))")
+            values.append(dump_json(list(filter.ids)))
+    if filter.after is not None:
+        parts.append("at >= ?")
+        values.append(to_micros(filter.after))
+    if filter.before is not None:
+        parts.append("at < ?")
+        values.append(to_micros(filter.before))
+    if filter.pinned is not None:
+        parts.append("pinned = ?")
+        values.append(int(filter.pinned))
+    if filter.valid_at is not None:
+        parts.append("(valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)")
+        values += [to_micros(filter.valid_at)] * 2
+    for condition in filter.conditions:
+        sql, more = _condition(condition)
+        parts.append(sql)
+        values += more
+    parts.append("(expires_at IS NULL OR expires_at > ?)")
+    values.append(to_micros(filter.known_at or moment))
+    return " AND ".join(parts), values
+
+
+def selects(
+    filter: Filter, moment: datetime, columns: str, tail: str = "", tail_values: Iterable[Any] = ()
+) -> list[Sql]:
+    """Return one query for each kind and each of current and past, so that each walks an index in its order.
+
+    Together their rows are what the filter means. A single record by its id needs one query only.
+    """
+    condition, values = where(filter, moment)
+    if filter.known_at is None:
+        versions: list[Sql] = [("superseded_at IS NULL", [])]
+    else:
+        known = to_micros(filter.known_at)
+        versions = [
+            ("superseded_at IS NULL AND recorded_at <= ?", [known]),
+            ("superseded_at > ? AND recorded_at <= ?", [known, known]),
+        ]
+    kinds: list[Sql]
+    if filter.ids is not None:
+        kinds = (
+            [("kind IN (SELECT value FROM json_each(?))", [dump_json(list(filter.kinds))])]
+            if filter.kinds
+            else [("1", [])]
+        )
+    else:
+        kinds = [("kind = ?", [kind]) for kind in filter.kinds or sorted(KINDS)]
+    return [
+        (
+            f"SELECT {columns} FROM records WHERE {kind_sql} AND {version_sql} AND {condition}{tail}",
+            [*kind_values, *version_values, *values, *tail_values],
+        )
+        for kind_sql, kind_values in kinds
+        for version_sql, version_values in versions
+    ]
+
+
+def union(queries: list[Sql]) -> Sql:
+    """Return the rows of several queries as one."""
+    if len(queries) == 1:
+        return queries[0]
+    text = " UNION ALL ".join(f"SELECT * FROM ({sql})" for sql, _ in queries)
+    return text, [value for _, values in queries for value in values]
+
+
+def _condition(condition: Condition) -> Sql:
+    path = "$" + "".join(f'."{key}"' for key in condition.path)
+    column = {"metadata": "metadata", "data": "data"}[condition.column]
+    operator, value = condition.operator, condition.value
+    if operator == "$exists":
+        return f"json_type({column}, ?) IS {'NOT ' if value else ''}NULL", [path]
+    if operator in ("$ne", "$nin"):
+        positive = "$eq" if operator == "$ne" else "$in"
+        sql, values = _condition(Condition(condition.column, condition.path, positive, value))
+        return f"NOT ifnull({sql}, 0)", values
+    if operator == "$eq":
+        return _equals(column, path, value)
+    if operator == "$in":
+        choices = [_equals(column, path, one) for one in cast("list[Any]", value)]
+        if not choices:
+            return "0", []
+        return "(" + " OR ".join(sql for sql, _ in choices) + ")", [one for _, values in choices for one in values]
+    if operator == "$contains":
+        inner, values = _item_equals(value)
+        in_list = f"(json_type({column}, ?) = 'array' AND EXISTS (SELECT 1 FROM json_each({column}, ?) AS item WHERE {inner}))"
+        if not isinstance(value, str):
+            return in_list, [path, path, *values]
+        in_text = f"(json_type({column}, ?) = 'text' AND instr(json_extract({column}, ?), ?) > 0)"
+        return f"({in_list} OR {in_text})", [path, path, *values, path, path, value]
+    sign = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}[operator]
+    types = "('text')" if isinstance(value, str) else "('integer', 'real')"
+    return f"(json_type({column}, ?) IN {types} AND json_extract({column}, ?) {sign} ?)", [path, path, value]
+
+
+def _equals(column: str, path: str, value: object) -> Sql:
+    if value is None or isinstance(value, bool):
+        return f"json_type({column}, ?) = ?", [path, _TYPE_NAMES[value]]
+    if isinstance(value, list):
+        return f"(json_type({column}, ?) = 'array' AND json_extract({column}, ?) = ?)", [
+            path,
+            path,
+            dump_json(cast("list[Any]", value)),
+        ]
+    types = "('text')" if isinstance(value, str) else "('integer', 'real')"
+    return f"(json_type({column}, ?) IN {types} AND json_extract({column}, ?) = ?)", [path, path, value]
+
+
+def _item_equals(value: object) -> Sql:
+    if value is None or isinstance(value, bool):
+        return "item.type = ?", [_TYPE_NAMES[value]]
+    types = "('text')" if isinstance(value, str) else "('integer', 'real')"
+    return f"item.type IN {types} AND item.value = ?", [value]
+
+
+_TYPE_NAMES: dict[bool | None, str] = {None: "null", True: "true", False: "false"}

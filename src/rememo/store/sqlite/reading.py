@@ -1,0 +1,103 @@
+"""Reads: records by filter, their versions, and what a scope holds."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from rememo.model.filters import Filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.queries import COLUMNS, selects, union, within
+
+
+def to_record(row: Any, tenant: str) -> Record:
+    """Return the record of a row of `COLUMNS`."""
+    (
+        id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,
+        expires_at, deleted, pinned, importance, source, trust, data, metadata, text,
+    ) = row  # fmt: skip
+    return Record(
+        id=id,
+        version=version,
+        kind=kind,
+        text=text,
+        data={} if data == "{}" else json.loads(data),
+        metadata={} if metadata == "{}" else json.loads(metadata),
+        scope=Scope(tenant=tenant, agent=agent, user=user, room=room),
+        created_at=from_micros(created_at),
+        recorded_at=from_micros(recorded_at),
+        superseded_at=None if superseded_at is None else from_micros(superseded_at),
+        occurred_at=None if occurred_at is None else from_micros(occurred_at),
+        valid_from=None if valid_from is None else from_micros(valid_from),
+        valid_to=None if valid_to is None else from_micros(valid_to),
+        expires_at=None if expires_at is None else from_micros(expires_at),
+        deleted=bool(deleted),
+        pinned=bool(pinned),
+        importance=importance,
+        source=source,
+        trust=trust,
+    )
+
+
+class Reader(Part):
+    """The `Reading` half of the store."""
+
+    def get(self, filter: Filter, moment: datetime) -> Record | None:
+        """Return the one record that `filter.ids` names, or None."""
+        sql, values = union(selects(filter, moment, COLUMNS))
+        row = self._database.value(sql, values)
+        return None if row is None else to_record(row, filter.scope.tenant)
+
+    def read(
+        self, filter: Filter, moment: datetime, *, limit: int | None = None, offset: int = 0, oldest: bool = False
+    ) -> list[Record]:
+        """Return the latest `limit` records, oldest first; `offset` passes over the newest."""
+        order = "at, number" if oldest else "at DESC, number DESC"
+        most = -1 if limit is None else limit
+        reach = -1 if limit is None else limit + offset
+        queries = selects(filter, moment, f"{COLUMNS}, at, number", f" ORDER BY {order} LIMIT ?", [reach])
+        if len(queries) > 1:
+            # Find which ones first: long texts of rows that are not wanted stay on their pages.
+            inner, values = union(selects(filter, moment, "at, number", f" ORDER BY {order} LIMIT ?", [reach]))
+            chosen = f"SELECT number FROM ({inner}) ORDER BY {order} LIMIT ? OFFSET ?"
+            sql = f"SELECT {COLUMNS}, at, number FROM records WHERE number IN ({chosen}) ORDER BY at, number"
+            rows = self._database.rows(sql, [*values, most, offset])
+        else:
+            sql, values = queries[0]
+            rows = self._database.rows(sql, values)[offset:]
+            if not oldest:
+                rows.reverse()
+        return [to_record(row[:-2], filter.scope.tenant) for row in rows]
+
+    def count(self, filter: Filter, moment: datetime) -> int:
+        """Return how many records a filter means."""
+        sql, values = union(selects(filter, moment, "count(*) AS found"))
+        return sum(row[0] for row in self._database.rows(sql, values))
+
+    def history(self, scope: Scope, id: str) -> list[Record]:
+        """Return all versions of a record within a scope, oldest first."""
+        sql, values = within(scope)
+        rows = self._database.rows(
+            f"SELECT {COLUMNS} FROM records WHERE {sql} AND id = ? ORDER BY version", [*values, id]
+        )
+        return [to_record(row, scope.tenant) for row in rows]
+
+    def touched(self, scope: Scope, since: datetime, until: datetime) -> list[str]:
+        """Return the ids of records within a scope that changed after `since`, up to and including `until`."""
+        sql, values = within(scope)
+        span = [to_micros(since), to_micros(until)]
+        rows = self._database.rows(
+            f"SELECT id FROM records WHERE {sql} AND recorded_at > ? AND recorded_at <= ?"
+            f" UNION SELECT id FROM records WHERE {sql} AND superseded_at > ? AND superseded_at <= ?",
+            [*values, *span, *values, *span],
+        )
+        return [row[0] for row in rows]
+
+    def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
+        """Return the agents, users or rooms of the records that a filter means, sorted."""
+        column = {"agent": "agent", "user": "user", "room": "room"}[name]
+        sql, values = union(selects(filter, moment, f"DISTINCT {column} AS label"))
+        rows = self._database.rows(f"SELECT DISTINCT label FROM ({sql}) WHERE label IS NOT NULL ORDER BY label", values)
+        return [row[0] for row in rows]

@@ -1,0 +1,271 @@
+"""Writes: versions opened and closed, with their words, vectors, jobs and keys, inside the caller's transaction."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rememo.model.check import dump_json
+from rememo.model.receipt import Outcome
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.protocol import Analyze, Commit, Draft, Put, Remove, RemoveAll, Revise, Write, Written
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.queries import selects
+from rememo.store.sqlite.words import line, tables
+
+_INSERT = """INSERT INTO records (
+  tenant, id, version, kind, agent, user, room, at, created_at, recorded_at, superseded_at, occurred_at, valid_from,
+  valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, fingerprint, hash, data, metadata, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
+ON CONFLICT (tenant) DO UPDATE SET clock = max(clock + 1, excluded.clock) RETURNING clock"""
+_LAST = """SELECT number, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
+WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
+_CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
+_ADD_VECTOR = "INSERT INTO vectors (model, number, vector) VALUES (?, ?, ?)"
+_ADD_JOB = (
+    "INSERT INTO jobs (tenant, id, task, payload, state, due_at, created_at) VALUES (?, ?, ?, ?, 'waiting', ?, ?)"
+)
+
+
+class Transaction:
+    """One batch of writes at one system time."""
+
+    def __init__(
+        self, connection: Connection, scope: Scope, moment: datetime, *, analyze: Analyze, model: int | None
+    ) -> None:
+        self._connection = connection
+        self._scope = scope
+        self._tenant = scope.tenant
+        self._analyze = analyze
+        self._model = model
+        self._words = tables(scope.tenant)[0]
+        self.clock: int = connection.execute(TICK, (scope.tenant, to_micros(moment))).get
+        self._jobs: list[str] = []
+
+    def apply(self, writes: Sequence[Write]) -> Commit:
+        """Do them in order; the first that cannot be done raises and leaves the undoing to the caller."""
+        written: list[Written] = []
+        for write in writes:
+            if isinstance(write, Put):
+                written.append(self._put(write))
+            elif isinstance(write, Revise):
+                written.append(self._revise(write))
+            elif isinstance(write, Remove):
+                written.append(self._remove(write))
+            else:
+                written += self._remove_all(write)
+        return Commit(written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(self._jobs))
+
+    def _put(self, write: Put) -> Written:
+        draft = write.draft
+        if write.fresh:
+            return self._open(draft, 1, self.clock, "added")
+        last = self._last(draft.id)
+        if last is None:
+            return self._open(draft, 1, self.clock, "added")
+        if not last.live:
+            if last.open:
+                self._close(last, deleted=False)
+            return self._open(draft, last.version + 1, self.clock, "added")
+        if write.on_conflict == "ignore" and self._scope.contains(last.scope):
+            return Written(draft.id, last.version, "ignored", last.kind, last.scope)
+        if write.on_conflict == "replace" and self._scope.contains(last.scope):
+            self._close(last, deleted=False)
+            return self._open(draft, last.version + 1, last.created_at, "replaced")
+        raise AlreadyExists(
+            f"there is a record {draft.id!r} already; use update(), another id, or on_conflict='ignore' or 'replace'"
+        )
+
+    def _revise(self, write: Revise) -> Written:
+        draft = write.draft
+        last = self._last(draft.id)
+        if last is None or not self._scope.contains(last.scope):
+            raise NotFound(f"there is no record {draft.id!r} in this scope")
+        if write.expected == 0:
+            if last.live:
+                raise VersionConflict(f"record {draft.id!r} is there again, as version {last.version}")
+            if last.open:
+                self._close(last, deleted=False)
+        elif not last.live:
+            raise NotFound(f"there is no record {draft.id!r} in this scope: it was deleted or has expired")
+        elif last.version != write.expected:
+            raise VersionConflict(
+                f"record {draft.id!r} is at version {last.version}, not {write.expected}; read it again and repeat the change"
+            )
+        else:
+            self._close(last, deleted=False)
+        return self._open(draft, last.version + 1, last.created_at, write.outcome)
+
+    def _remove(self, write: Remove) -> Written:
+        last = self._last(write.id)
+        if last is None or not last.live or not write.scope.contains(last.scope):
+            raise NotFound(f"there is no record {write.id!r} in this scope")
+        if write.expected is not None and last.version != write.expected:
+            raise VersionConflict(
+                f"record {write.id!r} is at version {last.version}, not {write.expected}; read it again and repeat the change"
+            )
+        self._close(last, deleted=True)
+        return Written(write.id, last.version, "deleted", last.kind, last.scope)
+
+    def _remove_all(self, write: RemoveAll) -> list[Written]:
+        if write.filter.known_at is not None:
+            raise InvalidInput("what was known in the past cannot be deleted; leave known_at out")
+        columns = "number, id, version, kind, agent, user, room, text"
+        rows: list[Any] = []
+        for sql, values in selects(write.filter, from_micros(self.clock), columns):
+            rows += self._connection.execute(sql, values).fetchall()
+        written: list[Written] = []
+        for number, id, version, kind, agent, user, room, text in sorted(rows):
+            scope = Scope(tenant=self._tenant, agent=agent, user=user, room=room)
+            self._retire(number, scope, text, deleted=True)
+            written.append(Written(id, version, "deleted", kind, scope))
+        return written
+
+    # ---- versions
+
+    def _last(self, id: str) -> "_Last | None":
+        row = self._connection.execute(_LAST, (self._tenant, id)).get
+        return None if row is None else _Last(row, self._tenant, self.clock)
+
+    def _close(self, last: "_Last", *, deleted: bool) -> None:
+        self._retire(last.number, last.scope, last.text, deleted=deleted)
+
+    def _retire(self, number: int, scope: Scope, text: str, *, deleted: bool) -> None:
+        retire(self._connection, number, scope, text, at=self.clock, deleted=deleted, analyze=self._analyze)
+
+    def _open(self, draft: Draft, version: int, created_at: int, outcome: Outcome) -> Written:
+        times = Times(created_at=created_at, recorded_at=self.clock)
+        insert_version(self._connection, draft, version, times, words=self._words, model=self._model)
+        for job in draft.jobs:
+            payload = dump_json({**job.payload, "record": draft.id, "version": version})
+            self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
+            self._jobs.append(job.id)
+        return Written(draft.id, version, outcome, draft.kind, draft.scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The system times of a version, in microseconds."""
+
+    created_at: int
+    recorded_at: int
+    superseded_at: int | None = None
+    deleted: bool = False
+
+
+def insert_version(
+    connection: Connection, draft: Draft, version: int, times: Times, *, words: str, model: int | None
+) -> None:
+    """Store one version with its words and its vector."""
+    scope = draft.scope
+    occurred_at = _micros(draft.occurred_at)
+    digest = blake2b(f"{draft.kind}\0{draft.text}\0{draft.data}".encode(), digest_size=16).digest()
+    connection.execute(
+        _INSERT,
+        (
+            scope.tenant,
+            draft.id,
+            version,
+            draft.kind,
+            scope.agent,
+            scope.user,
+            scope.room,
+            times.created_at if occurred_at is None else occurred_at,
+            times.created_at,
+            times.recorded_at,
+            times.superseded_at,
+            occurred_at,
+            _micros(draft.valid_from),
+            _micros(draft.valid_to),
+            _micros(draft.expires_at),
+            int(times.deleted),
+            int(draft.pinned),
+            draft.importance,
+            draft.source,
+            draft.trust,
+            draft.speaker,
+            len(draft.terms),
+            draft.fingerprint,
+            digest,
+            draft.data,
+            draft.metadata,
+            draft.text,
+        ),
+    )
+    number = connection.last_insert_rowid()
+    connection.execute(f"INSERT INTO {words} (rowid, terms) VALUES (?, ?)", (number, line(scope, draft.terms)))
+    if draft.vector is not None and model is not None:
+        connection.execute(_ADD_VECTOR, (model, number, draft.vector.tobytes()))
+
+
+def retire(
+    connection: Connection, number: int, scope: Scope, text: str, *, at: int, deleted: bool, analyze: Analyze
+) -> None:
+    """Close a current version: it stays findable in the past only."""
+    words, past = tables(scope.tenant)
+    connection.execute(_CLOSE, (at, int(deleted), number))
+    connection.execute(f"DELETE FROM {words} WHERE rowid = ?", (number,))
+    connection.execute(f"INSERT INTO {past} (rowid, terms) VALUES (?, ?)", (number, line(scope, analyze(text))))
+
+
+class _Last:
+    """The newest version of a record, as a write finds it."""
+
+    __slots__ = ("created_at", "kind", "live", "number", "open", "scope", "text", "version")
+
+    def __init__(self, row: Any, tenant: str, clock: int) -> None:
+        self.number, self.version, superseded_at, expires_at, self.created_at, self.kind, *labels, self.text = row
+        agent, user, room = labels
+        self.scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
+        self.open: bool = superseded_at is None
+        self.live: bool = self.open and (expires_at is None or expires_at > clock)
+
+
+def recall_key(connection: Connection, scope: Scope, key: str) -> Commit | None:
+    """Return what the first batch under an idempotency key did, or None when the key is new."""
+    row = connection.execute(
+        'SELECT "commit" FROM keys WHERE tenant = ? AND scope = ? AND key = ?', (scope.tenant, _space(scope), key)
+    ).get
+    if row is None:
+        return None
+    kept = json.loads(row)
+    return Commit(
+        written=tuple(
+            Written(id, version, outcome, kind, Scope(tenant=scope.tenant, **labels))
+            for id, version, outcome, kind, labels in kept["written"]
+        ),
+        recorded_at=from_micros(kept["recorded_at"]),
+        jobs=tuple(kept["jobs"]),
+        repeated=True,
+    )
+
+
+def keep_key(connection: Connection, scope: Scope, key: str, commit: Commit) -> None:
+    """Remember what a batch did under its idempotency key."""
+    recorded_at = to_micros(commit.recorded_at)
+    kept = {
+        "written": [[one.id, one.version, one.outcome, one.kind, _labels(one.scope)] for one in commit.written],
+        "recorded_at": recorded_at,
+        "jobs": list(commit.jobs),
+    }
+    connection.execute(
+        'INSERT INTO keys (tenant, scope, key, "commit", at) VALUES (?, ?, ?, ?, ?)',
+        (scope.tenant, _space(scope), key, dump_json(kept), recorded_at),
+    )
+
+
+def _space(scope: Scope) -> str:
+    return dump_json(_labels(scope))
+
+
+def _labels(scope: Scope) -> dict[str, str | None]:
+    return {"agent": scope.agent, "user": scope.user, "room": scope.room}
+
+
+def _micros(value: datetime | None) -> int | None:
+    return None if value is None else to_micros(value)

@@ -1,0 +1,29 @@
+"""Hooks of a view: called after changes within its scope."""
+
+from rememo.engine.hooks import Hook, HookTable
+from rememo.model.scope import Scope
+
+
+class Hooks:
+    """Functions that are told of every change within a view's scope, after it is durable."""
+
+    def __init__(self, table: HookTable, scope: Scope) -> None:
+        self._table = table
+        self._scope = scope
+
+    def on_change(self, hook: Hook) -> Hook:
+        """Call `hook(change)` after every change in this scope; usable as a decorator.
+
+        It runs in the writing thread. One that raises is logged and counted; the write stands.
+        """
+        self._table.add(self._scope, hook)
+        return hook
+
+    def remove(self, hook: Hook) -> None:
+        """Call it no more."""
+        self._table.remove(self._scope, hook)
+
+    @property
+    def failures(self) -> int:
+        """How often hooks of this memory have failed since it was opened."""
+        return self._table.failures

@@ -1,0 +1,127 @@
+"""Key-value with an end: small state that agents share and forget."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from rememo.engine.engine import Engine
+from rememo.errors import InvalidInput, ReadOnly, VersionConflict
+from rememo.model.check import check_json, check_label, dump_json
+from rememo.model.scope import Scope
+from rememo.model.times import to_seconds
+from rememo.store.kv.protocol import KeyValue
+
+_MOST_TRIES = 1_000
+
+
+class KeyValues:
+    """The keys of one scope: exactly this view's labels are their namespace."""
+
+    def __init__(self, engine: Engine, scope: Scope, *, past: bool = False) -> None:
+        self._engine = engine
+        self._tenant = scope.tenant
+        self._space = dump_json([scope.agent, scope.user, scope.room])
+        self._past = past
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a copy of the value, or `default` when there is none or it has expired."""
+        entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+        return default if entry is None else json.loads(entry.value)
+
+    def version(self, key: str) -> int:
+        """Return the version of a value, for `compare_and_set`; 0 when there is none."""
+        entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+        return 0 if entry is None else entry.version
+
+    def set(self, key: str, value: Any, *, ttl: float | str | timedelta | None = None, sliding: bool = False) -> int:
+        """Store a JSON value and return its version.
+
+        `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
+        """
+        version = self._set(key, value, ttl, sliding=sliding, expected=None)
+        return version or 0
+
+    def compare_and_set(
+        self,
+        key: str,
+        value: Any,
+        *,
+        expected_version: int,
+        ttl: float | str | timedelta | None = None,
+        sliding: bool = False,
+    ) -> int:
+        """Store a value only if the version that is there is the expected one (0: nothing there).
+
+        Returns the new version; another version raises `VersionConflict`.
+        """
+        version = self._set(key, value, ttl, sliding=sliding, expected=expected_version)
+        if version is None:
+            raise VersionConflict(
+                f"key {key!r} is not at version {expected_version}; read it again and repeat the change"
+            )
+        return version
+
+    def update(
+        self,
+        key: str,
+        change: Callable[[Any], Any],
+        *,
+        default: Any = None,
+        ttl: float | str | timedelta | None = None,
+        sliding: bool = False,
+    ) -> Any:
+        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+
+        `change` runs again when another thread or process was faster, so it must not do anything else.
+        """
+        for _ in range(_MOST_TRIES):
+            entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+            value = change(default if entry is None else json.loads(entry.value))
+            expected = 0 if entry is None else entry.version
+            if self._set(key, value, ttl, sliding=sliding, expected=expected) is not None:
+                return value
+        raise VersionConflict(f"key {key!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+    def delete(self, key: str) -> bool:
+        """Remove a key; False when it was not there."""
+        return self._kv(write=True).delete(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+
+    def invalidate(self, pattern: str) -> int:
+        """Remove every key that a glob pattern such as "user:*" matches; returns how many."""
+        return self._kv(write=True).invalidate(
+            self._tenant, self._space, check_label(pattern, "pattern"), self._engine.now()
+        )
+
+    def keys(self, pattern: str = "*") -> list[str]:
+        """Return the keys that a glob pattern matches, sorted."""
+        return self._kv().keys(self._tenant, self._space, check_label(pattern, "pattern"), self._engine.now())
+
+    def _set(
+        self, key: str, value: Any, ttl: float | str | timedelta | None, *, sliding: bool, expected: int | None
+    ) -> int | None:
+        settings = self._engine.settings
+        if sliding and ttl is None:
+            raise InvalidInput("sliding needs a ttl: say how long a value lives after each read")
+        if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 0):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"expected_version must be a whole number from 0, not {expected!r}")
+        checked = check_json(value, "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth)
+        text = dump_json(checked)
+        if len(text.encode()) > settings.max_data_bytes:
+            raise InvalidInput(f"value is larger than the {settings.max_data_bytes:,} bytes allowed")
+        return self._kv(write=True).set(
+            self._tenant,
+            self._space,
+            check_label(key, "key"),
+            text,
+            self._engine.now(),
+            ttl=None if ttl is None else to_seconds(ttl, "ttl"),
+            sliding=sliding,
+            expected=expected,
+        )
+
+    def _kv(self, *, write: bool = False) -> KeyValue:
+        if self._past:
+            verb = "written" if write else "read"
+            raise ReadOnly(f"key-value state has no past and cannot be {verb} through a view of the past")
+        return self._engine.kv
