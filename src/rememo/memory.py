@@ -1,12 +1,12 @@
 """Memory: the front door; a view of one engine bound to a scope."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, TypeVar
 
 from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
@@ -48,6 +48,7 @@ _ITEM_FIELDS = {
     "importance", "ttl", "source", "trust", "embedding",
 }  # fmt: skip
 
+V = TypeVar("V", bound="Memory")
 Duration = float | str | timedelta
 
 
@@ -79,20 +80,17 @@ class Memory:
         self._known_at: datetime | None = None
         self._batch: Batch | None = None
 
-    @classmethod
-    def _over(cls, other: "Memory", *, scope: Scope | None = None, known_at: datetime | None = None) -> Self:
-        view = object.__new__(cls)
-        view._engine = other._engine
-        view._scope = scope or other._scope
-        view._known_at = known_at or other._known_at
-        view._batch = other._batch
+    def _derive(self, kind: type[V], **changes: Any) -> V:
+        """Return a view of the same engine with some of its bounds changed."""
+        view = object.__new__(kind)
+        view.__dict__.update(self.__dict__, **changes)
         return view
 
     def scope(
         self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
     ) -> "Memory":
         """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
-        return Memory._over(self, scope=self._scope.narrow(tenant=tenant, agent=agent, user=user, room=room))
+        return self._derive(Memory, _scope=self._scope.narrow(tenant=tenant, agent=agent, user=user, room=room))
 
     @property
     def bound(self) -> Scope:
@@ -159,7 +157,7 @@ class Memory:
                 self._batch.add(
                     write,
                     id,
-                    lambda changes, item=item, id=id: self._engine.put(self._scope, item | {"id": id} | changes),
+                    lambda changes, item=item, id=id: self._engine.put(self._scope, {**item, "id": id, **changes}),
                 )
             return Receipt(ids=tuple(write.draft.id for write in writes), status="pending")
         return self._commit(writes, key)
@@ -170,16 +168,16 @@ class Memory:
         *,
         text: str | _Unset = _NOTHING,
         kind: str | _Unset = _NOTHING,
-        data: Mapping[str, Any] | None | _Unset = _NOTHING,
-        metadata: Mapping[str, Any] | None | _Unset = _NOTHING,
-        occurred_at: datetime | None | _Unset = _NOTHING,
-        valid_from: datetime | None | _Unset = _NOTHING,
-        valid_to: datetime | None | _Unset = _NOTHING,
+        data: Mapping[str, Any] | _Unset | None = _NOTHING,
+        metadata: Mapping[str, Any] | _Unset | None = _NOTHING,
+        occurred_at: datetime | _Unset | None = _NOTHING,
+        valid_from: datetime | _Unset | None = _NOTHING,
+        valid_to: datetime | _Unset | None = _NOTHING,
         pinned: bool | _Unset = _NOTHING,
-        importance: float | None | _Unset = _NOTHING,
-        ttl: Duration | None | _Unset = _NOTHING,
-        source: str | None | _Unset = _NOTHING,
-        trust: float | None | _Unset = _NOTHING,
+        importance: float | _Unset | None = _NOTHING,
+        ttl: Duration | _Unset | None = _NOTHING,
+        source: str | _Unset | None = _NOTHING,
+        trust: float | _Unset | None = _NOTHING,
         embedding: Iterable[float] | _Unset = _NOTHING,
         expected_version: int | None = None,
         key: str | None = None,
@@ -272,7 +270,7 @@ class Memory:
         return len(self._commit([RemoveAll(filter=filter)], None).ids)
 
     @contextmanager
-    def batch(self, *, key: str | None = None) -> Iterator["BatchView"]:
+    def batch(self, *, key: str | None = None) -> Generator["BatchView"]:
         """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
 
         Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
@@ -280,8 +278,8 @@ class Memory:
         self._need_present()
         if self._batch is not None:
             raise InvalidInput("a batch is open already; use it, or end it first")
-        view = BatchView._over(self)
-        view._batch = batch = Batch()
+        batch = Batch()
+        view = self._derive(BatchView, _batch=batch)
         yield view
         view.receipt = self._commit(batch.writes, key)
 
@@ -444,7 +442,7 @@ class Memory:
 
     def as_of(self, moment: str | datetime) -> "Memory":
         """Return a read-only view of what was known at a snapshot or a moment."""
-        return Memory._over(self, known_at=self._moment(moment))
+        return self._derive(Memory, _known_at=self._moment(moment))
 
     def diff(self, before: str | datetime, after: str | datetime | None = None) -> Diff:
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
@@ -539,9 +537,7 @@ def _fields(item: str | Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"an item of add_many() must be a text or a mapping, not {type(item).__name__}")
     if unknown := set(item) - _ITEM_FIELDS:
-        raise InvalidInput(
-            f"an item of add_many() has the unknown field {sorted(unknown)[0]!r}; see add() for the fields"
-        )
+        raise InvalidInput(f"an item of add_many() has the unknown field {min(unknown)!r}; see add() for the fields")
     if "text" not in item:
         raise InvalidInput("an item of add_many() has no text")
     return dict(item)

@@ -87,7 +87,7 @@ class Engine:
             writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
         return writes
 
-    def _draft(self, scope: Scope, id: str, fields: Mapping[str, Any], vector: Vector | None | _Failed) -> Draft:
+    def _draft(self, scope: Scope, id: str, fields: Mapping[str, Any], vector: Vector | _Failed | None) -> Draft:
         """Return checked content for one version; a failed embedding becomes a job that tries again."""
         settings, get = self.settings, fields.get
         text: str = fields["text"]
@@ -146,7 +146,7 @@ class Engine:
         vector = next(self._embed([fields["text"]])) if own is None else self.check_vector(own, "embedding")
         return self._draft(record.scope, record.id, fields, vector)
 
-    def _embed(self, texts: Sequence[str]) -> Iterator[Vector | None | _Failed]:
+    def _embed(self, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
         """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
         if self.embedder is None or not texts:
             return iter([None] * len(texts))
@@ -154,7 +154,7 @@ class Engine:
             return iter(self.embedder.embed(texts))
         except EmbeddingMismatch:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a model may fail in any way; the records must not be lost for it
             _log.warning("embedding by %s failed, jobs will try again: %s", self.embedder.name, error)
             return iter([FAILED] * len(texts))
 
@@ -186,22 +186,23 @@ class Engine:
         commit = self.store.write(scope, writes, self.now(), key)
         if not commit.repeated:
             self.hooks.tell(_changes(commit))
-        return self.receipt(scope, commit)
-
-    def receipt(self, scope: Scope, commit: Commit) -> Receipt:
-        """Return what a commit did, for the caller."""
-        return Receipt(
-            ids=tuple(dict.fromkeys(one.id for one in commit.written)),
-            versions={one.id: one.version for one in commit.written},
-            outcomes={one.id: one.outcome for one in commit.written},
-            recorded_at=commit.recorded_at,
-            jobs=commit.jobs,
-            status="learning" if commit.jobs else "done",
-        )
+        return receipt_of(commit)
 
     def close(self) -> None:
         """Let go of the store; closing twice is harmless."""
         self.store.close()
+
+
+def receipt_of(commit: Commit) -> Receipt:
+    """Return what a commit did, for the caller."""
+    return Receipt(
+        ids=tuple(dict.fromkeys(one.id for one in commit.written)),
+        versions={one.id: one.version for one in commit.written},
+        outcomes={one.id: one.outcome for one in commit.written},
+        recorded_at=commit.recorded_at,
+        jobs=commit.jobs,
+        status="learning" if commit.jobs else "done",
+    )
 
 
 def _changes(commit: Commit) -> list[Change]:

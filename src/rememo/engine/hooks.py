@@ -38,7 +38,7 @@ class HookTable:
                     continue
                 try:
                     hook(change)
-                except Exception:  # a hook is foreign code: whatever it raises, the write stands
+                except Exception:  # noqa: BLE001 - a hook is foreign code: whatever it raises, the write stands
                     with self._lock:
                         self.failures += 1
                     _log.exception("hook %r failed for %s %s", hook, change.kind, change.id)

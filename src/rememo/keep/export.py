@@ -59,7 +59,7 @@ def export(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
 
 
 def _write(engine: Engine, scope: Scope, file: IO[str]) -> Transferred:
-    digest, counts = hashlib.sha256(), dict.fromkeys(("versions", "snapshots", "keys", "jobs"), 0)
+    digest, counts = hashlib.sha256(), _no_counts()
 
     def put(value: dict[str, Any], counted: str | None = None) -> None:
         text = dump_json(value) + "\n"
@@ -107,7 +107,7 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
                 f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
                 " import into another tenant or file"
             )
-    counts = dict.fromkeys(("versions", "snapshots", "keys", "jobs"), 0)
+    counts = _no_counts()
     whole = scope == Scope(tenant=scope.tenant)
     ours = _same_model(source, engine)
     for lines in _chunks(_lines(source)):
@@ -123,6 +123,10 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
             if "kv" in line:
                 counts["keys"] += engine.kv.load(scope.tenant, line["space"], _entry(line["kv"]))
     return Transferred(**counts)
+
+
+def _no_counts() -> dict[str, int]:
+    return {"versions": 0, "snapshots": 0, "keys": 0, "jobs": 0}
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -222,9 +226,11 @@ def _job(line: dict[str, Any], tenant: str) -> Job:
     times: dict[str, datetime] = {name: to_utc(line[name], name) for name in ("due_at", "created_at")}
     # A lease is a promise of a worker elsewhere; here the job waits for one.
     state = "waiting" if line["state"] == "running" else line["state"]
-    return Job(**(line | times | {"tenant": tenant, "leased_until": None, "state": state}))
+    fields: dict[str, Any] = line | times | {"tenant": tenant, "leased_until": None, "state": state}
+    return Job(**fields)
 
 
 def _entry(line: dict[str, Any]) -> Entry:
     ends = line["expires_at"]
-    return Entry(**(line | {"expires_at": None if ends is None else to_utc(ends, "expires_at")}))
+    fields: dict[str, Any] = line | {"expires_at": None if ends is None else to_utc(ends, "expires_at")}
+    return Entry(**fields)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from rememo.errors import InvalidInput
@@ -100,8 +100,8 @@ def check_json(value: object, field: str, *, max_bytes: int, depth: int) -> Json
             check_text(key, f"a key of {field}", max_bytes=max_bytes)
             result[key] = check_json(item, f"{field}.{key}", max_bytes=max_bytes, depth=depth - 1)
         return result
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        items = cast("Sequence[object]", value)
+    if isinstance(value, list | tuple):
+        items = cast("list[object] | tuple[object, ...]", value)
         return [
             check_json(item, f"{field}[{index}]", max_bytes=max_bytes, depth=depth - 1)
             for index, item in enumerate(items)

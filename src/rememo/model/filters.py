@@ -1,7 +1,7 @@
-"""Filters: which records are meant. Built once at the edge, understood by every store.
+r"""Filters: which records are meant. Built once at the edge, understood by every store.
 
 Metadata conditions are a mapping. A plain value means equals; a mapping whose keys begin with ``$`` holds operators;
-any other mapping, or a dotted key, goes deeper (write ``\\.`` for a dot that belongs to the key)::
+any other mapping, or a dotted key, goes deeper (write ``\.`` for a dot that belongs to the key)::
 
     {"topic": "travel", "priority": {"$gte": 2}, "author.name": {"$in": ["Ana", "Bo"]}, "draft": {"$exists": False}}
 
@@ -9,9 +9,10 @@ Types are kept apart as in JSON: ``True`` is not ``1``, and text is never greate
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import ge, gt, le, lt
 from typing import Any, cast
 
 from rememo.errors import InvalidFilter
@@ -23,6 +24,7 @@ from rememo.model.times import to_utc
 OPERATORS = ("$eq", "$ne", "$in", "$nin", "$exists", "$gt", "$gte", "$lt", "$lte", "$contains")
 _MISSING = object()
 _MAX_CONDITIONS = 64
+_MAX_DEPTH = 32  # deeper than any record may be nested by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ def _walk(column: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iter
         deeper = path + tuple(part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", key))
         if any('"' in part or "\x00" in part or not part for part in deeper):
             raise InvalidFilter(f"{column} key {key!r} has an empty part, a quote or a NUL; it cannot be filtered by")
-        if len(deeper) > 32:
+        if len(deeper) > _MAX_DEPTH:
             raise InvalidFilter(f"{column} key {key!r} is nested too deeply")
         if isinstance(value, Mapping):
             nested = cast("Mapping[str, Any]", value)
@@ -235,9 +237,4 @@ def _compare(operator: str, found: object, wanted: Json) -> bool:
     return _ORDER[operator](found, wanted)
 
 
-_ORDER: dict[str, Any] = {
-    "$gt": lambda found, wanted: found > wanted,
-    "$gte": lambda found, wanted: found >= wanted,
-    "$lt": lambda found, wanted: found < wanted,
-    "$lte": lambda found, wanted: found <= wanted,
-}
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}

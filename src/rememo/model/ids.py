@@ -11,7 +11,7 @@ _last = 0
 
 def new_id() -> str:
     """Return a UUIDv7 as text, greater than every one this process made before it."""
-    global _last
+    global _last  # noqa: PLW0603 - the one counter that keeps a process's ids in order
     # 48 bits of milliseconds and 12 bits of a fraction, so that ids of one millisecond keep their order too.
     stamp = time.time_ns() * 4096 // 1_000_000
     with _lock:
@@ -23,7 +23,7 @@ def new_id() -> str:
 
 def _after_fork() -> None:
     # A child may inherit the lock while another thread of its parent held it.
-    global _lock
+    global _lock  # noqa: PLW0603 - see above
     _lock = threading.Lock()
 
 

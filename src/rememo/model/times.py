@@ -10,6 +10,7 @@ Clock = Callable[[], datetime]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_CENTURY = 3.2e9
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhdw])\s*", re.IGNORECASE)
 
@@ -58,6 +59,6 @@ def to_seconds(value: object, field: str) -> float:
         seconds = float(value)
     else:
         raise InvalidInput(f"{field} must be seconds, a timedelta or text such as '24h', not {type(value).__name__}")
-    if not 0 < seconds < 3.2e9:  # NaN fails this too; a century is beyond any use
+    if not 0 < seconds < _CENTURY:  # NaN fails this too
         raise InvalidInput(f"{field} must be above zero and below a century, not {value!r}")
     return seconds

@@ -66,12 +66,15 @@ class SqliteKeyValue:
                 "SELECT version, expires_at FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, key)
             ).get
             # An expired entry still counts its versions on: a swap that waits for the old value must fail.
-            alive = row is not None and (row[1] is None or row[1] > now)
-            if expected is not None and expected != (row[0] if alive else 0):
+            held, ends = (0, None) if row is None else row
+            alive = ends is None or ends > now
+            if expected is not None and expected != (held if alive else 0):
                 return None
-            version: int = 1 if row is None else row[0] + 1
-            ends = None if life is None else now + life
-            connection.execute(_SET, (tenant, space, key, value, version, ends, life if sliding else None))
+            version = held + 1
+            connection.execute(
+                _SET,
+                (tenant, space, key, value, version, None if life is None else now + life, life if sliding else None),
+            )
             return version
 
         return self._database.write(run)

@@ -26,13 +26,17 @@ _RULES = (
     ),
     (
         "is current though a newer version exists",
-        "SELECT a.tenant || '/' || a.id || ' version ' || a.version FROM records a WHERE a.superseded_at IS NULL"
-        " AND EXISTS (SELECT 1 FROM records b WHERE b.tenant = a.tenant AND b.id = a.id AND b.version > a.version)",
+        (
+            "SELECT a.tenant || '/' || a.id || ' version ' || a.version FROM records a WHERE a.superseded_at IS NULL"
+            " AND EXISTS (SELECT 1 FROM records b WHERE b.tenant = a.tenant AND b.id = a.id AND b.version > a.version)"
+        ),
     ),
     (
         "is newer than its tenant's clock",
-        "SELECT records.tenant || '/' || id FROM records LEFT JOIN tenants USING (tenant)"
-        " WHERE clock IS NULL OR recorded_at > clock",
+        (
+            "SELECT records.tenant || '/' || id FROM records LEFT JOIN tenants USING (tenant)"
+            " WHERE clock IS NULL OR recorded_at > clock"
+        ),
     ),
     (
         "is a vector without a record",
@@ -44,9 +48,11 @@ _RULES = (
     ),
     (
         "is a job for a record that is not there",
-        "SELECT jobs.tenant || '/' || jobs.id FROM jobs WHERE state IN ('waiting', 'running')"
-        " AND json_extract(payload, '$.record') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
-        " WHERE records.tenant = jobs.tenant AND records.id = json_extract(payload, '$.record'))",
+        (
+            "SELECT jobs.tenant || '/' || jobs.id FROM jobs WHERE state IN ('waiting', 'running')"
+            " AND json_extract(payload, '$.record') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
+            " WHERE records.tenant = jobs.tenant AND records.id = json_extract(payload, '$.record'))"
+        ),
     ),
 )
 

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,6 +29,7 @@ _LEAST_SQLITE = 3_051_003  # the fix for the WAL-reset bug, which can damage a f
 _CHECKPOINT_PAGES = 1_000
 _LARGE_LOG_PAGES = 16_000
 _GROUP = 64
+_EAGER_AFTER = 0.05
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
@@ -104,8 +105,7 @@ class Database:
             connection = self._connect()
             # A file of another program is refused before anything in it is changed.
             check_ours(connection, self.path)
-            if not self.in_memory and connection.pragma("journal_mode", "WAL") != "wal":
-                raise StorageError(f"{self.path} lies where SQLite cannot share it between processes; use a local disk")
+            self._share(connection)
             if self._max_bytes:
                 connection.pragma("max_page_count", max(1, self._max_bytes // connection.pragma("page_size")))
             migrate(connection, self.path)
@@ -115,6 +115,10 @@ class Database:
                 connection.close()
             raise translate(error, self.path) from error
         return connection
+
+    def _share(self, connection: Connection) -> None:
+        if not self.in_memory and connection.pragma("journal_mode", "WAL") != "wal":
+            raise StorageError(f"{self.path} lies where SQLite cannot share it between processes; use a local disk")
 
     def _patience(self) -> Callable[[int], bool]:
         started = 0.0
@@ -128,7 +132,8 @@ class Database:
             if now - started > self._busy_timeout:
                 return False
             self._contended = True
-            time.sleep(random.uniform(0.0002, 0.0006) if now - started < 0.05 else 0.0001)
+            eager = now - started > _EAGER_AFTER
+            time.sleep(0.0001 if eager else random.uniform(0.0002, 0.0006))  # noqa: S311 - jitter, not a secret
             return True
 
         return wait
@@ -146,7 +151,7 @@ class Database:
             return connection.execute(sql, parameters).get
 
     @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
+    def snapshot(self) -> Generator[Connection]:
         """Lend the calling thread's connection in one consistent state for several reads."""
         with self._reading() as connection:
             if connection.in_transaction:
@@ -159,7 +164,7 @@ class Database:
                 connection.execute("COMMIT")
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _reading(self) -> Generator[Connection]:
         if self.in_memory:
             with self._lock:
                 connection = self._need_writer()
@@ -235,7 +240,7 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - each caller raises it in its own thread
             for work in group:
                 work.error = work.error or translate(error, self.path)
         finally:

@@ -63,7 +63,7 @@ class JobTable(Part):
                         to_micros(job.due_at),
                         job.error,
                         to_micros(job.created_at),
-                    ),  # fmt: skip
+                    ),
                 )
             return connection.total_changes() - before
 

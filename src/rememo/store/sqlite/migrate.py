@@ -26,7 +26,7 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """Return all steps in order."""
-    found = [one for one in files(__package__).joinpath("migrations").iterdir() if one.name.endswith(".sql")]
+    found = [one for one in files("rememo.store.sqlite").joinpath("migrations").iterdir() if one.name.endswith(".sql")]
     steps = [Migration(int(one.name[:4]), one.name.removesuffix(".sql"), one.read_text("utf-8")) for one in found]
     return sorted(steps, key=lambda step: step.number)
 
