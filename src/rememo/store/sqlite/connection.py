@@ -29,6 +29,7 @@ class Connection(Protocol):
     """A connection to a SQLite file."""
 
     in_transaction: bool
+    system_errno: int
 
     def execute(self, statements: str, bindings: Bindings | None = None) -> Cursor:
         """Run a statement."""

@@ -4,22 +4,22 @@ Reads run inline on a connection of the calling thread. Writes of all threads qu
 it commits everything that queued meanwhile in one transaction, so that many writers share one wait for the disk.
 """
 
-import os
 import random
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import apsw
 
-from rememo.errors import Closed, StorageError
+from rememo.errors import Closed, Corrupt, StorageError
+from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import Connection, connect
-from rememo.store.sqlite.errors import translate
+from rememo.store.sqlite.errors import DAMAGED, translate
 from rememo.store.sqlite.migrate import check_ours, migrate
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _LARGE_LOG_PAGES = 16_000
 _GROUP = 64
 _EAGER_AFTER = 0.05
 
-_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_CHECKPOINT_PATIENCE = 0.02
 
 
 class _Work(Generic[T]):
@@ -47,7 +47,7 @@ class _Work(Generic[T]):
 
 
 class _Reader:
-    """A thread's connection for reads; the lock is contended only by a fork or a close."""
+    """A connection for reads, of one thread or one backup; the lock is contended only by a fork or a close."""
 
     __slots__ = ("__weakref__", "connection", "lock")
 
@@ -79,10 +79,15 @@ class Database:
         self._queue: deque[_Work[Any]] = deque()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
+        self._enrolling = threading.Lock()
+        self._held: list[_Reader] = []
         self._checkpoint_due = threading.Event()
         self._checkpointer: threading.Thread | None = None
-        self._writer: Connection | None = self._open_writer()
-        _databases.add(self)
+        self._writer: Connection | None = None
+        with self._lock:
+            # Known to forks before anything is open: they wait for the lock, and carry no half-open file over.
+            forks.enrol(self)
+            self._writer = self._open_writer()
 
     @property
     def in_memory(self) -> bool:
@@ -93,7 +98,7 @@ class Database:
 
     def _connect(self) -> Connection:
         connection = connect(self.path)
-        connection.set_busy_handler(self._patience())
+        connection.set_busy_handler(self._patience(self._busy_timeout))
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("temp_store", "MEMORY")
         connection.pragma("cache_size", -32_768)
@@ -101,6 +106,7 @@ class Database:
 
     def _open_writer(self) -> Connection:
         connection: Connection | None = None
+        self._need_whole()
         try:
             connection = self._connect()
             # A file of another program is refused before anything in it is changed.
@@ -116,11 +122,36 @@ class Database:
             raise translate(error, self.path) from error
         return connection
 
-    def _share(self, connection: Connection) -> None:
-        if not self.in_memory and connection.pragma("journal_mode", "WAL") != "wal":
-            raise StorageError(f"{self.path} lies where SQLite cannot share it between processes; use a local disk")
+    def _need_whole(self) -> None:
+        """Refuse a log without its file: SQLite takes an empty file for a new one and throws the log away."""
+        if self.in_memory:
+            return
+        # In this order: a file that is just being made has its first page before its log has anything.
+        log, file = _size(self.path + "-wal"), _size(self.path)
+        if log and not file:
+            raise Corrupt(
+                f"{self.path} is empty or gone, but its log {self.path}-wal is not; nothing was changed:"
+                " put the file back, or remove the log too to start anew"
+            )
 
-    def _patience(self) -> Callable[[int], bool]:
+    def _share(self, connection: Connection) -> None:
+        if self.in_memory:
+            return
+        wait, tries = self._patience(self._busy_timeout), 0
+        while True:
+            try:
+                mode = connection.pragma("journal_mode", "WAL")
+            except apsw.BusyError:
+                # Several processes make the same file: SQLite does not wait here by itself, lest two wait for each other.
+                if not wait(tries):
+                    raise
+                tries += 1
+                continue
+            if mode != "wal":
+                raise StorageError(f"{self.path} lies where SQLite cannot share it between processes; use a local disk")
+            return
+
+    def _patience(self, seconds: float) -> Callable[[int], bool]:
         started = 0.0
 
         def wait(tries: int) -> bool:
@@ -129,7 +160,7 @@ class Database:
             now = time.monotonic()
             if tries == 0:
                 started = now
-            if now - started > self._busy_timeout:
+            if now - started > seconds:
                 return False
             self._contended = True
             eager = now - started > _EAGER_AFTER
@@ -161,7 +192,9 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("COMMIT")
+                # A damaged file may have ended it already.
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
 
     @contextmanager
     def _reading(self) -> Generator[Connection]:
@@ -170,13 +203,12 @@ class Database:
                 connection = self._need_writer()
                 try:
                     yield connection
-                except apsw.Error as error:
+                except DAMAGED as error:
                     raise translate(error, self.path) from error
             return
         reader: _Reader | None = getattr(self._local, "reader", None)
         if reader is None:
-            reader = self._local.reader = _Reader()
-            self._readers.add(reader)
+            reader = self._local.reader = self._enrol()
         with reader.lock:
             try:
                 if reader.connection is None:
@@ -184,8 +216,14 @@ class Database:
                     reader.connection = self._connect()
                     reader.connection.pragma("query_only", 1)
                 yield reader.connection
-            except apsw.Error as error:
+            except DAMAGED as error:
                 raise translate(error, self.path) from error
+
+    def _enrol(self) -> _Reader:
+        reader = _Reader()
+        with self._enrolling:
+            self._readers.add(reader)
+        return reader
 
     def copy_to(self, path: str) -> None:
         """Write a compact copy of one consistent state to a new file; writers go on meanwhile."""
@@ -194,14 +232,18 @@ class Database:
             with self._reading() as connection:
                 connection.execute("VACUUM INTO ?", (path,))
             return
-        try:
-            connection = self._connect()
+        reader = self._enrol()
+        with reader.lock:
             try:
-                connection.execute("VACUUM INTO ?", (path,))
+                self._need_open()
+                reader.connection = self._connect()
+                reader.connection.execute("VACUUM INTO ?", (path,))
+            except (apsw.CorruptError, apsw.NotADBError) as error:
+                raise translate(error, self.path) from error
+            except apsw.Error as error:
+                raise translate(error, path, _cause(reader.connection)) from error
             finally:
-                connection.close()
-        except apsw.Error as error:
-            raise translate(error, path) from error
+                reader.close()
 
     # ---- writes
 
@@ -213,15 +255,27 @@ class Database:
         """
         work = _Work(run)
         self._queue.append(work)
-        with self._lock:
-            if not work.done:
-                self._commit_group()
+        try:
+            with self._lock:
+                # More than once when many wait: a group takes the oldest.
+                while not work.done:
+                    self._commit_group(work)
+        except BaseException:
+            # Interrupted: what was not begun must not happen later behind the caller's back.
+            with suppress(ValueError):
+                self._queue.remove(work)
+            raise
         if work.error is not None:
             raise work.error
         return work.result  # pyright: ignore[reportReturnType] - done without an error: it is T
 
-    def _commit_group(self) -> None:
-        group = [self._queue.popleft() for _ in range(min(len(self._queue), _GROUP))]
+    def _commit_group(self, own: _Work[Any]) -> None:
+        group: list[_Work[Any]] = []
+        with suppress(IndexError):
+            while len(group) < _GROUP:
+                group.append(self._queue.popleft())
+        connection: Connection | None = None
+        committing = False
         try:
             connection = self._need_writer()
             if self._contended:
@@ -229,23 +283,30 @@ class Database:
                 self._contended = False
                 time.sleep(0.0002)
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                for work in group:
-                    self._run_one(connection, work, alone=len(group) == 1)
-                if len(group) == 1 and group[0].error is not None:
-                    connection.execute("ROLLBACK")
-                else:
-                    connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        except Exception as error:  # noqa: BLE001 - each caller raises it in its own thread
             for work in group:
-                work.error = work.error or translate(error, self.path)
-        finally:
+                self._run_one(connection, work, alone=len(group) == 1)
+            committing = True
+            connection.execute("ROLLBACK" if len(group) == 1 and group[0].error is not None else "COMMIT")
+        except Exception as error:  # noqa: BLE001 - each caller raises it in its own thread
+            cause = _cause(connection)
+            _roll_back(connection)
+            for work in group:
+                work.error = work.error or translate(error, self.path, cause)
+        except BaseException:
+            committed = committing and connection is not None and not connection.in_transaction
+            _roll_back(connection)
+            if not committed:
+                # An interrupt of this thread is no answer for the others: their threads take them up again.
+                waiting = [work for work in group if work is not own]
+                for work in waiting:
+                    work.error = None
+                self._queue.extendleft(reversed(waiting))
+                group = [own]
             for work in group:
                 work.done = True
+            raise
+        for work in group:
+            work.done = True
 
     def _run_one(self, connection: Connection, work: _Work[Any], *, alone: bool) -> None:
         if not alone:
@@ -253,7 +314,7 @@ class Database:
         try:
             work.result = work.run(connection)
         except Exception as error:
-            work.error = translate(error, self.path)
+            work.error = translate(error, self.path, _cause(connection))
             # A full disk may have ended the whole transaction already; then everybody is told.
             if not connection.in_transaction:
                 raise
@@ -281,6 +342,8 @@ class Database:
                 return
             try:
                 with self._reading() as connection:
+                    # Writers wait while a checkpoint waits for readers, and a backup reads for long: be brief.
+                    connection.set_busy_handler(self._patience(_CHECKPOINT_PATIENCE))
                     pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
                     # Readers may have kept the log from starting over; wait for them when it has grown far.
                     if pages > _LARGE_LOG_PAGES:
@@ -296,15 +359,17 @@ class Database:
         with self._lock:
             self._closed = True
             self._checkpoint_due.set()
-            self._release()
+            with self._enrolling:
+                readers = list(self._readers)
+            for reader in readers:
+                with reader.lock:
+                    reader.close()
+            self._close_writer()
         thread = self._checkpointer
         if thread is not None and thread is not threading.current_thread():
             thread.join(5)
 
-    def _release(self) -> None:
-        for reader in list(self._readers):
-            with reader.lock:
-                reader.close()
+    def _close_writer(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -320,13 +385,25 @@ class Database:
         return self._writer
 
     def before_fork(self) -> None:
-        """Let go of every connection: SQLite's locks belong to a process, and a copied one would damage the file."""
+        """Let go of every connection: SQLite's locks belong to a process, and a copied one would damage the file.
+
+        Waits for what is running, and keeps other threads from opening anything until the fork is over.
+        """
         self._lock.acquire()
-        if not self.in_memory:
-            self._release()
+        self._enrolling.acquire()
+        if self.in_memory:
+            return
+        self._held = list(self._readers)
+        for reader in self._held:
+            reader.lock.acquire()
+            reader.close()
+        self._close_writer()
 
     def after_fork_in_parent(self) -> None:
         """Go on; connections open again when they are needed."""
+        while self._held:
+            self._held.pop().lock.release()
+        self._enrolling.release()
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
@@ -335,27 +412,24 @@ class Database:
         self._queue.clear()
         self._local = threading.local()
         self._readers = weakref.WeakSet()
+        self._enrolling = threading.Lock()
+        self._held = []
         self._checkpoint_due = threading.Event()
         self._checkpointer = None
 
 
-_forking: list[Database] = []
+def _roll_back(connection: Connection | None) -> None:
+    # Where even this fails there is nothing more to undo: SQLite forgets what was not committed.
+    if connection is not None and connection.in_transaction:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
 
 
-def _before_fork() -> None:
-    for database in list(_databases):
-        database.before_fork()
-        _forking.append(database)
+def _cause(connection: Connection | None) -> int:
+    return 0 if connection is None else connection.system_errno
 
 
-def _after_fork_in_parent() -> None:
-    while _forking:
-        _forking.pop().after_fork_in_parent()
-
-
-def _after_fork_in_child() -> None:
-    while _forking:
-        _forking.pop().after_fork_in_child()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+def _size(path: str) -> int:
+    with suppress(OSError):
+        return Path(path).stat().st_size
+    return 0

@@ -1,14 +1,27 @@
 """The one seam where SQLite's errors become Rememo's."""
 
+import errno
+import os
+
 import apsw
 
 from rememo.errors import Busy, Corrupt, DiskFull, IncompatibleStore, RememoError, StorageError
 
+DAMAGED = (apsw.Error, UnicodeDecodeError)
+"""What a read of a file may raise: text of a damaged page need not be text."""
 
-def translate(error: Exception, path: str) -> Exception:
-    """Return the Rememo error for one of SQLite's, naming the cause and the way out; others come back as they are."""
-    if isinstance(error, RememoError) or not isinstance(error, apsw.Error):
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def translate(error: Exception, path: str, cause: int = 0) -> Exception:
+    """Return the Rememo error for one of SQLite's, naming the cause and the way out; others come back as they are.
+
+    `cause` is the operating system's error number, where SQLite kept one.
+    """
+    if isinstance(error, RememoError) or not isinstance(error, DAMAGED):
         return error
+    if isinstance(error, apsw.IOError) and cause in _NO_ROOM:
+        error = apsw.FullError()
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return Busy(f"{path} was held by another writer for too long; try again, or raise busy_timeout")
@@ -20,11 +33,12 @@ def translate(error: Exception, path: str) -> Exception:
             return StorageError(f"{path} cannot be written: the file or its folder is read-only; nothing was changed")
         case apsw.CantOpenError():
             return StorageError(f"{path} cannot be opened: check that its folder exists and may be read and written")
-        case apsw.CorruptError():
+        case apsw.CorruptError() | UnicodeDecodeError():
             return Corrupt(f"{path} is damaged ({error}); run `rememo repair {path} NEW_FILE` to save what can be read")
         case apsw.NotADBError():
             return IncompatibleStore(f"{path} is not a Rememo file, or its first page is damaged; nothing was changed")
         case apsw.IOError():
-            return StorageError(f"the disk failed on {path} ({error}); nothing was changed")
+            reason = os.strerror(cause) if cause else str(error)
+            return StorageError(f"the disk failed on {path} ({reason}); nothing was changed")
         case _:
             return StorageError(f"{path}: {error}")
