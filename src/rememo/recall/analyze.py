@@ -3,7 +3,7 @@
 A text is cut at white space, and what each piece stands for is remembered, so a warm message costs one dictionary
 look-up a word. What a piece stands for:
 
-* a word: case-folded, its possessive dropped, its snowball stem; beside it the stem without accents, if that differs;
+* a word: case-folded, its possessive dropped, its snowball stem (irregular forms by their word); beside it the stem without accents, if that differs;
 * an identifier or number (``order-4711``, ``user_id``, ``getUserId``, ``10:30``): itself and its parts;
 * hyphenated letters (``e-mail``): the parts and the letters joined (``email``);
 * scripts written without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Burmese): every two neighbouring characters.
@@ -23,6 +23,7 @@ from typing import Final, Protocol, cast
 import Stemmer  # pyright: ignore[reportMissingTypeStubs]  # a C extension without stubs; typed below
 
 from rememo.errors import InvalidInput
+from rememo.recall.irregular import IRREGULAR
 from rememo.recall.stopwords import STOPWORDS
 
 _REMEMBERED_PIECES: Final = 65_536
@@ -49,6 +50,7 @@ _SPACELESS = (
 _SPACELESS_RUN = re.compile(f"([{_SPACELESS}]+)")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u1367", "\u2047", "\u2048")  # also Arabic, Greek, Ethiopic
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'", "\uff07": "'"})
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "\u0131": "i"})
 
@@ -95,6 +97,7 @@ class Analyzer:
             raise InvalidInput(f"no stemmer for language {language!r}; one of: {', '.join(sorted(_languages()))}")
         self.language: Final = language
         self._stop: Final = STOPWORDS.get(language, frozenset())
+        self._irregular: Final = IRREGULAR.get(language, {})
         self._stemmer: Final = _make_stemmer(language, 0)
         self._stemming: Final = threading.Lock()
         self._terms: Final = _Pieces(self._terms_of_piece)
@@ -133,9 +136,9 @@ class Analyzer:
         return list(chain.from_iterable(self._content_of_piece(piece, keep_stopwords=True) for piece in text.split()))
 
     def stem(self, word: str) -> str:
-        """Return the stem of one case-folded word."""
+        """Return the stem of one case-folded word, of its base form where the word is irregular."""
         with self._stemming:  # the C stemmer reuses one buffer
-            return self._stemmer.stemWord(word)
+            return self._stemmer.stemWord(self._irregular.get(word, word))
 
     def is_stopword(self, word: str) -> bool:
         """Say whether `word`, in any case, is left out of the index."""
@@ -208,6 +211,11 @@ class Analyzer:
             if keep_stopwords or not (bare.casefold() in self._stop or word.casefold() in self._stop):
                 found.append(bare)
         return tuple(found)
+
+
+def asks(text: str) -> bool:
+    """Say whether a text asks something, by its marks: ``?`` or what stands for it in other scripts."""
+    return any(mark in text for mark in _QUESTION_MARKS)
 
 
 def fingerprint(terms: Iterable[str]) -> int:

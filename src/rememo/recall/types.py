@@ -36,15 +36,17 @@ class Timeline:
     length: Integers
     """How many terms it is indexed under, repetitions included."""
     speaker: Integers
-    """Index into `speakers`, or `NOBODY`."""
+    """Who said it: index into `speakers`, or `NOBODY`. What the assistant said is not the user's."""
     kind: Integers
     """Index into `kinds`."""
     importance: Floats
     """From 0 to 1; 0.5 is ordinary."""
     trust: Floats
     """From 0 to 1; 1 is ordinary."""
+    asks: Flags | None = None
+    """Whether its text asks something (`analyze.asks`): the next message then probably answers. None switches it off."""
     speakers: tuple[str, ...] = ()
-    """The labels of users, as named by `speaker`."""
+    """The labels of users and agents, as named by `speaker`."""
     kinds: tuple[str, ...] = ("message",)
     """The names of kinds, as named by `kind`."""
     fingerprint: NDArray[np.int64] | None = None
@@ -73,10 +75,15 @@ class Candidates:
     """What words and vectors found."""
 
     postings: tuple[Postings, ...] = ()
+    """One for each term of the question that occurs; a term that is left out counts as known nowhere."""
     vector_documents: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    """Rows with a vector score; best the whole scope, at least the few hundred nearest."""
+    """Rows with a vector score, each at most once; best the whole scope, at least the few hundred nearest."""
     vector_scores: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     """The cosine of each with the question."""
+    vector_background: tuple[float, float] | None = None
+    """Mean and standard deviation of the cosine over the whole scope; needed if `vector_scores` is only its top."""
+    vector_prior: tuple[float, float] = (0.1, 0.13)
+    """The same between unrelated texts of any kind (`embed.background`): what small scopes are measured against."""
     eligible: Flags | None = None
     """Which documents of the timeline the filters admit; None for all. The others still lend score to neighbours."""
 
@@ -93,15 +100,22 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked."""
+    """What is asked, understood: `question.understand` makes it of a text."""
 
     text: str
+    """The question as asked."""
+    terms: tuple[str, ...]
+    """The terms to look up, each once."""
+    meaning: str
+    """The text to embed."""
     at: int
     """The moment of asking, in milliseconds since 1970 UTC."""
-    asker: str | None = None
-    """The label of the asking user: whom "I" and "my" mean."""
+    speakers: tuple[int, ...] = ()
+    """Whose words are meant, by number."""
     windows: tuple[TimeWindow, ...] = ()
     """The times that the question names."""
+    wants_recent: bool = False
+    """Whether it asks for the latest state."""
     mode: Mode = "hybrid"
     limit: int = 10
     threshold: float = 0.0
@@ -117,6 +131,54 @@ class Ranking:
     scores: NDArray[np.float64]
     """From 0 to 1, never rising."""
     parts: Mapping[str, NDArray[np.float64]]
-    """What each part of the ranking gave each hit, by name; they sum up to the strength behind the score."""
+    """What each part of the ranking gave each hit, by name: they sum up to the score."""
     folded: tuple[tuple[int, ...], ...]
     """For each hit the documents that say the same and were folded into it."""
+
+    def __len__(self) -> int:
+        """Count the hits."""
+        return len(self.documents)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallSettings:
+    """How much each part of the ranking counts. The defaults stand on plateaus: halves and doubles change little."""
+
+    saturation: float = 0.9
+    """BM25's k1: how soon repeating a term stops adding; low, because messages are short."""
+    length_share: float = 0.5
+    """BM25's b: how far long documents are held back."""
+    lent_to_next: float = 0.8
+    """How much of a word's count a message lends to the messages beside it."""
+    lent_to_second: float = 0.5
+    """The same for the ones after those."""
+    self_contained: float = 60.0
+    """Terms at which a message lends and takes half: long ones stand for themselves."""
+    session_gap: int = 4 * 3600 * 1000
+    """Milliseconds of silence in a room that end a session; nothing is lent across."""
+    lending_kinds: tuple[str, ...] = ("message", "post")
+    """Kinds that follow one another in a room; other kinds neither lend nor take."""
+    meaning: float = 0.5
+    """Weight of vectors beside words."""
+    meaning_lent: float = 0.25
+    """How much less vectors lend to neighbours than words do."""
+    meaning_candidates: int = 400
+    """How many of the nearest vectors take part."""
+    answer: float = 0.4
+    """How much a message that asks lends to the one that answers."""
+    too_short: float = 1.0
+    """Terms at which a message counts half: one that says nothing answers nothing."""
+    speaker: float = 0.3
+    """Lift of what a meant speaker said."""
+    time: float = 0.5
+    """Lift of what was said in a time that the question names."""
+    recency: float = 0.2
+    """Lift of the newest where the question asks for the latest state."""
+    recency_half_life: int = 30 * 86_400_000
+    """Milliseconds after which that lift is halved."""
+    importance: float = 0.5
+    """Spread between what is least and most important; 0 switches it off."""
+    kinds: Mapping[str, float] = field(default_factory=dict[str, float])
+    """A factor for whole kinds; those not named have 1."""
+    fold: bool = True
+    """Whether documents of one speaker with the same terms become one hit."""

@@ -81,7 +81,7 @@ def month(reading: Reading, index: int, *, opened: bool) -> Found:
     words = reading.words
     number = vocabulary.MONTHS[words[index]]
     after = index + 1
-    if words[after] == "." and reading.glued(after) and len(words[index]) < 5:  # noqa: PLR2004 - "Jan. 5"
+    if words[after] == "." and reading.glued(after) and words[after + 1].isdecimal():  # "Jan. 5"
         after += 1
     if (year := year_at(reading, skip_comma(reading, after, ("of", "in")))) is not None:
         return month_of(year, number), after_year(reading, skip_comma(reading, after, ("of", "in")))

@@ -1,0 +1,209 @@
+"""Datasets that recall is measured with, brought to one shape.
+
+``longmemeval``
+    A JSON list of questions, each with its own haystack of dated sessions. Every turn is a message in a room of its own
+    session. Questions whose id ends in ``_abs`` have no answer and are left out.
+``locomo``
+    A JSON list of conversations of two speakers over many sessions; one conversation is one scope and one room. A shared
+    picture's caption and search words are part of the message.
+``jsonl``
+    One scope a line, for your own data::
+
+        {"messages": [{"id": "m1", "text": "I moved to Lisbon", "speaker": "alice", "room": "chat-1",
+                       "time": "2024-05-02T10:00:00Z", "session": "s1"}, …],
+         "questions": [{"question": "Where do I live?", "evidence": ["m1"], "at": "2024-06-01T00:00:00Z",
+                        "asker": "alice", "category": "home"}, …]}
+
+    Only ``text``, ``question`` and ``evidence`` must be there. A message without a time follows the one before by half
+    a minute; without a room it is in one room with all others; its session is its room unless given.
+
+Files may be compressed with gzip. Ids serve to name evidence and are never indexed: in some sets they give it away.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from rememo.errors import InvalidInput
+
+Dataset: TypeAlias = Literal["longmemeval", "locomo", "jsonl"]
+
+_BETWEEN_TURNS = timedelta(seconds=30)
+_LOCOMO_TURN = re.compile(r"D\d+:\d+")
+_LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+_START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchMessage:
+    """One message of a conversation."""
+
+    text: str
+    speaker: str
+    room: str
+    time: datetime
+    session: str
+    """The session that answers are counted by; recall does not see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchQuestion:
+    """One question and where its answer is."""
+
+    text: str
+    at: datetime
+    category: str
+    evidence: frozenset[int]
+    """Which messages hold the answer, by place in the scope; may be empty if only sessions are known."""
+    sessions: frozenset[str]
+    """Which sessions hold the answer."""
+    asker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchScope:
+    """What is searched together, and the questions to it."""
+
+    messages: tuple[BenchMessage, ...]
+    questions: tuple[BenchQuestion, ...]
+
+
+def load(dataset: Dataset, path: str | Path) -> Iterator[BenchScope]:
+    """Yield the scopes of a dataset file; raise `InvalidInput` if it is not there or not of that shape."""
+    readers = {"longmemeval": _longmemeval, "locomo": _locomo, "jsonl": _jsonl}
+    if dataset not in get_args(Dataset):
+        raise InvalidInput(f"there is no dataset shape {dataset!r}; the shapes are {', '.join(readers)}")
+    try:
+        text = _read(Path(path))
+        yield from readers[dataset](text)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} is not a file of shape {dataset}: {error!r}") from error
+
+
+def _read(path: Path) -> str:
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
+
+
+def _longmemeval(text: str) -> Iterator[BenchScope]:
+    for entry in cast("list[dict[str, Any]]", json.loads(text)):
+        if str(entry["question_id"]).endswith("_abs"):
+            continue
+        gold = set(entry["answer_session_ids"])
+        messages: list[BenchMessage] = []
+        evidence: set[int] = set()
+        sessions: set[str] = set()
+        haystack = zip(entry["haystack_session_ids"], entry["haystack_dates"], entry["haystack_sessions"], strict=True)
+        for number, (name, date, turns) in enumerate(haystack):
+            room = f"session-{number}"
+            if name in gold:
+                sessions.add(room)
+            for place, turn in enumerate(turns):
+                if turn.get("has_answer"):
+                    evidence.add(len(messages))
+                time = _longmemeval_time(date) + place * _BETWEEN_TURNS
+                messages.append(
+                    BenchMessage(text=turn["content"], speaker=turn["role"], room=room, time=time, session=room)
+                )
+        question = BenchQuestion(
+            text=entry["question"],
+            at=_longmemeval_time(entry["question_date"]),
+            category=entry["question_type"],
+            evidence=frozenset(evidence),
+            sessions=frozenset(sessions),
+            asker="user",
+        )
+        yield BenchScope(messages=tuple(messages), questions=(question,))
+
+
+def _longmemeval_time(text: str) -> datetime:
+    return datetime.strptime(re.sub(r"\s*\(\w+\)", "", text), "%Y/%m/%d %H:%M").replace(tzinfo=UTC)
+
+
+def _locomo(text: str) -> Iterator[BenchScope]:
+    for entry in cast("list[dict[str, Any]]", json.loads(text)):
+        conversation = cast("dict[str, Any]", entry["conversation"])
+        messages: list[BenchMessage] = []
+        places: dict[str, int] = {}
+        numbers = sorted(int(key.split("_")[1]) for key in conversation if re.fullmatch(r"session_\d+", key))
+        for number in numbers:
+            date = str(conversation[f"session_{number}_date_time"])
+            start = datetime.strptime(date, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+            for place, turn in enumerate(conversation[f"session_{number}"]):
+                places[turn["dia_id"]] = len(messages)
+                said = [turn["text"], turn.get("blip_caption"), turn.get("query")]
+                messages.append(
+                    BenchMessage(
+                        text=" ".join(part for part in said if part),
+                        speaker=turn["speaker"],
+                        room="conversation",
+                        time=start + place * _BETWEEN_TURNS,
+                        session=str(number),
+                    )
+                )
+        asked = [_locomo_question(entry, places, messages) for entry in entry["qa"]]
+        questions = [question for question in asked if question.evidence]
+        yield BenchScope(messages=tuple(messages), questions=tuple(questions))
+
+
+def _locomo_question(entry: dict[str, Any], places: dict[str, int], messages: list[BenchMessage]) -> BenchQuestion:
+    # Some evidence entries hold several ids in one string, and some name turns that do not exist.
+    names = [name for text in entry.get("evidence") or () for name in _LOCOMO_TURN.findall(text)]
+    evidence = frozenset(places[name] for name in names if name in places)
+    return BenchQuestion(
+        text=entry["question"],
+        at=messages[-1].time + timedelta(days=1),
+        category=_LOCOMO_CATEGORIES.get(entry["category"], str(entry["category"])),
+        evidence=evidence,
+        sessions=frozenset(messages[place].session for place in evidence),
+    )
+
+
+def _jsonl(text: str) -> Iterator[BenchScope]:
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        entry = cast("dict[str, Any]", json.loads(line))
+        messages: list[BenchMessage] = []
+        places: dict[str, int] = {}
+        time = _START
+        for turn in entry["messages"]:
+            time = _iso(turn["time"]) if "time" in turn else time + _BETWEEN_TURNS
+            places[str(turn.get("id", len(messages)))] = len(messages)
+            room = str(turn.get("room", "room"))
+            messages.append(
+                BenchMessage(
+                    text=turn["text"],
+                    speaker=str(turn.get("speaker", "user")),
+                    room=room,
+                    time=time,
+                    session=str(turn.get("session", room)),
+                )
+            )
+        latest = max((message.time for message in messages), default=_START)
+        questions: list[BenchQuestion] = []
+        for asked in entry["questions"]:
+            evidence = frozenset(places[str(name)] for name in asked["evidence"])
+            questions.append(
+                BenchQuestion(
+                    text=asked["question"],
+                    at=_iso(asked["at"]) if "at" in asked else latest,
+                    category=str(asked.get("category", "all")),
+                    evidence=evidence,
+                    sessions=frozenset(messages[place].session for place in evidence),
+                    asker=asked.get("asker"),
+                )
+            )
+        yield BenchScope(messages=tuple(messages), questions=tuple(questions))
+
+
+def _iso(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,303 @@
+"""Quality of recall: how much of the evidence is found, beside plain words and plain vectors in the same run.
+
+Every method ranks the messages of a scope for a question. From that one ranking come the turn measures (which share of
+the evidence is among the first k messages) and the session measures: sessions stand in the order of their best message.
+"""
+
+import math
+import re
+import statistics
+import time as clock
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
+from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.recall.embed.protocol import Embedder, embed_question
+from rememo.recall.embed.static import StaticEmbedder
+from rememo.recall.question import understand
+from rememo.recall.rank import MOST_HITS, arrange, rank
+from rememo.recall.stopwords import STOPWORDS
+from rememo.recall.types import Candidates, Postings, RecallSettings, Timeline
+
+Search: TypeAlias = Callable[[BenchQuestion], Sequence[int]]
+"""Answers a question with places of messages, best first."""
+
+Method: TypeAlias = Callable[[BenchScope], Search]
+"""Takes in a scope and makes it searchable."""
+
+ALL: Final = "all"
+"""The category of all questions together."""
+
+_TURN_CUTS: Final = (5, 10, 20, 50)
+_SESSION_CUTS: Final = (1, 5, 10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodQuality:
+    """What one method reached."""
+
+    name: str
+    questions: Mapping[str, int]
+    """How many questions were asked, by category."""
+    measures: Mapping[str, Mapping[str, float]]
+    """By category, then by measure: shares from 0 to 1."""
+    milliseconds: float
+    """The median time of one search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityReport:
+    """What all methods reached on one dataset."""
+
+    dataset: str
+    methods: tuple[MethodQuality, ...] = field(default_factory=tuple[MethodQuality, ...])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """Return it as a table of percentages, one line for each method and category."""
+        columns = list(dict.fromkeys(name for one in self.methods for name in one.measures.get(ALL, {})))
+        lines = [["method", "category", "questions", *columns, "ms"]]
+        for one in self.methods:
+            for category in sorted(one.measures, key=lambda name: (name != ALL, name)):
+                measures = one.measures[category]
+                figures = [f"{100 * measures[name]:.1f}" if name in measures else "" for name in columns]
+                took = f"{one.milliseconds:.2f}" if category == ALL else ""
+                lines.append([one.name, category, str(one.questions[category]), *figures, took])
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if column < 2 else cell.rjust(width)  # noqa: PLR2004 - the two columns of names
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+
+def measure(
+    dataset: Dataset,
+    path: str | Path,
+    *,
+    methods: Mapping[str, Method] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> QualityReport:
+    """Measure every method on every question of a dataset file.
+
+    `methods` are Rememo's recall, plain BM25 and vectors alone unless given. `progress` is told how many questions are
+    done. Raises `InvalidInput` for a file that cannot be read.
+    """
+    chosen = dict(default_methods() if methods is None else methods)
+    tallies = {name: _Tally(name) for name in chosen}
+    done = 0
+    for scope in load(dataset, path):
+        searches = {name: method(scope) for name, method in chosen.items()}
+        for question in scope.questions:
+            for name, search in searches.items():
+                start = clock.perf_counter()
+                found = search(question)
+                tallies[name].add(scope, question, found, 1000 * (clock.perf_counter() - start))
+            done += 1
+            if progress is not None:
+                progress(done)
+    return QualityReport(dataset=dataset, methods=tuple(tally.result() for tally in tallies.values()))
+
+
+def default_methods(*, settings: RecallSettings | None = None, embedder: Embedder | None = None) -> dict[str, Method]:
+    """Return Rememo's recall and, to compare it with, plain BM25 and vectors alone."""
+    analyzer = Analyzer()
+    embedder = embedder or StaticEmbedder()
+    chosen = settings or RecallSettings()
+    return {
+        "rememo": lambda scope: InMemoryRecall(scope, analyzer, embedder, chosen).search,
+        "words": lambda scope: PlainWords(scope).search,
+        "vectors": lambda scope: PlainVectors(scope, embedder).search,
+    }
+
+
+class InMemoryRecall:
+    """Rememo's recall over arrays in memory: what a store gives to the ranking, without the store."""
+
+    def __init__(self, scope: BenchScope, analyzer: Analyzer, embedder: Embedder, settings: RecallSettings) -> None:
+        """Index all messages of a scope."""
+        self._analyzer = analyzer
+        self._embedder = embedder
+        self._settings = settings
+        messages = scope.messages
+        terms = [analyzer.terms(message.text) for message in messages]
+        rooms = _numbers(message.room for message in messages)
+        speakers = _numbers(message.speaker for message in messages)
+        count = len(messages)
+        self._timeline = Timeline(
+            room=np.array([rooms[message.room] for message in messages], dtype=np.int32),
+            time=np.array([int(message.time.timestamp() * 1000) for message in messages], dtype=np.int64),
+            length=np.array([len(found) for found in terms], dtype=np.int32),
+            speaker=np.array([speakers[message.speaker] for message in messages], dtype=np.int32),
+            kind=np.zeros(count, dtype=np.int16),
+            importance=np.full(count, 0.5, dtype=np.float32),
+            trust=np.ones(count, dtype=np.float32),
+            asks=np.array([asks(message.text) for message in messages], dtype=np.bool_),
+            speakers=tuple(speakers),
+            fingerprint=np.array([fingerprint(found) for found in terms], dtype=np.int64),
+        )
+        self._structure = arrange(self._timeline, settings)
+        self._postings = _postings(terms)
+        self._vectors = _Vectors([message.text for message in messages], embedder)
+
+    def search(self, question: BenchQuestion) -> Sequence[int]:
+        """Rank the messages for a question."""
+        asked = understand(
+            question.text,
+            analyzer=self._analyzer,
+            at=question.at,
+            speakers=self._timeline.speakers,
+            asker=question.asker,
+            limit=min(MOST_HITS, max(1, len(self._timeline))),
+        )
+        found = (self._postings.get(term) for term in asked.terms)
+        rows, cosines = self._vectors.cosines(asked.meaning)
+        candidates = Candidates(
+            postings=tuple(posting for posting in found if posting is not None),
+            vector_documents=rows,
+            vector_scores=cosines,
+        )
+        ranking = rank(asked, candidates, self._timeline, self._settings, self._structure)
+        places: list[int] = []
+        for document, folded in zip(ranking.documents.tolist(), ranking.folded, strict=True):
+            places += [document, *folded]
+        return places
+
+
+class PlainWords:
+    """BM25 as textbooks have it: lower case, stop words out, nothing else."""
+
+    def __init__(self, scope: BenchScope, *, saturation: float = 1.2, length_share: float = 0.75) -> None:
+        """Index all messages of a scope."""
+        words = [self._words(message.text) for message in scope.messages]
+        self._postings = _postings(words)
+        lengths = np.array([len(found) for found in words], dtype=np.float64)
+        mean = lengths.mean() if len(lengths) and lengths.any() else 1.0
+        self._norm = saturation * (1 - length_share + length_share * lengths / mean)
+        self._saturation = saturation
+
+    def search(self, question: BenchQuestion) -> Sequence[int]:
+        """Rank the messages for a question."""
+        count = len(self._norm)
+        total = np.zeros(count)
+        for word in dict.fromkeys(self._words(question.text)):
+            posting = self._postings.get(word)
+            if posting is None:
+                continue
+            rows, times = posting.documents, posting.frequencies
+            weight = math.log(1 + (count - len(rows) + 0.5) / (len(rows) + 0.5))
+            total[rows] += weight * (self._saturation + 1) * times / (times + self._norm[rows])
+        return np.argsort(-total, kind="stable").tolist()
+
+    @staticmethod
+    def _words(text: str) -> list[str]:
+        return [word for word in re.findall(r"\w+", text.lower()) if word not in STOPWORDS["english"]]
+
+
+class PlainVectors:
+    """The embedder alone: messages by their cosine with the question."""
+
+    def __init__(self, scope: BenchScope, embedder: Embedder) -> None:
+        """Embed all messages of a scope."""
+        self._vectors = _Vectors([message.text for message in scope.messages], embedder)
+
+    def search(self, question: BenchQuestion) -> Sequence[int]:
+        """Rank the messages for a question."""
+        rows, cosines = self._vectors.cosines(question.text)
+        return rows[np.argsort(-cosines, kind="stable")].tolist()
+
+
+class _Vectors:
+    """The vectors of texts that have one."""
+
+    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
+        self._embedder = embedder
+        vectors = embedder.embed(texts)
+        self._rows = np.array([row for row, vector in enumerate(vectors) if vector is not None], dtype=np.intp)
+        present = [vector for vector in vectors if vector is not None]
+        self._matrix = np.stack(present) if present else np.zeros((0, embedder.dimension), dtype=np.float32)
+
+    def cosines(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        vector = embed_question(self._embedder, text)
+        if vector is None:
+            return self._rows[:0], np.zeros(0, dtype=np.float32)
+        return self._rows, np.vecdot(self._matrix, vector)
+
+
+class _Tally:
+    """Gathers measures of single questions."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._questions: Counter[str] = Counter()
+        self._times: list[float] = []
+
+    def add(self, scope: BenchScope, question: BenchQuestion, found: Sequence[int], milliseconds: float) -> None:
+        self._times.append(milliseconds)
+        measures = {**session_measures(scope, question, found), **turn_measures(question, found)}
+        for category in (ALL, question.category):
+            self._questions[category] += 1
+            for name, value in measures.items():
+                self._values[category][name].append(value)
+
+    def result(self) -> MethodQuality:
+        return MethodQuality(
+            name=self._name,
+            questions=dict(self._questions),
+            measures={
+                category: {name: statistics.fmean(values) for name, values in measures.items()}
+                for category, measures in self._values.items()
+            },
+            milliseconds=statistics.median(self._times) if self._times else 0.0,
+        )
+
+
+def turn_measures(question: BenchQuestion, found: Sequence[int]) -> dict[str, float]:
+    """Return the share of the evidence among the first messages; nothing where no message is known as evidence."""
+    if not question.evidence:
+        return {}
+    return {f"recall@{cut}": len(question.evidence & set(found[:cut])) / len(question.evidence) for cut in _TURN_CUTS}
+
+
+def session_measures(scope: BenchScope, question: BenchQuestion, found: Sequence[int]) -> dict[str, float]:
+    """Return whether any and all sessions with evidence are among the first, and nDCG at ten."""
+    if not question.sessions:
+        return {}
+    sessions = list(dict.fromkeys(scope.messages[place].session for place in found))
+    measures = {f"any@{cut}": float(bool(question.sessions & set(sessions[:cut]))) for cut in _SESSION_CUTS}
+    measures |= {f"all@{cut}": float(question.sessions <= set(sessions[:cut])) for cut in _SESSION_CUTS[1:]}
+    gain = sum(1 / math.log2(2 + place) for place, name in enumerate(sessions[:10]) if name in question.sessions)
+    ideal = sum(1 / math.log2(2 + place) for place in range(min(10, len(question.sessions))))
+    return {**measures, "nDCG@10": gain / ideal}
+
+
+def _numbers(labels: Iterable[str]) -> dict[str, int]:
+    return {label: number for number, label in enumerate(dict.fromkeys(labels))}
+
+
+def _postings(terms: Sequence[Sequence[str]]) -> dict[str, Postings]:
+    gathered: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row, found in enumerate(terms):
+        for term, times in Counter(found).items():
+            gathered[term].append((row, times))
+    return {
+        term: Postings(
+            term=term,
+            documents=np.array([row for row, _ in places], dtype=np.intp),
+            frequencies=np.array([times for _, times in places], dtype=np.int32),
+        )
+        for term, places in gathered.items()
+    }

@@ -1,0 +1,136 @@
+"""Fusion: from evidence of different kinds to one strength, and from strength to a score.
+
+Words are measured against all that the question says, vectors against the background of the scope, so both mean the
+same whatever the scope and the embedder; names, times and the rest are factors on their sum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.recall.types import Candidates, Integers, Question, RecallSettings, Rows, Timeline
+
+_PRIOR_WEIGHT = 16
+"""How many documents the prior is worth: a scope of three cannot say what is usual in it."""
+_FAR_ABOVE = 4.0
+"""Deviations above the background that count as much as finding every word."""
+_STEEPNESS = 1.2
+"""Strength 1, all words of the question found once, becomes a score of 0.7."""
+_WEEK = 7 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearness:
+    """The documents that vectors bring in."""
+
+    documents: Integers
+    values: NDArray[np.float64]
+    """Deviations above the background, in units of `_FAR_ABOVE`."""
+
+
+def nearness(candidates: Candidates, settings: RecallSettings, *, only: bool = False) -> Nearness:
+    """Return the nearest documents that stand above the background; with `only`, all of them, below it too."""
+    documents, cosines = candidates.vector_documents, np.asarray(candidates.vector_scores, dtype=np.float64)
+    mean, deviation = _background(candidates, cosines)
+    most = settings.meaning_candidates
+    if not only:
+        above = np.flatnonzero(cosines > mean)
+        if len(above) > most:
+            # All that tie with the last one stay, so the choice does not depend on the order of documents.
+            last = np.partition(cosines[above], len(above) - most)[len(above) - most]
+            above = above[cosines[above] >= last]
+        documents, cosines = documents[above], cosines[above]
+    return Nearness(documents=documents, values=(cosines - mean) / (deviation * _FAR_ABOVE))
+
+
+def score(strength: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores from 0 to 1 that rise with strength."""
+    return 1 - np.exp(-_STEEPNESS * np.maximum(strength, 0))
+
+
+def factors(
+    rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings
+) -> dict[str, NDArray[np.float64] | None]:
+    """Return what multiplies the strength of `rows`, by reason and in order; None where a reason does not apply."""
+    return {
+        "length": _enough_said(rows, timeline, settings),
+        "speaker": _said_by(rows, question, timeline, settings),
+        "time": _in_time(rows, question, timeline, settings),
+        "recency": _recent(rows, question, timeline, settings),
+        "importance": _important(rows, timeline, settings),
+        "kind": _of_kind(rows, timeline, settings),
+        "trust": _trusted(rows, timeline),
+    }
+
+
+def _background(candidates: Candidates, cosines: NDArray[np.float64]) -> tuple[float, float]:
+    """Mix what is usual in the scope with what is usual anywhere, by how much the scope can say."""
+    prior_mean, prior_deviation = candidates.vector_prior
+    if candidates.vector_background is not None:
+        mean, deviation = candidates.vector_background
+    elif len(cosines):
+        mean, deviation = float(cosines.mean()), float(cosines.std())
+    else:
+        return prior_mean, prior_deviation
+    share = len(cosines) / (len(cosines) + _PRIOR_WEIGHT)
+    mixed = share * deviation**2 + (1 - share) * prior_deviation**2
+    return share * mean + (1 - share) * prior_mean, max(mixed**0.5, 1e-3)
+
+
+def _enough_said(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
+    if settings.too_short == 0:
+        return None
+    length = np.asarray(timeline.length[rows], dtype=np.float64)
+    return length / (length + settings.too_short)
+
+
+def _said_by(
+    rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings
+) -> NDArray[np.float64] | None:
+    if not question.speakers or settings.speaker == 0:
+        return None
+    meant = np.zeros(len(timeline.speakers) + 1, dtype=np.float64)  # the last entry stands for NOBODY
+    meant[list(question.speakers)] = settings.speaker
+    return 1 + meant[timeline.speaker[rows]]
+
+
+def _in_time(
+    rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings
+) -> NDArray[np.float64] | None:
+    if not question.windows or settings.time == 0:
+        return None
+    time = timeline.time[rows].astype(np.float64)
+    fit = np.zeros(len(rows))
+    for window in question.windows:
+        start, end = float(window.start), float(window.end)
+        # Things are told when they happen or later, so the edge is soft after the window and hard before it.
+        late = np.maximum(0, time - end) / max(end - start, _WEEK)
+        fit = np.maximum(fit, np.where(time >= start, np.exp(-2 * late), 0))
+    return 1 + settings.time * fit
+
+
+def _recent(rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
+    if not question.wants_recent or settings.recency == 0:
+        return None
+    age = np.maximum(0, question.at - timeline.time[rows]).astype(np.float64)
+    return 1 + settings.recency * np.exp2(-age / settings.recency_half_life)
+
+
+def _important(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
+    importance = np.asarray(timeline.importance[rows], dtype=np.float64)
+    if settings.importance == 0 or not np.any(importance != 0.5):  # noqa: PLR2004 - 0.5 is ordinary
+        return None
+    return 1 + settings.importance * (importance - 0.5)
+
+
+def _of_kind(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
+    if not settings.kinds:
+        return None
+    by_number = np.array([settings.kinds.get(kind, 1.0) for kind in timeline.kinds])
+    return by_number[timeline.kind[rows]]
+
+
+def _trusted(rows: Rows, timeline: Timeline) -> NDArray[np.float64] | None:
+    trust = np.asarray(timeline.trust[rows], dtype=np.float64)
+    return trust if np.any(trust != 1) else None

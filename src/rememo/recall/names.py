@@ -1,0 +1,69 @@
+"""Names in a question: whose words are meant.
+
+A speaker whom the question names is a reason to prefer what they said, not a word to look for: in a conversation of two,
+everything is said by one of them or to them. "I" and "my" mean the asking user, "you" the one who is asked.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019](?!s\b)[^\W\d_]+)*")
+_FIRST_PERSON = frozenset({"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll"})
+_SECOND_PERSON = frozenset({"you", "your", "yours", "yourself", "you've", "you'd", "you'll", "you're"})
+# "Can you remind me …" asks of the assistant, not about it.
+_POLITE = re.compile(r"\b(?:can|could|would|will|do|please)\s+you\b", re.IGNORECASE)
+_SHORTEST_NICKNAME = 3
+_ROLES = frozenset({"user", "users", "assistant", "agent", "bot", "system", "tool", "human", "ai"})
+"""Words in labels that say what somebody is, not who."""
+
+
+@lru_cache(maxsize=256)
+def _speakers_by_word(speakers: tuple[str, ...]) -> dict[str, frozenset[int]]:
+    """Which speakers have a word in their label, by case-folded word."""
+    found: dict[str, set[int]] = {}
+    for number, label in enumerate(speakers):
+        for word in _WORD.findall(label):
+            if word.casefold() not in _ROLES:
+                found.setdefault(word.casefold(), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in found.items()}
+
+
+def named_speakers(text: str, speakers: Sequence[str]) -> dict[int, frozenset[str]]:
+    """Return the speakers whom `text` names, by number, each with the words of the text that are their name.
+
+    A beginning of three letters or more with a capital inside the text ("Mel") names a speaker if it can be only one;
+    it is no full name, so it stays a word to look for.
+    """
+    by_word = _speakers_by_word(tuple(speakers))
+    if not by_word:
+        return {}
+    named: dict[int, set[str]] = {}
+    for place, word in enumerate(_WORD.findall(text)):
+        folded = word.casefold()
+        for number in by_word.get(folded, ()):
+            named.setdefault(number, set()).add(word)
+        if folded not in by_word and place > 0:
+            for number in _nicknamed(word, folded, by_word):
+                named.setdefault(number, set())
+    return {number: frozenset(words) for number, words in sorted(named.items())}
+
+
+def meant_persons(text: str, *, asker: str | None, addressee: str | None) -> tuple[str, ...]:
+    """Return the labels that "I" and "you" stand for in `text`, of those that are known."""
+    words = {word.casefold().replace("\u2019", "'") for word in _WORD.findall(text)}
+    meant: list[str] = []
+    if asker is not None and words & _FIRST_PERSON:
+        meant.append(asker)
+    if addressee is not None and words & _SECOND_PERSON:
+        others = {word.casefold() for word in _WORD.findall(_POLITE.sub(" ", text))}
+        if others & _SECOND_PERSON:
+            meant.append(addressee)
+    return tuple(meant)
+
+
+def _nicknamed(word: str, folded: str, by_word: dict[str, frozenset[int]]) -> frozenset[int]:
+    if len(word) < _SHORTEST_NICKNAME or not word[0].isupper():
+        return frozenset()
+    meant = {number for name, numbers in by_word.items() if name.startswith(folded) for number in numbers}
+    return frozenset(meant) if len(meant) == 1 else frozenset()

@@ -1,0 +1,64 @@
+"""Understanding a question: its terms, its names, its times, and what it does not say in words."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from rememo.recall.analyze import Analyzer
+from rememo.recall.names import meant_persons, named_speakers
+from rememo.recall.time import TimeMention, find_times
+from rememo.recall.types import Mode, Question, TimeWindow
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LATEST_STATE = re.compile(
+    r"\b(?:now|nowadays|currently|current|latest|newest|most recent|most recently|these days|any ?more|at the moment"
+    r"|up to date)\b",
+    re.IGNORECASE,
+)
+
+
+def understand(
+    text: str,
+    *,
+    analyzer: Analyzer,
+    at: datetime,
+    speakers: tuple[str, ...] = (),
+    asker: str | None = None,
+    addressee: str | None = None,
+    mode: Mode = "hybrid",
+    limit: int = 10,
+    threshold: float = 0.0,
+) -> Question:
+    """Read a question.
+
+    `speakers` are the labels of the timeline that will be ranked. `asker` is the user who asks, `addressee` the agent
+    that is asked. A speaker's name is taken out of the words, because it lifts what that speaker said; unless nothing
+    would be left.
+    """
+    named = named_speakers(text, speakers)
+    name_words = {word for words in named.values() for word in words}
+    content = [word for word in analyzer.content(text) if word not in name_words]
+    name_terms = {term for word in name_words for term in analyzer.terms(word)}
+    terms = analyzer.query(text)
+    numbers = {label: number for number, label in enumerate(speakers)}
+    meant = {numbers[label] for label in meant_persons(text, asker=asker, addressee=addressee) if label in numbers}
+    return Question(
+        text=text,
+        terms=tuple(term for term in terms if term not in name_terms) or tuple(terms),
+        meaning=" ".join(content) or text,
+        at=_milliseconds(at),
+        speakers=tuple(sorted(meant | set(named))),
+        windows=tuple(_window(mention) for mention in find_times(text, at) if not mention.recurring),
+        wants_recent=bool(_LATEST_STATE.search(text)),
+        mode=mode,
+        limit=limit,
+        threshold=threshold,
+    )
+
+
+def _window(mention: TimeMention) -> TimeWindow:
+    return TimeWindow(start=_milliseconds(mention.start), end=_milliseconds(mention.end), text=mention.text)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MILLISECOND

@@ -1,0 +1,246 @@
+"""What ranking promises for any input."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rememo.recall.neighbours import extend, link, sessions
+from rememo.recall.rank import arrange, rank
+from rememo.recall.types import Candidates, Postings, Question, RecallSettings, Timeline, TimeWindow
+
+SETTINGS = RecallSettings(session_gap=1_000)
+
+
+@dataclass(frozen=True)
+class Case:
+    question: Question
+    candidates: Candidates
+    timeline: Timeline
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    count = draw(st.integers(1, 30))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    # Times are all different: equal times in a room are ordered by row, which permuting rows would change.
+    times = random.permutation(count * 3)[:count] * 400
+    timeline = Timeline(
+        room=random.integers(0, 3, count).astype(np.int32),
+        time=times.astype(np.int64),
+        length=random.integers(0, 200, count).astype(np.int32),
+        speaker=random.integers(-1, 2, count).astype(np.int32),
+        kind=random.integers(0, 2, count).astype(np.int16),
+        importance=random.choice([0.0, 0.5, 1.0], count).astype(np.float32),
+        trust=random.choice([0.3, 1.0], count).astype(np.float32),
+        asks=random.random(count) < 0.4,
+        speakers=("anna", "ben"),
+        kinds=("message", "fact"),
+        fingerprint=random.integers(0, 20, count).astype(np.int64),
+    )
+    postings: list[Postings] = []
+    for term in draw(st.sets(st.sampled_from("abcde"), max_size=4)):
+        rows = random.permutation(count)[: random.integers(0, count + 1)]
+        frequencies = random.integers(1, 5, len(rows))
+        postings.append(Postings(term=term, documents=rows, frequencies=frequencies))
+    near = random.permutation(count)[: random.integers(0, count + 1)]
+    candidates = Candidates(
+        postings=tuple(postings),
+        vector_documents=near,
+        vector_scores=random.choice([-0.2, 0.1, 0.4, 0.8], len(near)).astype(np.float32),
+        eligible=(random.random(count) < 0.7) if draw(st.booleans()) else None,
+    )
+    question = Question(
+        text="any",
+        terms=("a", "b", "c"),
+        meaning="any",
+        at=count * 1_500,
+        speakers=draw(st.sampled_from([(), (0,), (0, 1)])),
+        windows=draw(st.sampled_from([(), (TimeWindow(start=400, end=4_000),)])),
+        wants_recent=draw(st.booleans()),
+        mode=draw(st.sampled_from(["hybrid", "words", "vector"])),
+        limit=draw(st.integers(1, 40)),
+        threshold=draw(st.sampled_from([0.0, 0.2, 0.5])),
+    )
+    return Case(question, candidates, timeline)
+
+
+@given(cases())
+def test_scores_fall_and_lie_between_0_and_1_and_parts_sum_up_to_them(case: Case):
+    ranking = rank(case.question, case.candidates, case.timeline, SETTINGS)
+    assert len(ranking) <= case.question.limit
+    assert len(set(ranking.documents.tolist())) == len(ranking)
+    assert (ranking.scores >= max(case.question.threshold, 0)).all()
+    assert (ranking.scores <= 1).all()
+    assert (np.diff(ranking.scores) <= 0).all()
+    summed = np.sum([*ranking.parts.values()], axis=0)
+    np.testing.assert_allclose(summed, ranking.scores, atol=1e-9)
+
+
+@given(cases())
+def test_the_order_of_candidates_does_not_matter(case: Case):
+    shuffle = np.random.default_rng(7)
+    postings: list[Postings] = []
+    for posting in case.candidates.postings:
+        order = shuffle.permutation(len(posting.documents))
+        postings.append(replace(posting, documents=posting.documents[order], frequencies=posting.frequencies[order]))
+    order = shuffle.permutation(len(case.candidates.vector_documents))
+    shuffled = replace(
+        case.candidates,
+        postings=tuple(reversed(postings)),
+        vector_documents=case.candidates.vector_documents[order],
+        vector_scores=case.candidates.vector_scores[order],
+        vector_background=(0.1, 0.2),
+    )
+    settled = replace(case.candidates, vector_background=(0.1, 0.2))
+    one = rank(case.question, settled, case.timeline, SETTINGS)
+    other = rank(case.question, shuffled, case.timeline, SETTINGS)
+    np.testing.assert_array_equal(one.documents, other.documents)
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+@given(cases())
+def test_the_order_of_rows_does_not_matter(case: Case):
+    count = len(case.timeline)
+    new_order = np.random.default_rng(11).permutation(count)
+    place = np.empty(count, dtype=np.intp)
+    place[new_order] = np.arange(count)
+    timeline = case.timeline
+    assert timeline.asks is not None
+    assert timeline.fingerprint is not None
+    moved = replace(
+        timeline,
+        room=timeline.room[new_order],
+        time=timeline.time[new_order],
+        length=timeline.length[new_order],
+        speaker=timeline.speaker[new_order],
+        kind=timeline.kind[new_order],
+        importance=timeline.importance[new_order],
+        trust=timeline.trust[new_order],
+        asks=timeline.asks[new_order],
+        fingerprint=timeline.fingerprint[new_order],
+    )
+    eligible = case.candidates.eligible
+    candidates = replace(
+        case.candidates,
+        postings=tuple(replace(posting, documents=place[posting.documents]) for posting in case.candidates.postings),
+        vector_documents=place[case.candidates.vector_documents],
+        eligible=None if eligible is None else eligible[new_order],
+    )
+    one = rank(case.question, case.candidates, timeline, SETTINGS)
+    other = rank(case.question, candidates, moved, SETTINGS)
+    np.testing.assert_array_equal(place[one.documents], other.documents)
+    # Means over the scope are sums in the order of rows, so the last bit may differ.
+    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-12)
+
+
+@given(cases())
+def test_a_lower_limit_gives_the_beginning_of_a_higher_one(case: Case):
+    more = rank(replace(case.question, limit=case.question.limit + 1), case.candidates, case.timeline, SETTINGS)
+    fewer = rank(case.question, case.candidates, case.timeline, SETTINGS)
+    np.testing.assert_array_equal(fewer.documents, more.documents[: case.question.limit])
+    np.testing.assert_array_equal(fewer.scores, more.scores[: case.question.limit])
+
+
+@given(cases(), st.integers(0, 2**16))
+def test_a_stricter_filter_only_takes_hits_away(case: Case, seed: int):
+    count = len(case.timeline)
+    question = replace(case.question, limit=1_000)
+    unfolded = replace(SETTINGS, fold=False)
+    eligible = case.candidates.eligible
+    admitted = np.ones(count, dtype=np.bool_) if eligible is None else eligible
+    stricter = admitted & (np.random.default_rng(seed).random(count) < 0.5)
+    loose = rank(question, case.candidates, case.timeline, unfolded)
+    strict = rank(question, replace(case.candidates, eligible=stricter), case.timeline, unfolded)
+    scores = dict(zip(loose.documents.tolist(), loose.scores.tolist(), strict=True))
+    expected = [row for row in loose.documents.tolist() if stricter[row]]
+    assert strict.documents.tolist() == expected
+    assert strict.scores.tolist() == [scores[row] for row in expected]
+
+
+@given(cases())
+def test_folding_hides_nothing(case: Case):
+    question = replace(case.question, limit=1_000)
+    folded = rank(question, case.candidates, case.timeline, SETTINGS)
+    plain = rank(question, case.candidates, case.timeline, replace(SETTINGS, fold=False))
+    together = [*folded.documents.tolist(), *(row for rows in folded.folded for row in rows)]
+    assert sorted(together) == sorted(plain.documents.tolist())
+    marks = case.timeline.fingerprint
+    assert marks is not None
+    for head, rows in zip(folded.documents.tolist(), folded.folded, strict=True):
+        assert all(marks[row] == marks[head] != 0 for row in rows)
+        assert all(case.timeline.speaker[row] == case.timeline.speaker[head] for row in rows)
+
+
+@given(cases(), st.integers(0, 30))
+def test_a_timeline_that_grew_is_linked_as_if_it_had_always_been_so(case: Case, first: int):
+    timeline = case.timeline
+    beginning = replace(
+        timeline,
+        room=timeline.room[:first],
+        time=timeline.time[:first],
+        length=timeline.length[:first],
+        speaker=timeline.speaker[:first],
+        kind=timeline.kind[:first],
+        importance=timeline.importance[:first],
+        trust=timeline.trust[:first],
+        asks=None,
+        fingerprint=None,
+    )
+    grown = extend(link(beginning, SETTINGS), timeline, SETTINGS)
+    fresh = link(timeline, SETTINGS)
+    np.testing.assert_array_equal(grown.before, fresh.before)
+    np.testing.assert_array_equal(grown.after, fresh.after)
+
+
+@given(cases())
+def test_neighbours_are_messages_of_one_session_in_order(case: Case):
+    timeline = case.timeline
+    neighbours = link(timeline, SETTINGS)
+    for row, following in enumerate(neighbours.after.tolist()):
+        if following == -1:
+            continue
+        assert neighbours.before[following] == row
+        assert timeline.room[row] == timeline.room[following]
+        assert 0 <= timeline.time[following] - timeline.time[row] <= SETTINGS.session_gap
+        assert timeline.kind[row] == timeline.kind[following] == timeline.kinds.index("message")
+    numbers = sessions(timeline, SETTINGS)
+    assert len(numbers) == len(timeline)
+
+
+@given(cases())
+def test_a_prepared_structure_changes_nothing(case: Case):
+    prepared = arrange(case.timeline, SETTINGS)
+    one = rank(case.question, case.candidates, case.timeline, SETTINGS)
+    other = rank(case.question, case.candidates, case.timeline, SETTINGS, prepared)
+    np.testing.assert_array_equal(one.documents, other.documents)
+
+
+@given(cases())
+def test_in_vector_mode_the_order_is_that_of_the_cosine(case: Case):
+    question = replace(case.question, mode="vector", threshold=0.0, limit=1_000)
+    candidates = replace(case.candidates, eligible=None)
+    ranking = rank(question, candidates, case.timeline, replace(SETTINGS, fold=False))
+    cosine = dict(zip(candidates.vector_documents.tolist(), candidates.vector_scores.tolist(), strict=True))
+    found = [cosine[row] for row in ranking.documents.tolist()]
+    assert found == sorted(cosine.values(), reverse=True)
+
+
+def test_no_candidates_no_hits():
+    empty = np.zeros(0)
+    timeline = Timeline(
+        room=empty.astype(np.int32),
+        time=empty.astype(np.int64),
+        length=empty.astype(np.int32),
+        speaker=empty.astype(np.int32),
+        kind=empty.astype(np.int16),
+        importance=empty,
+        trust=empty,
+    )
+    question = Question(text="?", terms=("a",), meaning="?", at=0)
+    assert len(rank(question, Candidates(), timeline)) == 0
+
+
+pytestmark = pytest.mark.requirement("record.search-text")
