@@ -290,7 +290,10 @@ class Memory:
 
     def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
         """Return a record; one that is not in this scope, deleted or expired raises `NotFound`."""
-        filter = self._filter(ids=[id], known_at=known_at, valid_at=valid_at)
+        if known_at is None and valid_at is None and self._known_at is None:
+            filter = Filter(scope=self._scope, ids=(check_label(id, "id"),))
+        else:
+            filter = self._filter(ids=[id], known_at=known_at, valid_at=valid_at)
         record = self._engine.store.get(filter, self._engine.now())
         if record is None:
             raise NotFound(f"there is no record {id!r} in this scope")

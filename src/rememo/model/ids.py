@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from uuid import UUID
 
 _lock = threading.Lock()
 _last = 0
@@ -16,9 +15,9 @@ def new_id() -> str:
     stamp = time.time_ns() * 4096 // 1_000_000
     with _lock:
         _last = stamp = max(stamp, _last + 1)
-    random = int.from_bytes(os.urandom(8)) & 0x3FFF_FFFF_FFFF_FFFF
-    milliseconds, fraction = divmod(stamp, 4096)
-    return str(UUID(int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0x2 << 62 | random))
+    random = int.from_bytes(os.urandom(8)) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+    head, tail = f"{stamp >> 12:012x}", f"{random:016x}"
+    return f"{head[:8]}-{head[8:]}-7{stamp & 4095:03x}-{tail[:4]}-{tail[4:]}"
 
 
 def _after_fork() -> None:

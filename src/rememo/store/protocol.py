@@ -21,7 +21,7 @@ from rememo.model.scope import Scope
 Analyze = Callable[[str], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that would triple the price of making one, and it stays inside
 class Draft:
     """The content of a version about to be written, validated and analysed."""
 

@@ -40,11 +40,12 @@ _RULES = (
     ),
     (
         "is a vector without a record",
-        "SELECT 'number ' || number FROM vectors WHERE number NOT IN (SELECT number FROM records)",
+        "SELECT 'number ' || (place & 0xffffffffff) FROM vectors WHERE place & 0xffffffffff NOT IN (SELECT number FROM records)",
     ),
     (
         "is a vector of the wrong size",
-        "SELECT 'number ' || number FROM vectors JOIN models USING (model) WHERE length(vector) != 4 * dimension",
+        "SELECT 'number ' || (place & 0xffffffffff) FROM vectors JOIN models ON model = place >> 40"
+        " WHERE length(vector) != 4 * dimension",
     ),
     (
         "is a job for a record that is not there",

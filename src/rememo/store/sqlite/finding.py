@@ -53,8 +53,8 @@ class Finder(Part):
         """Return the nearest records that a filter means, exactly."""
         inner, values = union(selects(filter, moment, "number"))
         rows = self._database.rows(
-            "SELECT number, vector FROM vectors WHERE model = (SELECT model FROM models WHERE current)"
-            f" AND number IN ({inner}) ORDER BY number",
+            f"SELECT number, vector FROM ({inner})"
+            " JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | number ORDER BY number",
             values,
         )
         if not rows:

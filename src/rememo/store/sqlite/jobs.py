@@ -98,8 +98,8 @@ class JobTable(Part):
 
         def store(connection: Connection) -> bool:
             connection.execute(
-                "INSERT OR REPLACE INTO vectors (model, number, vector)"
-                " SELECT models.model, records.number, ? FROM models, records"
+                "INSERT OR REPLACE INTO vectors (place, vector)"
+                " SELECT models.model << 40 | records.number, ? FROM models, records"
                 " WHERE models.current AND records.tenant = ? AND records.id = ? AND records.version = ?",
                 (vector.tobytes(), scope.tenant, id, version),
             )

@@ -70,7 +70,7 @@ class Keeper(Part):
         inside, values = within(scope)
         sql = (
             f"SELECT {COLUMNS}, speaker, vector, records.number FROM records"
-            " LEFT JOIN vectors ON vectors.number = records.number AND vectors.model = (SELECT model FROM models WHERE current)"
+            " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
             f" WHERE records.number > ? AND records.number <= ? AND {inside} ORDER BY records.number LIMIT {_CHUNK}"
         )
         number = 0
@@ -216,8 +216,8 @@ class Keeper(Part):
                 records=sum(count for _, count in kinds),
                 versions=connection.execute("SELECT count(*) FROM records WHERE tenant = ?", (tenant,)).get,
                 vectors=connection.execute(
-                    "SELECT count(*) FROM vectors JOIN models USING (model) JOIN records USING (number)"
-                    " WHERE models.current AND records.tenant = ?",
+                    "SELECT count(*) FROM models, records JOIN vectors ON place = model << 40 | number"
+                    " WHERE models.current AND tenant = ?",
                     (tenant,),
                 ).get,
                 kinds=dict(kinds),

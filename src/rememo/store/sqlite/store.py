@@ -24,7 +24,9 @@ class SqliteStore(Reader, Finder, JobTable, Keeper):
         def use(connection: Connection) -> int:
             row = connection.execute("SELECT model, name, dimension FROM models WHERE current").get
             if row is not None and tuple(row[1:]) != (name, dimension):
-                if connection.execute("SELECT 1 FROM vectors WHERE model = ? LIMIT 1", (row[0],)).get:
+                if connection.execute(
+                    "SELECT 1 FROM vectors WHERE place >= ? << 40 AND place < (? + 1) << 40 LIMIT 1", (row[0], row[0])
+                ).get:
                     raise EmbeddingMismatch(
                         f"{self._database.path} holds vectors of {row[1]} ({row[2]} dimensions), but this memory was opened"
                         f" with {name} ({dimension}); open it with {row[1]}, or run `rememo reembed` to change the model"

@@ -18,15 +18,16 @@ from rememo.store.sqlite.queries import selects
 from rememo.store.sqlite.words import line, tables
 
 _INSERT = """INSERT INTO records (
-  tenant, id, version, kind, agent, user, room, at, created_at, recorded_at, superseded_at, occurred_at, valid_from,
+  number, tenant, id, version, kind, agent, user, room, at, created_at, recorded_at, superseded_at, occurred_at, valid_from,
   valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, fingerprint, hash, data, metadata, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
 ON CONFLICT (tenant) DO UPDATE SET clock = max(clock + 1, excluded.clock) RETURNING clock"""
 _LAST = """SELECT number, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
 _CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
-_ADD_VECTOR = "INSERT INTO vectors (model, number, vector) VALUES (?, ?, ?)"
+_ADD_VECTOR = "INSERT INTO vectors (place, vector) VALUES (?, ?)"
+_MANY = 8  # from here on, whole statements over many rows are worth it
 _ADD_JOB = (
     "INSERT INTO jobs (tenant, id, task, payload, state, due_at, created_at) VALUES (?, ?, ?, ?, 'waiting', ?, ?)"
 )
@@ -50,6 +51,9 @@ class Transaction:
     def apply(self, writes: Sequence[Write]) -> Commit:
         """Do them in order; the first that cannot be done raises and leaves the undoing to the caller."""
         written: list[Written] = []
+        if len(writes) >= _MANY and all(isinstance(write, Put) and write.fresh for write in writes):
+            written = self._put_many([write.draft for write in writes if isinstance(write, Put)])
+            writes = ()
         for write in writes:
             if isinstance(write, Put):
                 written.append(self._put(write))
@@ -60,6 +64,29 @@ class Transaction:
             else:
                 written += self._remove_all(write)
         return Commit(written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(self._jobs))
+
+    def _put_many(self, drafts: Sequence[Draft]) -> list[Written]:
+        """Create records whose ids are new: statement by statement over all of them, as SQLite likes it best."""
+        connection, model = self._connection, self._model
+        times = Times(self.clock, self.clock)
+        first: int = connection.execute("SELECT ifnull(max(number), 0) + 1 FROM records").get
+        connection.executemany(_INSERT, [_row(first + place, draft, 1, times) for place, draft in enumerate(drafts)])
+        connection.executemany(
+            f"INSERT INTO {self._words} (rowid, terms) VALUES (?, ?)",
+            [(first + place, line(draft.scope, draft.terms)) for place, draft in enumerate(drafts)],
+        )
+        if model is not None:
+            connection.executemany(
+                _ADD_VECTOR,
+                [
+                    (vector_place(model, first + place), draft.vector.tobytes())
+                    for place, draft in enumerate(drafts)
+                    if draft.vector is not None
+                ],
+            )
+        for draft in drafts:
+            self._add_jobs(draft, 1)
+        return [Written(draft.id, 1, "added", draft.kind, draft.scope) for draft in drafts]
 
     def _put(self, write: Put) -> Written:
         draft = write.draft
@@ -141,11 +168,14 @@ class Transaction:
     def _open(self, draft: Draft, version: int, created_at: int, outcome: Outcome) -> Written:
         times = Times(created_at=created_at, recorded_at=self.clock)
         insert_version(self._connection, draft, version, times, words=self._words, model=self._model)
+        self._add_jobs(draft, version)
+        return Written(draft.id, version, outcome, draft.kind, draft.scope)
+
+    def _add_jobs(self, draft: Draft, version: int) -> None:
         for job in draft.jobs:
             payload = dump_json({**job.payload, "record": draft.id, "version": version})
             self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
             self._jobs.append(job.id)
-        return Written(draft.id, version, outcome, draft.kind, draft.scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,45 +192,51 @@ def insert_version(
     connection: Connection, draft: Draft, version: int, times: Times, *, words: str, model: int | None
 ) -> None:
     """Store one version with its words and its vector."""
+    connection.execute(_INSERT, _row(None, draft, version, times))
+    number = connection.last_insert_rowid()
+    connection.execute(f"INSERT INTO {words} (rowid, terms) VALUES (?, ?)", (number, line(draft.scope, draft.terms)))
+    if draft.vector is not None and model is not None:
+        connection.execute(_ADD_VECTOR, (vector_place(model, number), draft.vector.tobytes()))
+
+
+def _row(number: int | None, draft: Draft, version: int, times: Times) -> tuple[Any, ...]:
     scope = draft.scope
     occurred_at = _micros(draft.occurred_at)
-    digest = blake2b(f"{draft.kind}\0{draft.text}\0{draft.data}".encode(), digest_size=16).digest()
-    connection.execute(
-        _INSERT,
-        (
-            scope.tenant,
-            draft.id,
-            version,
-            draft.kind,
-            scope.agent,
-            scope.user,
-            scope.room,
-            times.created_at if occurred_at is None else occurred_at,
-            times.created_at,
-            times.recorded_at,
-            times.superseded_at,
-            occurred_at,
-            _micros(draft.valid_from),
-            _micros(draft.valid_to),
-            _micros(draft.expires_at),
-            int(times.deleted),
-            int(draft.pinned),
-            draft.importance,
-            draft.source,
-            draft.trust,
-            draft.speaker,
-            len(draft.terms),
-            draft.fingerprint,
-            digest,
-            draft.data,
-            draft.metadata,
-            draft.text,
-        ),
+    return (
+        number,
+        scope.tenant,
+        draft.id,
+        version,
+        draft.kind,
+        scope.agent,
+        scope.user,
+        scope.room,
+        times.created_at if occurred_at is None else occurred_at,
+        times.created_at,
+        times.recorded_at,
+        times.superseded_at,
+        occurred_at,
+        _micros(draft.valid_from),
+        _micros(draft.valid_to),
+        _micros(draft.expires_at),
+        int(times.deleted),
+        int(draft.pinned),
+        draft.importance,
+        draft.source,
+        draft.trust,
+        draft.speaker,
+        len(draft.terms),
+        draft.fingerprint,
+        blake2b(f"{draft.kind}\0{draft.text}\0{draft.data}".encode(), digest_size=16).digest(),
+        draft.data,
+        draft.metadata,
+        draft.text,
     )
-    number = connection.last_insert_rowid()
-    connection.execute(f"INSERT INTO {words} (rowid, terms) VALUES (?, ?)", (number, line(scope, draft.terms)))
-    if draft.vector is not None and model is not None:
-        connection.execute(_ADD_VECTOR, (model, number, draft.vector.tobytes()))
+
+
+def vector_place(model: int, number: int) -> int:
+    """Return where a version's vector by a model is kept."""
+    return model << 40 | number
 
 
 def retire(

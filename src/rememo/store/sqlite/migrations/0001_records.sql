@@ -55,12 +55,11 @@ CREATE TABLE models (
   current   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- The place is the model's number times 2^40 plus the version's: one range a model, and no row spills to a second page.
 CREATE TABLE vectors (
-  model  INTEGER NOT NULL,
-  number INTEGER NOT NULL,
-  vector BLOB NOT NULL,
-  PRIMARY KEY (model, number)
-) STRICT, WITHOUT ROWID;
+  place  INTEGER PRIMARY KEY,
+  vector BLOB NOT NULL                -- float32, unit length
+) STRICT;
 
 CREATE TABLE snapshots (
   tenant TEXT NOT NULL,
