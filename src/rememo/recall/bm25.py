@@ -7,12 +7,16 @@ add up. On conversations that finds a good deal more than adding neighbours' sco
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.recall.spread import Spread
-from rememo.recall.types import Integers, Postings, RecallSettings, Timeline
+from rememo.recall.spread import Lengths, Spread
+from rememo.recall.types import Flags, Postings, RecallSettings, Timeline
+
+_CLASSES: Final = 4_096
 
 
 def inverse_frequency(documents: int, containing: int) -> float:
@@ -38,37 +42,84 @@ def information(terms: Sequence[str], postings: Sequence[Postings], documents: i
     return total
 
 
-def words(
-    postings: Sequence[Postings], timeline: Timeline, spread: Spread, settings: RecallSettings
-) -> NDArray[np.float64]:
-    """Return the BM25 score of every touched document, with what neighbours lend, in order of `spread.touched`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrences:
+    """The postings of a question one after another, in order of terms."""
 
-    The result does not depend on the order of postings or of documents within them, to the last bit.
+    documents: NDArray[np.intp]
+    frequencies: NDArray[np.float64]
+    groups: NDArray[np.intp]
+    """Which term each entry belongs to."""
+    weights: NDArray[np.float64]
+    """How much each term says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordScores:
+    """BM25 scores of touched documents, with what neighbours lend them, in order of `Spread.touched`."""
+
+    total: NDArray[np.float64]
+    own_counts: NDArray[np.float64]
+    """How often each term stands in each document itself."""
+    norm: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    def own(self, slots: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the scores of some documents by what they say themselves."""
+        counts = self.own_counts[:, slots]
+        return (self.scale * counts / (counts + self.norm[slots])).sum(axis=0)
+
+
+def gather(postings: Sequence[Postings], timeline: Timeline) -> Occurrences:
+    """Bring postings into one order that does not depend on theirs."""
+    ordered = sorted(postings, key=lambda posting: posting.term)
+    sizes = [len(posting.documents) for posting in ordered]
+    weights = [posting.weight * inverse_frequency(len(timeline), len(posting.documents)) for posting in ordered]
+    nothing = np.zeros(0, dtype=np.intp)
+    return Occurrences(
+        documents=np.concatenate([nothing, *(posting.documents for posting in ordered)]).astype(np.intp, copy=False),
+        frequencies=np.concatenate([nothing, *(posting.frequencies for posting in ordered)]).astype(np.float64),
+        groups=np.repeat(np.arange(len(ordered)), sizes),
+        weights=np.array(weights, dtype=np.float64),
+    )
+
+
+def strongest(
+    occurrences: Occurrences, timeline: Timeline, lengths: Lengths, settings: RecallSettings, *, eligible: Flags | None
+) -> NDArray[np.intp]:
+    """Return the documents that are worth working out: all, or the best few thousand by their own words.
+
+    A very common word occurs in a good part of a large scope; where it is all that a document has, the document cannot
+    become a hit.
     """
+    most = settings.word_candidates
+    if len(occurrences.documents) <= most:
+        return occurrences.documents
+    rows = occurrences.documents
+    norm = length_norm(lengths.total[rows], lengths.mean, settings)
+    entries = occurrences.weights[occurrences.groups] * occurrences.frequencies / (occurrences.frequencies + norm)
+    own = np.asarray(np.bincount(rows, entries, len(timeline)), dtype=np.float64)
+    if eligible is not None:
+        own[~eligible] = 0
+    # Counting into classes is linear where partitioning many equal values is not, and keeps ties together.
+    classes = (own * (_CLASSES / (own.max() or 1.0))).astype(np.intp)
+    members = np.bincount(classes[classes > 0], minlength=_CLASSES + 1)
+    from_above = np.cumsum(members[::-1])[::-1]
+    lowest = max(1, int(np.searchsorted(-from_above, -most)))
+    return np.flatnonzero(classes >= lowest)
+
+
+def words(occurrences: Occurrences, spread: Spread, settings: RecallSettings) -> WordScores:
+    """Return the BM25 scores of every touched document, in order of `spread.touched`."""
     norm = length_norm(spread.lengths, spread.mean_length, settings)
-    total = np.zeros(len(spread.touched))
-    for posting in sorted(postings, key=lambda posting: posting.term):
-        if not len(posting.documents):
-            continue
-        counts = spread.lend(posting.documents, posting.frequencies, 1.0)
-        weight = posting.weight * inverse_frequency(len(timeline), len(posting.documents))
-        total += weight * (settings.saturation + 1) * counts / (counts + norm)
-    return total
-
-
-def own_words(
-    postings: Sequence[Postings], rows: Integers, timeline: Timeline, spread: Spread, settings: RecallSettings
-) -> NDArray[np.float64]:
-    """Return the score that `rows` have by their own words alone, on the same scale as `words`."""
-    total = np.zeros(len(rows))
-    at = np.full(len(timeline), -1, dtype=np.intp)
-    at[rows] = np.arange(len(rows))
-    norm = length_norm(spread.lengths[spread.slot[rows]], spread.mean_length, settings)
-    for posting in sorted(postings, key=lambda posting: posting.term):
-        places = at[posting.documents]
-        here = places >= 0
-        counts = np.zeros(len(rows))
-        counts[places[here]] = posting.frequencies[here]
-        weight = posting.weight * inverse_frequency(len(timeline), len(posting.documents))
-        total += weight * (settings.saturation + 1) * counts / (counts + norm)
-    return total
+    near = np.flatnonzero(spread.near[occurrences.documents])
+    loan = spread.lend(
+        occurrences.documents[near],
+        occurrences.frequencies[near],
+        groups=occurrences.groups[near],
+        group_count=len(occurrences.weights),
+    )
+    scale = occurrences.weights[:, np.newaxis] * (settings.saturation + 1)
+    total = loan.total / (loan.total + norm)
+    total *= scale
+    return WordScores(total=total.sum(axis=0), own_counts=loan.own, norm=norm, scale=scale)

@@ -33,15 +33,21 @@ def nearness(candidates: Candidates, settings: RecallSettings, *, only: bool = F
     """Return the nearest documents that stand above the background; with `only`, all of them, below it too."""
     documents, cosines = candidates.vector_documents, np.asarray(candidates.vector_scores, dtype=np.float64)
     mean, deviation = _background(candidates, cosines)
-    most = settings.meaning_candidates
     if not only:
-        above = np.flatnonzero(cosines > mean)
-        if len(above) > most:
-            # All that tie with the last one stay, so the choice does not depend on the order of documents.
-            last = np.partition(cosines[above], len(above) - most)[len(above) - most]
-            above = above[cosines[above] >= last]
+        above = _nearest(cosines, mean, deviation, settings.meaning_candidates)
         documents, cosines = documents[above], cosines[above]
     return Nearness(documents=documents, values=(cosines - mean) / (deviation * _FAR_ABOVE))
+
+
+def _nearest(cosines: NDArray[np.float64], mean: float, deviation: float, most: int) -> NDArray[np.intp]:
+    """Return the places of the `most` nearest above the mean, and of all that tie with the last of them."""
+    above = np.flatnonzero(cosines > mean + 2 * deviation)  # enough in a large scope, and soon looked through
+    if len(above) < most:
+        above = np.flatnonzero(cosines > mean)
+    if len(above) > most:
+        last = np.partition(cosines[above], len(above) - most)[len(above) - most]
+        above = above[cosines[above] >= last]
+    return above
 
 
 def score(strength: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import InvalidInput
-from rememo.recall.bm25 import information, own_words, words
+from rememo.recall.bm25 import gather, information, strongest, words
 from rememo.recall.fuse import factors, nearness, score
 from rememo.recall.neighbours import Neighbours, extend, link
 from rememo.recall.spread import Lengths, answers, measure_lengths, touch
@@ -59,23 +59,24 @@ def rank(
     if question.mode == "vector":
         near = nearness(candidates, settings, only=True)
         strengths = _Strengths(rows=np.asarray(near.documents, dtype=np.intp), total=near.values, parts={})
-        return _ranking(strengths, *_choose(strengths, question, candidates, timeline, settings), own_words=None)
+        return _ranking(strengths, *_choose(strengths, question, candidates, timeline, settings))
     near = nearness(candidates if question.mode == "hybrid" else Candidates(), settings)
     structure = structure or arrange(timeline, settings)
-    found = [near.documents, *(posting.documents for posting in candidates.postings)]
-    spread = touch(found, structure.neighbours, structure.lengths, settings)
+    occurrences = gather(candidates.postings, timeline)
+    found = strongest(occurrences, timeline, structure.lengths, settings, eligible=candidates.eligible)
+    spread = touch([near.documents, found], structure.neighbours, structure.lengths, settings)
     told = information(question.terms, candidates.postings, len(timeline)) or 1.0
-    by_words = words(candidates.postings, timeline, spread, settings) / told
-    by_meaning = settings.meaning * spread.lend(near.documents, near.values, settings.meaning_lent)
-    strengths = _Strengths(rows=spread.touched, total=by_words, parts={"words": by_words})
-    strengths = strengths.add("meaning", by_meaning)
+    by_words = words(occurrences, spread, settings)
+    by_meaning = spread.lend(near.documents, near.values, share=settings.meaning_lent).total[0]
+    total = by_words.total / told
+    strengths = _Strengths(rows=spread.touched, total=total, parts={"neighbours": total})
+    strengths = strengths.add("meaning", settings.meaning * by_meaning)
     strengths = strengths.add("answers", answers(strengths.total, spread, timeline, structure.neighbours, settings))
     for reason, factor in factors(spread.touched, question, timeline, settings).items():
         if factor is not None:
             strengths = strengths.add(reason, strengths.total * (factor - 1))
     chosen, folded = _choose(strengths, question, candidates, timeline, settings)
-    own = own_words(candidates.postings, spread.touched[chosen], timeline, spread, settings) / told
-    return _ranking(strengths, chosen, folded, own_words=own)
+    return _ranking(strengths, chosen, folded, own_words=by_words.own(chosen) / told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +129,13 @@ def _ranking(
     strengths: _Strengths,
     chosen: NDArray[np.intp],
     folded: tuple[tuple[int, ...], ...],
-    *,
-    own_words: NDArray[np.float64] | None,
+    own_words: NDArray[np.float64] | None = None,
 ) -> Ranking:
     total = strengths.total[chosen]
     scores = score(total)
     parts = {reason: values[chosen] for reason, values in strengths.parts.items()} or {"meaning": total}
     if own_words is not None:
-        parts["neighbours"] = parts["words"] - own_words
-        parts["words"] = own_words
+        parts = {"words": own_words, **parts, "neighbours": parts["neighbours"] - own_words}
     # Each part's share of the score, so that reasons can be compared between hits.
     scale = np.divide(scores, total, out=np.zeros_like(scores), where=total > 0)
     return Ranking(

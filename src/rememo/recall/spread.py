@@ -4,16 +4,24 @@ All work is done on the touched documents only: those that words or vectors foun
 and takes less the longer it is, because a long one already says what it is about.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.recall.neighbours import NONE, Neighbours
-from rememo.recall.types import Floats, Integers, RecallSettings, Rows, Timeline
+from rememo.recall.neighbours import Neighbours
+from rememo.recall.types import Integers, RecallSettings, Rows, Timeline
 
-_Number: TypeAlias = Integers | Floats
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loan:
+    """Amounts by group and touched document."""
+
+    own: NDArray[np.float64]
+    """What was given to documents themselves."""
+    total: NDArray[np.float64]
+    """The same with what neighbours lent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,34 +31,43 @@ class Spread:
     touched: Rows
     """Rows of the timeline, rising."""
     slot: NDArray[np.intp]
-    """For each row of the timeline its place in `touched`; undefined for rows that are not there."""
+    """For each row of the timeline its place in `touched`; one past the end for other rows and for `NONE`."""
+    near: NDArray[np.bool_]
+    """For each row of the timeline whether it is touched or lends to one that is."""
     steps: tuple[tuple[NDArray[np.intp], float], ...]
     """The four ways to a neighbour and the share that is lent on it."""
     damping: NDArray[np.float64]
-    """For each row of the timeline how much of that share it lends and takes."""
+    """For each row of the timeline, and last for `NONE`, how much of that share it lends and takes."""
     lengths: NDArray[np.float64]
     """Lengths of the touched documents with what neighbours lend them."""
     mean_length: float
     """The mean of that over the timeline."""
 
-    def lend(self, documents: Integers, amounts: _Number, share: float) -> NDArray[np.float64]:
-        """Give `amounts` to `documents` and lend `share` of the usual to their neighbours.
+    def lend(
+        self,
+        documents: Integers,
+        amounts: NDArray[np.float64],
+        *,
+        groups: NDArray[np.intp] | None = None,
+        group_count: int = 1,
+        share: float = 1.0,
+    ) -> Loan:
+        """Give `amounts` to `documents` and lend `share` of the usual to their neighbours, each group by itself.
 
-        Each step gives a document at most one amount, and steps are taken in a fixed order, so the sums do not depend
-        on the order of `documents`.
+        A document stands at most once in a group. Each step gives a document at most one amount, and steps are taken
+        in a fixed order, so the sums do not depend on the order of `documents`.
         """
-        size = len(self.touched)
-        given = np.asarray(amounts, dtype=np.float64)
-        total = _gather(self.slot[documents], given, size)
-        if share == 0:
-            return total
-        lent = given * self.damping[documents]
-        for step, portion in self.steps:
-            there = step[documents]
-            known = there != NONE
-            takers = there[known]
-            total += _gather(self.slot[takers], lent[known] * self.damping[takers] * (share * portion), size)
-        return total
+        width = len(self.touched) + 1  # the last column gathers what goes to nobody
+        first = groups * width if groups is not None else 0
+        own = _gather(first + self.slot[documents], amounts, group_count, width)
+        total = own.copy()
+        if share:
+            lent = amounts * self.damping[documents]
+            for step, portion in self.steps:
+                takers = step[documents]
+                given = lent * self.damping[takers] * (share * portion)
+                total += _gather(first + self.slot[takers], given, group_count, width)
+        return Loan(own=own[:, :-1], total=total[:, :-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +75,24 @@ class Lengths:
     """Lengths of a whole timeline with what neighbours lend, kept beside its links."""
 
     damping: NDArray[np.float64]
+    """How much of the usual a document lends and takes; one entry more, 0, stands for the neighbour that is not there."""
     total: NDArray[np.float64]
     mean: float
 
 
 def measure_lengths(timeline: Timeline, neighbours: Neighbours, settings: RecallSettings) -> Lengths:
     """Return how long every document is together with what its neighbours lend it."""
-    own = np.asarray(timeline.length, dtype=np.float64)
+    own = np.append(np.asarray(timeline.length, dtype=np.float64), 0.0)  # the last stands for the one that is not there
     damping = settings.self_contained / (settings.self_contained + own)
-    lent = np.append(own * damping, 0.0)  # the last entry stands for the neighbour that is not there
-    total = own.copy()
+    damping[-1] = 0
+    lent = own * damping
+    total = own[:-1].copy()
     for step, portion in _steps(neighbours, settings):
-        total += portion * damping * lent[step]
+        total += portion * damping[:-1] * lent[step]
     return Lengths(damping=damping, total=total, mean=float(total.mean()) if len(total) else 0.0)
 
 
-def touch(found: list[Integers], neighbours: Neighbours, lengths: Lengths, settings: RecallSettings) -> Spread:
+def touch(found: Sequence[Integers], neighbours: Neighbours, lengths: Lengths, settings: RecallSettings) -> Spread:
     """Gather the documents of `found` and all that they lend to."""
     steps = _steps(neighbours, settings)
     marked = np.zeros(len(neighbours) + 1, dtype=np.bool_)  # one more for the neighbour that is not there
@@ -82,11 +101,14 @@ def touch(found: list[Integers], neighbours: Neighbours, lengths: Lengths, setti
         for step, _ in steps:
             marked[step[documents]] = True
     touched = np.flatnonzero(marked[:-1])
-    slot = np.empty(len(neighbours), dtype=np.intp)
+    slot = np.full(len(neighbours) + 1, len(touched), dtype=np.intp)
     slot[touched] = np.arange(len(touched))
+    for step, _ in steps:
+        marked[step[touched]] = True
     return Spread(
         touched=touched,
         slot=slot,
+        near=marked[:-1],
         steps=steps,
         damping=lengths.damping,
         lengths=lengths.total[touched],
@@ -102,12 +124,9 @@ def answers(
     if timeline.asks is None or settings.answer == 0:
         return taken
     before = neighbours.before[spread.touched]
-    slots = np.flatnonzero((before != NONE) & timeline.asks[before])
+    # An asker that nothing found has nothing to lend.
+    slots = np.flatnonzero((spread.slot[before] < len(strength)) & timeline.asks[before])
     askers = before[slots]
-    # An asker that nothing found has nothing to lend; its slot is undefined.
-    is_touched = np.zeros(len(timeline), dtype=np.bool_)
-    is_touched[spread.touched] = True
-    slots, askers = slots[is_touched[askers]], askers[is_touched[askers]]
     shares = settings.answer * spread.damping[askers] * spread.damping[spread.touched[slots]]
     taken[slots] = shares * strength[spread.slot[askers]]
     return taken
@@ -122,6 +141,7 @@ def _steps(neighbours: Neighbours, settings: RecallSettings) -> tuple[tuple[NDAr
     )
 
 
-def _gather(slots: NDArray[np.intp], amounts: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    # The cast is for the checker, and for no slots at all, where numpy answers with integers.
-    return np.asarray(np.bincount(slots, amounts, size), dtype=np.float64)
+def _gather(slots: NDArray[np.intp], amounts: NDArray[np.float64], group_count: int, width: int) -> NDArray[np.float64]:
+    sums = np.bincount(slots, amounts, group_count * width)
+    # Without any entries numpy answers with integers.
+    return np.asarray(sums, dtype=np.float64).reshape(group_count, width)

@@ -148,6 +148,8 @@ class RecallSettings:
     """BM25's k1: how soon repeating a term stops adding; low, because messages are short."""
     length_share: float = 0.5
     """BM25's b: how far long documents are held back."""
+    word_candidates: int = 1_500
+    """How many occurrences of words are worked out in full; beyond it only the documents that look best by words."""
     lent_to_next: float = 0.8
     """How much of a word's count a message lends to the messages beside it."""
     lent_to_second: float = 0.5
@@ -164,7 +166,7 @@ class RecallSettings:
     """How much less vectors lend to neighbours than words do."""
     meaning_candidates: int = 400
     """How many of the nearest vectors take part."""
-    answer: float = 0.4
+    answer: float = 0.5
     """How much a message that asks lends to the one that answers."""
     too_short: float = 1.0
     """Terms at which a message counts half: one that says nothing answers nothing."""
