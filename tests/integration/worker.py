@@ -1,0 +1,388 @@
+"""What the processes of the integration tests do: `python worker.py COMMAND ARGUMENTS…`, one JSON value a line."""
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo import Memory
+from rememo.errors import Closed, RememoError, VersionConflict
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import Database
+
+
+class Numbers:
+    """A model of eight dimensions that is down for every text with the word "later", which makes a job of it."""
+
+    name = "numbers"
+    dimension = 8
+
+    def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32] | None]":
+        if any("later" in text for text in texts):
+            raise ConnectionError("the model is not there")
+        return [_vector(text) for text in texts]
+
+
+def _vector(text: str) -> "NDArray[np.float32]":
+    numbers = np.frombuffer(blake2b(text.encode(), digest_size=8).digest(), np.uint8).astype(np.float32) + 1
+    return numbers / np.float32(np.linalg.norm(numbers))
+
+
+def say(value: Any) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def wait_for_go() -> None:
+    say("ready")
+    sys.stdin.readline()
+
+
+# ---- writing beside others
+
+
+def add(path: str, count: str, who: str) -> None:
+    """Add single records and tell how long each took."""
+    with Memory(path) as memory:
+        room = memory.scope(room=who)
+        wait_for_go()
+        waits: list[float] = []
+        ids: list[str] = []
+        begun = time.perf_counter()
+        for number in range(int(count)):
+            started = time.perf_counter()
+            ids.append(room.add(f"{who} wrote entry{number} about Lisbon", metadata={"number": number}).id)
+            waits.append(time.perf_counter() - started)
+        say({"ids": ids, "total": time.perf_counter() - begun, "waits": sorted(waits)})
+
+
+def count_up(path: str, count: str) -> None:
+    """Add one to a shared key, many times."""
+    with Memory(path, embedder=None) as memory:
+        wait_for_go()
+        for _ in range(int(count)):
+            memory.kv.update("counter", lambda value: value + 1, default=0)
+        say("done")
+
+
+def revise_expected(path: str, id: str, count: str, who: str) -> None:
+    """Append to a record's list by reading, changing and naming the version that was read."""
+    conflicts = 0
+    with Memory(path, embedder=None) as memory:
+        wait_for_go()
+        for number in range(int(count)):
+            while True:
+                record = memory.get(id)
+                data = {"marks": [*record.data["marks"], f"{who}-{number}"]}
+                try:
+                    memory.update(id, data=data, expected_version=record.version)
+                except VersionConflict:
+                    conflicts += 1
+                else:
+                    break
+        say(conflicts)
+
+
+def revise_field(path: str, id: str, count: str, field: str) -> None:
+    """Set one field again and again; the others belong to other processes."""
+    with Memory(path, embedder=None) as memory:
+        wait_for_go()
+        for number in range(1, int(count) + 1):
+            value: Any = {
+                "text": f"text {number}",
+                "source": f"source {number}",
+                "importance": number / int(count),
+                "metadata": {"number": number},
+            }[field]
+            memory.update(id, **{field: value})
+        say("done")
+
+
+def hold(path: str) -> None:
+    """Stay inside a write until told to go on."""
+    database = Database(path, durability="full", busy_timeout=5)
+
+    def write(connection: Connection) -> None:
+        connection.execute("INSERT INTO tenants (tenant, clock) VALUES ('held', 1)")
+        wait_for_go()
+
+    database.write(write)
+    database.close()
+    say("released")
+
+
+def write_on(path: str) -> None:
+    """Write numbered records, each in a transaction of three, until the file named `path`.stop is there."""
+    stop = Path(path + ".stop")
+    with Memory(path, embedder=None) as memory:
+        say("ready")
+        number = 0
+        while not stop.exists():
+            memory.add_many([{"text": f"part {part} of step {number}", "data": {"step": number}} for part in range(3)])
+            number += 1
+        say(number)
+
+
+# ---- forks
+
+
+def fork_and_go_on(path: str, count: str) -> None:
+    """Use one memory on both sides of a fork."""
+    with Memory(path) as memory:
+        memory.add("before the fork")
+        memory.search("fork")
+        child = os.fork()
+        who = "parent" if child else "child"
+        for number in range(int(count)):
+            memory.add(f"{who} wrote entry{number}")
+            memory.get(memory.list(limit=1)[0].id)
+        if not child:
+            memory.close()
+            os._exit(0)
+        say({"child": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "count": memory.count()})
+
+
+def fork_while_writing(path: str, forks: str, count: str) -> None:
+    """Fork again and again while threads write, read and back up; every receipt is kept."""
+    over = threading.Event()
+    receipts: list[str] = []
+    errors: list[str] = []
+    with Memory(path) as memory:
+
+        def write(who: int) -> None:
+            number = 0
+            try:
+                while not over.is_set():
+                    receipts.append(memory.add(f"thread {who} wrote entry{number} of {who * 7919}").id)
+                    memory.search("entry", limit=3, mode="words") if number % 10 == 0 else memory.get(receipts[-1])
+                    number += 1
+            except RememoError as error:
+                errors.append(repr(error))
+
+        def back_up() -> None:
+            number = 0
+            while not over.is_set():
+                memory.backup(f"{path}.copy{number}")
+                number += 1
+
+        threads = [threading.Thread(target=write, args=(who,)) for who in range(4)]
+        threads.append(threading.Thread(target=back_up))
+        for thread in threads:
+            thread.start()
+        exits: list[int] = []
+        for fork in range(int(forks)):
+            child = os.fork()
+            if not child:
+                for number in range(int(count)):
+                    memory.get(memory.add(f"child {fork} wrote entry{number}", id=f"child-{fork}-{number}").id)
+                os._exit(0)
+            exits.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        over.set()
+        for thread in threads:
+            thread.join()
+        say({"exits": exits, "errors": errors, "ids": receipts})
+
+
+def _add_in_pool(number: int) -> str:
+    return _shared[0].add(f"pool entry{number}").id
+
+
+_shared: list[Memory] = []
+
+
+def fork_pool(path: str, count: str) -> None:
+    """Use the parent's memory in the processes of a pool."""
+    with Memory(path) as memory:
+        memory.add("opened in the parent")
+        _shared.append(memory)
+        with multiprocessing.get_context("fork").Pool(4) as pool:
+            ids = pool.map(_add_in_pool, range(int(count)), chunksize=5)
+        memory.add("the parent goes on")
+        say({"ids": ids, "count": memory.count()})
+
+
+# ---- to be killed
+
+
+def acknowledge(path: str, seed: str) -> None:
+    """Do everything that writes, at random, and tell each receipt once it is there."""
+    dice = random.Random(int(seed))
+    with Memory(path, embedder=Numbers()) as memory:
+        say({"did": "opened"})
+        live: list[str] = []
+        for step in range(100_000):
+            name = f"{seed}-{step}"
+            choice = dice.random() if live else 0.0
+            if choice < 0.4:
+                later = " later" if dice.random() < 0.3 else ""
+                receipt = memory.add(f"entry{name} said{later}", id=name)
+                live.append(name)
+                say({"did": "add", "id": name, "jobs": receipt.jobs})
+            elif choice < 0.6:
+                id = dice.choice(live)
+                version = memory.update(id, text=f"entry{id} changed at {step}").version
+                say({"did": "update", "id": id, "version": version, "text": f"entry{id} changed at {step}"})
+            elif choice < 0.7:
+                id = live.pop(dice.randrange(len(live)))
+                memory.delete(id)
+                say({"did": "delete", "id": id})
+            elif choice < 0.85:
+                ids = [f"{name}-{place}" for place in range(5)]
+                memory.add_many([{"text": f"entry{id} of many", "id": id} for id in ids])
+                live += ids
+                say({"did": "add_many", "ids": ids})
+            else:
+                memory.kv.set(name, step)
+                say({"did": "set", "key": name, "value": step})
+
+
+def add_batches(path: str, size: str) -> None:
+    """Add large batches, one after the other."""
+    with Memory(path, embedder=Numbers()) as memory:
+        say(0)
+        for batch in range(1, 1000):
+            memory.add_many([f"batch {batch} entry{number}" for number in range(int(size))])
+            say(batch)
+
+
+def repeat_backup(path: str, folder: str) -> None:
+    """Back up again and again into a folder."""
+    with Memory(path, embedder=None) as memory:
+        say("ready")
+        for number in range(1000):
+            memory.backup(Path(folder) / f"copy{number}.db")
+            say(number)
+
+
+def repeat_export(path: str, folder: str) -> None:
+    """Export again and again into a folder."""
+    with Memory(path, embedder=None) as memory:
+        say("ready")
+        for number in range(1000):
+            memory.export(Path(folder) / f"copy{number}.jsonl")
+            say(number)
+
+
+def import_export(path: str, source: str) -> None:
+    """Import once."""
+    with Memory(path, embedder=Numbers()) as memory:
+        say("ready")
+        memory.import_(source)
+        say("done")
+
+
+def open_each() -> None:
+    """Open every file named on a line of stdin, write to it and close it."""
+    say("ready")
+    for line in sys.stdin:
+        with Memory(line.strip(), embedder=None) as memory:
+            memory.add("made by one of several processes at once")
+        say("done")
+
+
+def open_once(path: str) -> None:
+    """Open a file, telling when it begins and when it is done."""
+    say("opening")
+    memory = Memory(path, embedder=None)
+    say("opened")
+    sys.stdin.readline()
+    memory.close()
+
+
+# ---- trouble
+
+
+def run_out_of_room(path: str, most_bytes: str) -> None:
+    """Write until the operating system lets no file grow, then go on after there is room again."""
+    with Memory(path, embedder=None) as memory:
+        memory.add("before there was trouble")
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(most_bytes), hard))
+        ids: list[str] = []
+        failed: dict[str, str] = {}
+        for number in range(100_000):
+            try:
+                ids.append(memory.add(f"entry{number} " + "x" * 2_000).id)
+            except RememoError as error:
+                failed = {"type": type(error).__name__, "message": str(error)}
+                break
+        readable = sum(1 for id in ids if memory.get(id).text)
+        count = memory.count()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        memory.add("after there is room again")
+        say(
+            {
+                "added": len(ids),
+                "readable": readable,
+                "count": count,
+                "failed": failed,
+                "faults": memory.verify().faults,
+            }
+        )
+
+
+def without_rights(path: str, user: str) -> None:
+    """Open, read and write as somebody who may not."""
+    if user != "same":
+        os.setgid(int(user))
+        os.setuid(int(user))
+    said: dict[str, Any] = {}
+    try:
+        with Memory(path, embedder=None) as memory:
+            said["count"] = memory.count()
+            memory.add("must not be")
+    except RememoError as error:
+        said["type"] = type(error).__name__
+        said["message"] = str(error)
+    say(said)
+
+
+def measure_export(path: str, target: str) -> None:
+    """Export and tell how much memory that took at its peak, over what the process had before."""
+    with Memory(path, embedder=None) as memory:
+        memory.count()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        transferred = memory.export(target)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    say({"versions": transferred.versions, "before_kib": before, "peak_kib": peak})
+
+
+def close_under_way(path: str) -> None:
+    """Close while threads write and read: each of them must be told."""
+    memory = Memory(path, embedder=None)
+    ended: list[str] = []
+    busy = threading.Barrier(9)
+
+    def work(act: Callable[[], object]) -> None:
+        try:
+            act()
+            busy.wait()
+            while True:
+                act()
+        except Closed:
+            ended.append("Closed")
+
+    acts: list[Callable[[], object]] = [lambda: memory.add("one more"), lambda: memory.list(limit=5)] * 4
+    threads = [threading.Thread(target=work, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    busy.wait()
+    memory.close()
+    for thread in threads:
+        thread.join(20)
+    say({"ended": ended, "alive": sum(thread.is_alive() for thread in threads)})
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
