@@ -248,7 +248,7 @@ class _Tally:
     def add(self, scope: BenchScope, question: BenchQuestion, found: Sequence[int], milliseconds: float) -> None:
         self._times.append(milliseconds)
         measures = {**session_measures(scope, question, found), **turn_measures(question, found)}
-        for category in (ALL, question.category):
+        for category in {ALL, question.category}:  # noqa: PLC0208 - they may be the same
             self._questions[category] += 1
             for name, value in measures.items():
                 self._values[category][name].append(value)

@@ -1,14 +1,20 @@
 """What turns texts into vectors, and how the rest of Rememo asks for it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.errors import EmbeddingMismatch
+from rememo.errors import EmbeddingMismatch, RememoError
 
 Vector: TypeAlias = NDArray[np.float32]
+
+
+class EmbeddingFailed(RememoError):
+    """A model could not be asked or did not answer: try again later."""
+
+    code = "embedding_failed"
 
 
 class Embedder(Protocol):
@@ -68,3 +74,23 @@ def unit_vectors(rows: Sequence[object], *, name: str, dimension: int) -> list[V
             raise EmbeddingMismatch(f"embedder {name!r} returned a vector that is not finite")
         units.append((vector / length).astype(np.float32) if length > 0 else None)
     return units
+
+
+def embed_present(
+    texts: Sequence[str], model: Callable[[list[str]], Sequence[object]], embedder: Embedder
+) -> list[Vector | None]:
+    """Ask a model for the vectors of the texts that are not blank; the others have none.
+
+    Raise `EmbeddingFailed` if the model answers with another number of rows than it was asked for.
+    """
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    vectors: list[Vector | None] = [None] * len(texts)
+    if not places:
+        return vectors
+    rows = model([texts[place] for place in places])
+    if len(rows) != len(places):
+        raise EmbeddingFailed(f"embedder {embedder.name!r} answered {len(places)} texts with {len(rows)} vectors")
+    units = unit_vectors(rows, name=embedder.name, dimension=embedder.dimension)
+    for place, vector in zip(places, units, strict=True):
+        vectors[place] = vector
+    return vectors
