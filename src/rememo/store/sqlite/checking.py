@@ -1,12 +1,15 @@
 """Verify: the file is sound, and records, words, vectors and jobs agree."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from rememo.errors import Corrupt
 from rememo.store.protocol import Check
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.errors import DAMAGED
 from rememo.store.sqlite.words import all_tables, tables
+from rememo.store.sqlite.writing import content_hash
 
 _MOST_FAULTS = 100
 
@@ -64,25 +67,52 @@ def verify(database: Database) -> Check:
     checked: dict[str, int] = {}
     try:
         with database.snapshot() as connection:
-            for fault in _faults(connection, checked):
-                faults.append(fault)
-                if len(faults) == _MOST_FAULTS:
-                    break
+            faults += islice(_faults(connection, checked), _MOST_FAULTS)
     except Corrupt as error:
         faults.append(str(error))
     return Check(faults=tuple(faults), checked=checked)
 
 
 def _faults(connection: Connection, checked: dict[str, int]) -> Iterator[str]:
+    yield from _each("the file", _file_faults(connection))
+    for table in ("records", "vectors", "jobs", "kv"):
+        yield from _each(table, _count(connection, table, checked))
+    for fault, sql in _RULES:
+        yield from _each(f"looking for what {fault}", _rule_faults(connection, fault, sql))
+    yield from _each("the words", _word_faults(connection, checked))
+    yield from _each("the contents", _content_faults(connection))
+
+
+def _each(what: str, faults: Iterator[str]) -> Iterator[str]:
+    """Give the faults of one check; one that cannot be ended is a fault itself, and the others go on."""
+    try:
+        yield from faults
+    except DAMAGED as error:
+        yield f"{what}: cannot be read ({error})"
+
+
+def _file_faults(connection: Connection) -> Iterator[str]:
     for row in connection.execute("PRAGMA integrity_check"):
         if row[0] != "ok":
             yield f"the file: {row[0]}"
-    for table in ("records", "vectors", "jobs", "kv"):
-        checked[table] = connection.execute(f"SELECT count(*) FROM {table}").get
-    for fault, sql in _RULES:
-        for row in connection.execute(sql):
-            yield f"{row[0]} {fault}"
-    yield from _word_faults(connection, checked)
+
+
+def _count(connection: Connection, table: str, checked: dict[str, int]) -> Iterator[str]:
+    checked[table] = connection.execute(f"SELECT count(*) FROM {table}").get
+    yield from ()
+
+
+def _rule_faults(connection: Connection, fault: str, sql: str) -> Iterator[str]:
+    for row in connection.execute(sql):
+        yield f"{row[0]} {fault}"
+
+
+def _content_faults(connection: Connection) -> Iterator[str]:
+    """The content of every version is what was written, and can be read as what it is."""
+    query = "SELECT tenant, id, version, kind, text, data, hash, json_valid(data) AND json_valid(metadata) FROM records"
+    for tenant, id, version, kind, text, data, digest, readable in connection.execute(query):
+        if not readable or content_hash(kind, text, data) != digest:
+            yield f"{tenant}/{id} version {version} is not what was written"
 
 
 def _word_faults(connection: Connection, checked: dict[str, int]) -> Iterator[str]:

@@ -8,11 +8,10 @@ import random
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -21,6 +20,7 @@ from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
 from rememo.store.sqlite.migrate import check_ours, migrate
+from rememo.store.sqlite.turns import Turns, Work
 
 T = TypeVar("T")
 
@@ -28,22 +28,9 @@ MEMORY = ":memory:"
 _LEAST_SQLITE = 3_051_003  # the fix for the WAL-reset bug, which can damage a file that several processes write
 _CHECKPOINT_PAGES = 4_000
 _LARGE_LOG_PAGES = 16_000
-_GROUP = 64
 _EAGER_AFTER = 0.05
 
 _CHECKPOINT_PATIENCE = 0.02
-
-
-class _Work(Generic[T]):
-    """A write waiting for its turn, and what came of it."""
-
-    __slots__ = ("done", "error", "result", "run")
-
-    def __init__(self, run: Callable[[Connection], T]) -> None:
-        self.run = run
-        self.done = False
-        self.result: T | None = None
-        self.error: Exception | None = None
 
 
 class _Reader:
@@ -76,7 +63,7 @@ class Database:
         self._closed = False
         self._contended = False
         self._lock = threading.RLock()
-        self._queue: deque[_Work[Any]] = deque()
+        self._turns = Turns(self._do_group)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._enrolling = threading.Lock()
@@ -254,62 +241,40 @@ class Database:
         The function may be one of several in the transaction, each undone alone when it raises. It must only use the
         connection it is given, and must not begin, commit or wait for anything.
         """
-        work = _Work(run)
-        self._queue.append(work)
-        try:
-            with self._lock:
-                # More than once when many wait: a group takes the oldest.
-                while not work.done:
-                    self._commit_group(work)
-        except BaseException:
-            # Interrupted: what was not begun must not happen later behind the caller's back.
-            with suppress(ValueError):
-                self._queue.remove(work)
-            raise
-        if work.error is not None:
-            raise work.error
-        return work.result  # pyright: ignore[reportReturnType] - done without an error: it is T
+        return self._turns.take(run)
 
-    def _commit_group(self, own: _Work[Any]) -> None:
-        group: list[_Work[Any]] = []
-        with suppress(IndexError):
-            while len(group) < _GROUP:
-                group.append(self._queue.popleft())
+    def _do_group(self, group: list[Work[Any]], own: Work[Any]) -> None:
         connection: Connection | None = None
         committing = False
-        try:
-            connection = self._need_writer()
-            if self._contended:
-                # Others wait for this file: let go of the processor once, so that the writer before us is not us again.
-                self._contended = False
-                time.sleep(0.0002)
-            connection.execute("BEGIN IMMEDIATE")
-            for work in group:
-                self._run_one(connection, work, alone=len(group) == 1)
-            committing = True
-            connection.execute("ROLLBACK" if len(group) == 1 and group[0].error is not None else "COMMIT")
-        except Exception as error:  # noqa: BLE001 - each caller raises it in its own thread
-            cause = _cause(connection)
-            _roll_back(connection)
-            for work in group:
-                work.error = work.error or translate(error, self.path, cause)
-        except BaseException:
-            committed = committing and connection is not None and not connection.in_transaction
-            _roll_back(connection)
-            if not committed:
-                # An interrupt of this thread is no answer for the others: their threads take them up again.
-                waiting = [work for work in group if work is not own]
-                for work in waiting:
-                    work.error = None
-                self._queue.extendleft(reversed(waiting))
-                group = [own]
+        with self._lock:
+            try:
+                connection = self._need_writer()
+                if self._contended:
+                    # Others wait for this file: let go of the processor, so that the writer before us is not us again.
+                    self._contended = False
+                    time.sleep(0.0002)
+                connection.execute("BEGIN IMMEDIATE")
+                for work in group:
+                    self._run_one(connection, work, alone=len(group) == 1)
+                committing = True
+                connection.execute("ROLLBACK" if len(group) == 1 and group[0].error is not None else "COMMIT")
+            except Exception as error:  # noqa: BLE001 - each caller raises it in its own thread
+                cause = _cause(connection)
+                _roll_back(connection)
+                for work in group:
+                    work.error = work.error or translate(error, self.path, cause)
+            except BaseException:
+                committed = committing and connection is not None and not connection.in_transaction
+                _roll_back(connection)
+                for work in group:
+                    # An interrupt of this thread is no answer for the others: they are done, or wait on.
+                    work.done = committed or work is own
+                    work.error = work.error if committed else None
+                raise
             for work in group:
                 work.done = True
-            raise
-        for work in group:
-            work.done = True
 
-    def _run_one(self, connection: Connection, work: _Work[Any], *, alone: bool) -> None:
+    def _run_one(self, connection: Connection, work: Work[Any], *, alone: bool) -> None:
         if not alone:
             connection.execute("SAVEPOINT one")
         try:
@@ -421,7 +386,7 @@ class Database:
     def after_fork_in_child(self) -> None:
         """Start anew: no thread, lock or connection of the parent is carried over."""
         self._lock = threading.RLock()
-        self._queue.clear()
+        self._turns.start_over()
         self._local = threading.local()
         self._readers = weakref.WeakSet()
         self._enrolling = threading.Lock()

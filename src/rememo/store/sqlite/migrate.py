@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from rememo.errors import Corrupt, IncompatibleStore
@@ -24,11 +25,12 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def migrations() -> list[Migration]:
+@cache
+def migrations() -> tuple[Migration, ...]:
     """Return all steps in order."""
     found = [one for one in files("rememo.store.sqlite").joinpath("migrations").iterdir() if one.name.endswith(".sql")]
     steps = [Migration(int(one.name[:4]), one.name.removesuffix(".sql"), one.read_text("utf-8")) for one in found]
-    return sorted(steps, key=lambda step: step.number)
+    return tuple(sorted(steps, key=lambda step: step.number))
 
 
 def check_ours(connection: Connection, path: str) -> None:
@@ -57,7 +59,7 @@ def migrate(connection: Connection, path: str) -> None:
         raise
 
 
-def _applied(connection: Connection, path: str, steps: list[Migration]) -> set[int]:
+def _applied(connection: Connection, path: str, steps: tuple[Migration, ...]) -> set[int]:
     """Return the numbers of the steps that the file has seen."""
     if connection.pragma("application_id") != APPLICATION_ID:
         return set()
@@ -78,7 +80,7 @@ def _applied(connection: Connection, path: str, steps: list[Migration]) -> set[i
     return set(applied)
 
 
-def _apply(connection: Connection, path: str, steps: list[Migration]) -> None:
+def _apply(connection: Connection, path: str, steps: tuple[Migration, ...]) -> None:
     # Read again under the lock: another process may have migrated in between.
     applied = _applied(connection, path, steps)
     if not applied:

@@ -11,7 +11,6 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union, within
 
-
 _GET = f"""SELECT {COLUMNS} FROM records
 WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
 

@@ -227,11 +227,16 @@ def _row(number: int | None, draft: Draft, version: int, times: Times) -> tuple[
         draft.speaker,
         len(draft.terms),
         draft.fingerprint,
-        blake2b(f"{draft.kind}\0{draft.text}\0{draft.data}".encode(), digest_size=16).digest(),
+        content_hash(draft.kind, draft.text, draft.data),
         draft.data,
         draft.metadata,
         draft.text,
     )
+
+
+def content_hash(kind: str, text: str, data: str) -> bytes:
+    """Return what tells whether the content of a version is what was written."""
+    return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
 
 
 def vector_place(model: int, number: int) -> int:
