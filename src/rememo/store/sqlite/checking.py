@@ -35,10 +35,10 @@ _RULES = (
         ),
     ),
     (
-        "is newer than its tenant's clock",
+        "stands out of the order of its system time",
         (
-            "SELECT records.tenant || '/' || id FROM records LEFT JOIN tenants USING (tenant)"
-            " WHERE clock IS NULL OR recorded_at > clock"
+            "SELECT tenant || '/' || id || ' version ' || version FROM (SELECT *, lag(recorded_at) OVER (ORDER BY number)"
+            " AS before FROM records) WHERE before > recorded_at AND number > (SELECT ifnull(max(loaded), 0) FROM tenants)"
         ),
     ),
     (
@@ -47,8 +47,10 @@ _RULES = (
     ),
     (
         "is a vector of the wrong size",
-        "SELECT 'number ' || (place & 0xffffffffff) FROM vectors JOIN models ON model = place >> 40"
-        " WHERE length(vector) != 4 * dimension",
+        (
+            "SELECT 'number ' || (place & 0xffffffffff) FROM vectors JOIN models ON model = place >> 40"
+            " WHERE length(vector) != 4 * dimension"
+        ),
     ),
     (
         "is a job for a record that is not there",
@@ -108,7 +110,7 @@ def _rule_faults(connection: Connection, fault: str, sql: str) -> Iterator[str]:
 
 
 def _content_faults(connection: Connection) -> Iterator[str]:
-    """The content of every version is what was written, and can be read as what it is."""
+    """Give the versions whose content is not what was written, or cannot be read as what it is."""
     query = "SELECT tenant, id, version, kind, text, data, hash, json_valid(data) AND json_valid(metadata) FROM records"
     for tenant, id, version, kind, text, data, digest, readable in connection.execute(query):
         if not readable or content_hash(kind, text, data) != digest:

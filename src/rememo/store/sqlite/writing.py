@@ -15,14 +15,15 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.protocol import Analyze, Commit, Draft, Put, Remove, RemoveAll, Revise, Write, Written
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.queries import selects
-from rememo.store.sqlite.words import line, tables
+from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, tables
 
 _INSERT = """INSERT INTO records (
   number, tenant, id, version, kind, agent, user, room, at, created_at, recorded_at, superseded_at, occurred_at, valid_from,
   valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, fingerprint, hash, data, metadata, text
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
-ON CONFLICT (tenant) DO UPDATE SET clock = max(clock + 1, excluded.clock) RETURNING clock"""
+_TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
+ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
+_NEWEST = "SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1"
 _LAST = """SELECT number, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
 _CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
@@ -45,7 +46,9 @@ class Transaction:
         self._analyze = analyze
         self._model = model
         self._words = tables(scope.tenant)[0]
-        self.clock: int = connection.execute(TICK, (scope.tenant, to_micros(moment))).get
+        self.clock = next_time(connection, scope.tenant, moment)
+        self._newest = 0
+        self._retired = 0
         self._jobs: list[str] = []
 
     def apply(self, writes: Sequence[Write]) -> Commit:
@@ -63,7 +66,16 @@ class Transaction:
                 written.append(self._remove(write))
             else:
                 written += self._remove_all(write)
+        if not self._newest:
+            tick(self._connection, self._tenant, self.clock)
+        # Counting what waits costs a read, so only every so often; a batch of endings may always be large.
+        if self._retired or self._newest % MOST_STAGED == 0:
+            self._move_words()
         return Commit(written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(self._jobs))
+
+    def _move_words(self) -> None:
+        if self._connection.execute("SELECT count(*) FROM staged").get >= MOST_STAGED:
+            move(self._connection)
 
     def _put_many(self, drafts: Sequence[Draft]) -> list[Written]:
         """Create records whose ids are new: statement by statement over all of them, as SQLite likes it best."""
@@ -84,6 +96,7 @@ class Transaction:
                     if draft.vector is not None
                 ],
             )
+        self._newest = first + len(drafts) - 1
         for draft in drafts:
             self._add_jobs(draft, 1)
         return [Written(draft.id, 1, "added", draft.kind, draft.scope) for draft in drafts]
@@ -164,10 +177,13 @@ class Transaction:
 
     def _retire(self, number: int, scope: Scope, text: str, *, deleted: bool) -> None:
         retire(self._connection, number, scope, text, at=self.clock, deleted=deleted, analyze=self._analyze)
+        self._retired += 1
 
     def _open(self, draft: Draft, version: int, created_at: int, outcome: Outcome) -> Written:
         times = Times(created_at=created_at, recorded_at=self.clock)
-        insert_version(self._connection, draft, version, times, words=self._words, model=self._model)
+        self._newest = insert_version(
+            self._connection, draft, version, times, words=self._words, model=self._model
+        )
         self._add_jobs(draft, version)
         return Written(draft.id, version, outcome, draft.kind, draft.scope)
 
@@ -176,6 +192,23 @@ class Transaction:
             payload = dump_json({**job.payload, "record": draft.id, "version": version})
             self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
             self._jobs.append(job.id)
+
+
+def next_time(connection: Connection, tenant: str, moment: datetime) -> int:
+    """Return a system time later than that of every write of the tenant before: now, unless a clock went back."""
+    return max(to_micros(moment), latest_time(connection, tenant) + 1)
+
+
+def latest_time(connection: Connection, tenant: str) -> int:
+    """Return a system time no earlier than that of the tenant's last write: the file's newest row may be another's."""
+    newest: int = connection.execute(_NEWEST).get or 0
+    clock: int = connection.execute("SELECT clock FROM tenants WHERE tenant = ?", (tenant,)).get or 0
+    return max(newest, clock)
+
+
+def tick(connection: Connection, tenant: str, clock: int) -> None:
+    """Keep the system time of a write that leaves no newer row behind."""
+    connection.execute(_TICK, (tenant, clock))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +223,14 @@ class Times:
 
 def insert_version(
     connection: Connection, draft: Draft, version: int, times: Times, *, words: str, model: int | None
-) -> None:
-    """Store one version with its words and its vector."""
+) -> int:
+    """Store one version with its words and its vector; returns its number."""
     connection.execute(_INSERT, _row(None, draft, version, times))
     number = connection.last_insert_rowid()
-    connection.execute(f"INSERT INTO {words} (rowid, terms) VALUES (?, ?)", (number, line(draft.scope, draft.terms)))
+    stage(connection, words, number, line(draft.scope, draft.terms))
     if draft.vector is not None and model is not None:
         connection.execute(_ADD_VECTOR, (vector_place(model, number), draft.vector.tobytes()))
+    return number
 
 
 def _row(number: int | None, draft: Draft, version: int, times: Times) -> tuple[Any, ...]:
@@ -250,8 +284,8 @@ def retire(
     """Close a current version: it stays findable in the past only."""
     words, past = tables(scope.tenant)
     connection.execute(_CLOSE, (at, int(deleted), number))
-    connection.execute(f"DELETE FROM {words} WHERE rowid = ?", (number,))
-    connection.execute(f"INSERT INTO {past} (rowid, terms) VALUES (?, ?)", (number, line(scope, analyze(text))))
+    remove(connection, words, number)
+    stage(connection, past, number, line(scope, analyze(text)))
 
 
 class _Last:
