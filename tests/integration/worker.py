@@ -334,6 +334,8 @@ def run_out_of_room(path: str, most_bytes: str) -> None:
 
 def without_rights(path: str, user: str) -> None:
     """Open, read and write as somebody who may not."""
+    # Whatever is loaded when it is first needed must be there before the rights go.
+    Memory(":memory:", embedder=None).close()
     if user != "same":
         os.setgid(int(user))
         os.setuid(int(user))
