@@ -122,16 +122,16 @@ def _word_faults(connection: Connection, checked: dict[str, int]) -> Iterator[st
     indexed = {
         table: {row[0] for row in connection.execute(f"SELECT id FROM {table}_docsize")} for table in all_tables()
     }
+    for number, place in connection.execute("SELECT number, place FROM staged"):
+        indexed.setdefault(place, set()).add(number)
     checked["words"] = sum(len(numbers) for numbers in indexed.values())
     query = "SELECT number, tenant, superseded_at IS NULL, id, version FROM records"
     for number, tenant, current, id, version in connection.execute(query):
-        words, past = tables(tenant)
-        for table, belongs in ((words, bool(current)), (past, not current)):
-            if belongs:
-                if number in indexed[table]:
-                    indexed[table].discard(number)
-                else:
-                    yield f"{tenant}/{id} version {version} has no words in {table}"
+        table = tables(tenant)[0 if current else 1]
+        if number in indexed[table]:
+            indexed[table].discard(number)
+        else:
+            yield f"{tenant}/{id} version {version} has no words in {table}"
     for table, rest in indexed.items():
         for number in sorted(rest):
             yield f"words in {table} belong to no version that should be there (number {number})"

@@ -106,7 +106,10 @@ class JobTable(Part):
             stored = connection.changes() == 1
             if stored:
                 # No version changed, so the clock shows nothing: caches of vectors must start over.
-                connection.execute("UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?", (scope.tenant,))
+                connection.execute(
+                    "INSERT INTO tenants (tenant, epoch) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET epoch = epoch + 1",
+                    (scope.tenant,),
+                )
             return stored
 
         return self._database.write(store)

@@ -20,8 +20,8 @@ from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within
 from rememo.store.sqlite.reading import to_record
-from rememo.store.sqlite.words import tables
-from rememo.store.sqlite.writing import TICK, Times, insert_version, retire
+from rememo.store.sqlite.words import MOST_STAGED, move, tables
+from rememo.store.sqlite.writing import Times, insert_version, latest_time, next_time, retire, tick
 
 _CHUNK = 500
 
@@ -35,7 +35,8 @@ class Keeper(Part):
         def put(connection: Connection) -> int:
             if connection.execute("SELECT 1 FROM snapshots WHERE tenant = ? AND name = ?", (tenant, name)).get:
                 raise AlreadyExists(f"there is a snapshot {name!r} already; choose another name")
-            clock: int = connection.execute(TICK, (tenant, to_micros(moment))).get
+            clock = next_time(connection, tenant, moment)
+            tick(connection, tenant, clock)
             connection.execute("INSERT INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, clock))
             return clock
 
@@ -65,7 +66,7 @@ class Keeper(Part):
         """Give every version within a scope as of the call, in order of arrival, without holding anything up."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
         with self._database.snapshot() as connection:
-            clock: int = connection.execute("SELECT clock FROM tenants WHERE tenant = ?", (scope.tenant,)).get or 0
+            clock = latest_time(connection, scope.tenant)
             last: int = connection.execute("SELECT max(number) FROM records").get or 0
         inside, values = within(scope)
         sql = (
@@ -123,11 +124,13 @@ class Keeper(Part):
                 continue
             latest[tenant] = max(latest.get(tenant, 0), times.recorded_at, superseded_at or 0)
         for tenant, at in latest.items():
+            tick(connection, tenant, at)
             connection.execute(
-                "INSERT INTO tenants (tenant, clock, epoch) VALUES (?, ?, 1)"
-                " ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock), epoch = epoch + 1",
-                (tenant, at),
+                "UPDATE tenants SET epoch = epoch + 1, loaded = (SELECT max(number) FROM records) WHERE tenant = ?",
+                (tenant,),
             )
+        if connection.execute("SELECT count(*) FROM staged").get >= MOST_STAGED:
+            move(connection)
         return added
 
     def _draft(self, one: Stored) -> Draft:
@@ -170,7 +173,8 @@ class Keeper(Part):
             clocks: dict[str, int] = {}
             for number, tenant, agent, user, room, text in rows:
                 if tenant not in clocks:
-                    clocks[tenant] = connection.execute(TICK, (tenant, now)).get
+                    clocks[tenant] = next_time(connection, tenant, moment)
+                    tick(connection, tenant, clocks[tenant])
                 scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
                 retire(connection, number, scope, text, at=clocks[tenant], deleted=False, analyze=self._analyze)
             connection.execute(

@@ -8,6 +8,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union, within
 
@@ -99,11 +100,14 @@ class Reader(Part):
         """Return the ids of records within a scope that changed after `since`, up to and including `until`."""
         sql, values = within(scope)
         span = [to_micros(since), to_micros(until)]
-        rows = self._database.rows(
-            f"SELECT id FROM records WHERE {sql} AND recorded_at > ? AND recorded_at <= ?"
-            f" UNION SELECT id FROM records WHERE {sql} AND superseded_at > ? AND superseded_at <= ?",
-            [*values, *span, *values, *span],
-        )
+        with self._database.snapshot() as connection:
+            loaded: int = connection.execute("SELECT ifnull(max(loaded), 0) FROM tenants").get
+            first = _first_after(connection, span[0], loaded)
+            rows = connection.execute(
+                f"SELECT id FROM records WHERE {sql} AND (number >= ? OR number <= ?) AND recorded_at > ? AND recorded_at <= ?"
+                f" UNION SELECT id FROM records WHERE {sql} AND superseded_at > ? AND superseded_at <= ?",
+                [*values, first, loaded, *span, *values, *span],
+            ).fetchall()
         return [row[0] for row in rows]
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
@@ -112,3 +116,18 @@ class Reader(Part):
         sql, values = union(selects(filter, moment, f"DISTINCT {column} AS label"))
         rows = self._database.rows(f"SELECT DISTINCT label FROM ({sql}) WHERE label IS NOT NULL ORDER BY label", values)
         return [row[0] for row in rows]
+
+
+def _first_after(connection: Connection, since: int, loaded: int) -> int:
+    """Return the first number past `loaded` whose system time is later: from there on they only rise."""
+    low, high = loaded, (connection.execute("SELECT max(number) FROM records").get or 0) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        row = connection.execute(
+            "SELECT number, recorded_at FROM records WHERE number >= ? ORDER BY number LIMIT 1", (middle,)
+        ).get
+        if row is None or row[1] > since:
+            high = middle
+        else:
+            low = max(middle, row[0])
+    return high

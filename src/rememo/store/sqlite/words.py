@@ -1,8 +1,10 @@
 """Words of records in FTS5, and how they are asked for.
 
 A row of the index is a line of terms: each term of the text once, `term^2` when it stands twice and `term^3` when it
-stands three times or more, and one label term for every combination of the record's scope labels. A search is then
-`label AND term`: the scope is applied by the index itself, whichever labels a view is bound to.
+stands three times or more, and one label term for the tenant and each scope label. A search is then `label AND term` by
+the narrowest label of the view: the index itself keeps to it, and the timeline of the view drops what other labels exclude.
+
+New rows wait in the table `staged` and are moved into FTS5 many at a time; a search reads both.
 """
 
 import zlib
@@ -11,7 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import product
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from rememo.store.sqlite.connection import Connection
 
 BUCKETS = 16
 MOST_COUNTED = 3
+MOST_STAGED = 64
 
 
 @lru_cache(maxsize=4096)
@@ -36,17 +38,25 @@ def all_tables() -> list[str]:
 
 
 @lru_cache(maxsize=65_536)
-def label(tenant: str, agent: str | None, user: str | None, room: str | None) -> str:
-    """Return the term that stands for a combination of labels."""
-    digest = blake2b(repr((tenant, agent, user, room)).encode(), digest_size=10).digest()
+def label(tenant: str, name: str, value: str) -> str:
+    """Return the term that stands for a label of a tenant, or for the tenant itself."""
+    digest = blake2b(repr((tenant, name, value)).encode(), digest_size=10).digest()
     return "^" + b32encode(digest).decode().lower()
 
 
 @lru_cache(maxsize=16_384)
 def labels(tenant: str, agent: str | None, user: str | None, room: str | None) -> str:
-    """Return the label terms of a record: one for each combination that a view may ask by."""
-    choices = [(None,) if value is None else (None, value) for value in (agent, user, room)]
-    return " ".join(label(tenant, *combination) for combination in product(*choices))
+    """Return the label terms of a record."""
+    bound = (("", ""), ("agent", agent), ("user", user), ("room", room))
+    return " ".join(label(tenant, name, value) for name, value in bound if value is not None)
+
+
+def narrowest(scope: Scope) -> str:
+    """Return the label term that a view is searched by: of the label that holds the fewest records as a rule."""
+    for name, value in (("room", scope.room), ("user", scope.user), ("agent", scope.agent)):
+        if value is not None:
+            return label(scope.tenant, name, value)
+    return label(scope.tenant, "", "")
 
 
 def line(scope: Scope, terms: Sequence[str]) -> str:
@@ -61,30 +71,66 @@ def line(scope: Scope, terms: Sequence[str]) -> str:
     return " ".join(parts)
 
 
+# ---- writing
+
+
+def stage(connection: Connection, table: str, number: int, row: str) -> None:
+    """Add a row; the caller sees to `move` before too many wait."""
+    connection.execute("INSERT INTO staged (number, place, terms) VALUES (?, ?, ?)", (number, table, row))
+
+
+def move(connection: Connection) -> None:
+    """Move everything that waits into its table, in the order FTS5 likes."""
+    waiting: dict[str, list[tuple[int, str]]] = {}
+    for number, place, terms in connection.execute(
+        "SELECT number, place, terms FROM staged ORDER BY number"
+    ).fetchall():
+        waiting.setdefault(place, []).append((number, terms))
+    for place in waiting.keys() & set(all_tables()):
+        connection.executemany(f"INSERT INTO {place} (rowid, terms) VALUES (?, ?)", waiting[place])
+    connection.execute("DELETE FROM staged")
+
+
+def remove(connection: Connection, table: str, number: int) -> None:
+    """Take a row out of a table, or out of those that wait for it."""
+    connection.execute("DELETE FROM staged WHERE number = ?", (number,))
+    if connection.changes() == 0:
+        connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (number,))
+
+
+# ---- finding
+
+
 def match(connection: Connection, scope: Scope, terms: Sequence[str], *, past: bool) -> list[WordMatch]:
-    """Return where each term stands within a scope: in current versions, or in past ones too."""
+    """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too."""
     current_table, past_table = tables(scope.tenant)
-    wanted = label(scope.tenant, scope.agent, scope.user, scope.room)
+    places = (current_table, past_table) if past else (current_table,)
+    wanted = narrowest(scope)
+    waiting = [
+        (row[0], set(row[1].split()))
+        for place in places
+        for row in connection.execute(
+            "SELECT number, terms FROM staged WHERE place = ? AND instr(' ' || terms || ' ', ?)", (place, f" {wanted} ")
+        )
+    ]
     found: list[WordMatch] = []
     for term in dict.fromkeys(terms):
-        numbers: list[int] = []
         levels: list[list[int]] = []
-        for table in (current_table, past_table) if past else (current_table,):
-            sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
-            for level in range(MOST_COUNTED):
-                mark = f"^{level + 1}" if level else ""
-                rows = [row[0] for row in connection.execute(sql, (f'"{wanted}" AND {_quoted(term + mark)}',))]
-                if level == 0:
-                    numbers += rows
-                else:
-                    levels.append(rows)
-                if not rows:
-                    break
-        places = np.array(sorted(numbers), dtype=np.int64)
-        counts = np.ones(len(places), dtype=np.int8)
-        for rows in levels:
-            counts[np.searchsorted(places, rows)] += 1
-        found.append(WordMatch(term, places, counts))
+        for level in range(1, MOST_COUNTED + 1):
+            marked = term if level == 1 else f"{term}^{level}"
+            question = f'"{wanted}" AND {_quoted(marked)}'
+            numbers = [number for number, there in waiting if marked in there]
+            for place in places:
+                rows = connection.execute(f"SELECT rowid FROM {place} WHERE {place} MATCH ?", (question,))
+                numbers += [row[0] for row in rows]
+            if not numbers:
+                break
+            levels.append(numbers)
+        sorted_numbers = np.array(sorted(levels[0]) if levels else [], dtype=np.int64)
+        counts = np.ones(len(sorted_numbers), dtype=np.int8)
+        for numbers in levels[1:]:
+            counts[np.searchsorted(sorted_numbers, numbers)] += 1
+        found.append(WordMatch(term, sorted_numbers, counts))
     return found
 
 

@@ -181,9 +181,7 @@ class Transaction:
 
     def _open(self, draft: Draft, version: int, created_at: int, outcome: Outcome) -> Written:
         times = Times(created_at=created_at, recorded_at=self.clock)
-        self._newest = insert_version(
-            self._connection, draft, version, times, words=self._words, model=self._model
-        )
+        self._newest = insert_version(self._connection, draft, version, times, words=self._words, model=self._model)
         self._add_jobs(draft, version)
         return Written(draft.id, version, outcome, draft.kind, draft.scope)
 

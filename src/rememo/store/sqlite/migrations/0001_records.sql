@@ -35,16 +35,17 @@ CREATE INDEX records_by_kind ON records (tenant, kind, superseded_at, at);
 CREATE INDEX records_by_room ON records (tenant, room, kind, superseded_at, at) WHERE room IS NOT NULL;
 CREATE INDEX records_by_user ON records (tenant, user, kind, superseded_at, at) WHERE user IS NOT NULL;
 CREATE INDEX records_by_agent ON records (tenant, agent, kind, superseded_at, at) WHERE agent IS NOT NULL;
-CREATE INDEX records_by_record ON records (tenant, recorded_at);
 CREATE INDEX records_by_end ON records (tenant, superseded_at) WHERE superseded_at IS NOT NULL;
 CREATE INDEX records_by_expiry ON records (tenant, expires_at) WHERE expires_at IS NOT NULL;
 
--- One row a tenant. The clock is the system time of its last write and only goes up: it is what caches compare.
--- The epoch changes when rows are physically removed or loaded, which no clock shows.
+-- What the newest rows of `records` do not tell of a tenant. The clock is the system time of its last write that opened
+-- no version; the epoch changes when rows are removed or loaded, which no clock shows; rows up to `loaded` may stand out
+-- of the order of their system times.
 CREATE TABLE tenants (
   tenant TEXT PRIMARY KEY,
-  clock  INTEGER NOT NULL,
-  epoch  INTEGER NOT NULL DEFAULT 0
+  clock  INTEGER NOT NULL DEFAULT 0,
+  epoch  INTEGER NOT NULL DEFAULT 0,
+  loaded INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- Embedding models of this file; one is current, another may be under construction beside it.
@@ -108,8 +109,15 @@ CREATE TABLE kv (
 CREATE INDEX kv_by_expiry ON kv (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Words of current versions, and of past ones: today's answers never wade through yesterday's.
--- A row holds the terms of a text and one term for every combination of its scope labels (see words.py).
+-- A row holds the terms of a text and one term for each of its scope labels (see words.py).
 -- Tenants are spread over buckets by hash, so that one tenant's words do not slow another's.
+-- Rows wait in `staged` and move on many at a time: a commit with an FTS5 row of its own costs twice as much.
+CREATE TABLE staged (
+  number INTEGER PRIMARY KEY,
+  place  TEXT NOT NULL,               -- the table it is meant for
+  terms  TEXT NOT NULL
+) STRICT;
+
 CREATE VIRTUAL TABLE words_00 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
 CREATE VIRTUAL TABLE words_01 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
 CREATE VIRTUAL TABLE words_02 USING fts5 (terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
