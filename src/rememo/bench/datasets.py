@@ -12,7 +12,7 @@
         {"messages": [{"id": "m1", "text": "I moved to Lisbon", "speaker": "alice", "room": "chat-1",
                        "time": "2024-05-02T10:00:00Z", "session": "s1"}, …],
          "questions": [{"question": "Where do I live?", "evidence": ["m1"], "at": "2024-06-01T00:00:00Z",
-                        "asker": "alice", "category": "home"}, …]}
+                        "asker": "alice", "addressee": "helper", "category": "home"}, …]}
 
     Only ``text``, ``question`` and ``evidence`` must be there. A message without a time follows the one before by half
     a minute; without a room it is in one room with all others; its session is its room unless given.
@@ -63,6 +63,9 @@ class BenchQuestion:
     sessions: frozenset[str]
     """Which sessions hold the answer."""
     asker: str | None = None
+    """The speaker who asks."""
+    addressee: str | None = None
+    """The speaker who is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,7 @@ def _longmemeval(text: str) -> Iterator[BenchScope]:
             evidence=frozenset(evidence),
             sessions=frozenset(sessions),
             asker="user",
+            addressee="assistant",
         )
         yield BenchScope(messages=tuple(messages), questions=(question,))
 
@@ -199,6 +203,7 @@ def _jsonl(text: str) -> Iterator[BenchScope]:
                     evidence=evidence,
                     sessions=frozenset(messages[place].session for place in evidence),
                     asker=asked.get("asker"),
+                    addressee=asked.get("addressee"),
                 )
             )
         yield BenchScope(messages=tuple(messages), questions=tuple(questions))

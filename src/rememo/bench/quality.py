@@ -160,6 +160,7 @@ class InMemoryRecall:
             at=question.at,
             speakers=self._timeline.speakers,
             asker=question.asker,
+            addressee=question.addressee,
             limit=min(MOST_HITS, max(1, len(self._timeline))),
         )
         found = (self._postings.get(term) for term in asked.terms)
@@ -248,7 +249,7 @@ class _Tally:
     def add(self, scope: BenchScope, question: BenchQuestion, found: Sequence[int], milliseconds: float) -> None:
         self._times.append(milliseconds)
         measures = {**session_measures(scope, question, found), **turn_measures(question, found)}
-        for category in {ALL, question.category}:  # noqa: PLC0208 - they may be the same
+        for category in {ALL, question.category}:  # they may be the same
             self._questions[category] += 1
             for name, value in measures.items():
                 self._values[category][name].append(value)

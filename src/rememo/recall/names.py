@@ -11,8 +11,12 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019](?!s\b)[^\W\d_]+)*")
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll"})
 _SECOND_PERSON = frozenset({"you", "your", "yours", "yourself", "you've", "you'd", "you'll", "you're"})
-# "Can you remind me …" asks of the assistant, not about it.
-_POLITE = re.compile(r"\b(?:can|could|would|will|do|please)\s+you\b", re.IGNORECASE)
+# "Can you remind me …", "I was wondering …": how one asks, not what about.
+_POLITE = re.compile(
+    r"\b(?:(?:can|could|would|will|do|please) you|(?:remind|tell|give|show|help|let) me"
+    r"|(?<!do )(?<!did )i(?: was|'m| am|'d| would|'ve been)? (?:wondering|wonder|curious|looking back|looking for|going back|going through"
+    r"|checking|trying to (?:remember|recall|find)|like to know|want to know|need to know|think|remember|recall|believe))\b"
+)
 _SHORTEST_NICKNAME = 3
 _ROLES = frozenset({"user", "users", "assistant", "agent", "bot", "system", "tool", "human", "ai"})
 """Words in labels that say what somebody is, not who."""
@@ -51,14 +55,13 @@ def named_speakers(text: str, speakers: Sequence[str]) -> dict[int, frozenset[st
 
 def meant_persons(text: str, *, asker: str | None, addressee: str | None) -> tuple[str, ...]:
     """Return the labels that "I" and "you" stand for in `text`, of those that are known."""
-    words = {word.casefold().replace("\u2019", "'") for word in _WORD.findall(text)}
+    asked = _POLITE.sub(" ", " ".join(text.casefold().replace("\u2019", "'").split()))
+    words = set(_WORD.findall(asked))
     meant: list[str] = []
     if asker is not None and words & _FIRST_PERSON:
         meant.append(asker)
     if addressee is not None and words & _SECOND_PERSON:
-        others = {word.casefold() for word in _WORD.findall(_POLITE.sub(" ", text))}
-        if others & _SECOND_PERSON:
-            meant.append(addressee)
+        meant.append(addressee)
     return tuple(meant)
 
 

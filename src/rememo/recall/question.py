@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from rememo.recall.analyze import Analyzer
 from rememo.recall.names import meant_persons, named_speakers
+from rememo.recall.stopwords import ASKING
 from rememo.recall.time import TimeMention, find_times
 from rememo.recall.types import Mode, Question, TimeWindow
 
@@ -32,20 +33,22 @@ def understand(
     """Read a question.
 
     `speakers` are the labels of the timeline that will be ranked. `asker` is the user who asks, `addressee` the agent
-    that is asked. A speaker's name is taken out of the words, because it lifts what that speaker said; unless nothing
-    would be left.
+    that is asked. Taken out of the words are speakers' names, because they lift what those speakers said, and words about
+    remembering ("remind", "mentioned"); unless nothing would be left.
     """
     named = named_speakers(text, speakers)
-    name_words = {word for words in named.values() for word in words}
-    content = [word for word in analyzer.content(text) if word not in name_words]
-    name_terms = {term for word in name_words for term in analyzer.terms(word)}
+    left_out = {word for words in named.values() for word in words}
+    asking = ASKING.get(analyzer.language, frozenset())
+    content = analyzer.content(text)
+    left_out |= {word for word in content if word.casefold() in asking}
     terms = analyzer.query(text)
+    terms_left_out = {term for word in left_out for term in analyzer.terms(word)}
     numbers = {label: number for number, label in enumerate(speakers)}
     meant = {numbers[label] for label in meant_persons(text, asker=asker, addressee=addressee) if label in numbers}
     return Question(
         text=text,
-        terms=tuple(term for term in terms if term not in name_terms) or tuple(terms),
-        meaning=" ".join(content) or text,
+        terms=tuple(term for term in terms if term not in terms_left_out) or tuple(terms),
+        meaning=" ".join(word for word in content if word not in left_out) or text,
         at=_milliseconds(at),
         speakers=tuple(sorted(meant | set(named))),
         windows=tuple(_window(mention) for mention in find_times(text, at) if not mention.recurring),

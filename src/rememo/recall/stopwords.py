@@ -96,3 +96,15 @@ STOPWORDS: Final[dict[str, frozenset[str]]] = {
     "dutch": frozenset(_DUTCH.split()),
     "russian": frozenset(_RUSSIAN.split()),
 }
+
+_ASKING = """
+remind reminded remember remembered recall recalled mention mentioned mentions tell told telling say said saying says talk
+talked talking discuss discussed discussing conversation conversations chat chats chatted previous previously earlier
+wonder wondering wondered
+"""
+
+ASKING: Final[dict[str, frozenset[str]]] = {"english": frozenset(_ASKING.split())}
+"""Words with which one asks a memory: they speak of the talking, not of what was talked about.
+
+Left out of questions that have other words; what is remembered keeps them.
+"""

@@ -228,3 +228,9 @@ def test_a_question_that_is_only_a_name_looks_for_the_name():
     question = conversation.question("Anna?")
     assert question.terms == ("anna",)
     assert question.meaning == "Anna?"
+
+
+def test_words_about_remembering_are_not_looked_for_unless_there_is_nothing_else():
+    conversation = Conversation(lines=[Line(text="hello")])
+    assert conversation.question("Can you remind me of the violin we talked about?").terms == ("violin",)
+    assert conversation.question("What did we talk about?").terms == ("talk",)
