@@ -1,6 +1,7 @@
 """Rememo: memory for AI agents."""
 
 from rememo._version import __version__ as __version__
+from rememo.aio import AsyncMemory
 from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.hit import Hit
@@ -9,4 +10,4 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.settings import Settings
 
-__all__ = ["Change", "Hit", "Memory", "Receipt", "Record", "RememoError", "Scope", "Settings"]
+__all__ = ["AsyncMemory", "Change", "Hit", "Memory", "Receipt", "Record", "RememoError", "Scope", "Settings"]

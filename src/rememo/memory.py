@@ -3,10 +3,9 @@
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
@@ -22,6 +21,7 @@ from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
+from rememo.model.unset import NOTHING, Unset
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Remove, RemoveAll, Revise, Stats, Write
@@ -33,15 +33,6 @@ _MOST_HITS = 1_000
 _SWEEP = 1_000
 _MICROSECOND = timedelta(microseconds=1)
 
-
-class _Given(Enum):
-    """What stands for an argument that was not given, where None has a meaning of its own."""
-
-    NOTHING = 0
-
-
-_NOTHING: Final = _Given.NOTHING
-_Unset = Literal[_Given.NOTHING]
 
 _ITEM_FIELDS = {
     "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "id", "on_conflict", "pinned",
@@ -166,19 +157,19 @@ class Memory:
         self,
         id: str,
         *,
-        text: str | _Unset = _NOTHING,
-        kind: str | _Unset = _NOTHING,
-        data: Mapping[str, Any] | _Unset | None = _NOTHING,
-        metadata: Mapping[str, Any] | _Unset | None = _NOTHING,
-        occurred_at: datetime | _Unset | None = _NOTHING,
-        valid_from: datetime | _Unset | None = _NOTHING,
-        valid_to: datetime | _Unset | None = _NOTHING,
-        pinned: bool | _Unset = _NOTHING,
-        importance: float | _Unset | None = _NOTHING,
-        ttl: Duration | _Unset | None = _NOTHING,
-        source: str | _Unset | None = _NOTHING,
-        trust: float | _Unset | None = _NOTHING,
-        embedding: Iterable[float] | _Unset = _NOTHING,
+        text: str | Unset = NOTHING,
+        kind: str | Unset = NOTHING,
+        data: Mapping[str, Any] | Unset | None = NOTHING,
+        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+        occurred_at: datetime | Unset | None = NOTHING,
+        valid_from: datetime | Unset | None = NOTHING,
+        valid_to: datetime | Unset | None = NOTHING,
+        pinned: bool | Unset = NOTHING,
+        importance: float | Unset | None = NOTHING,
+        ttl: Duration | Unset | None = NOTHING,
+        source: str | Unset | None = NOTHING,
+        trust: float | Unset | None = NOTHING,
+        embedding: Iterable[float] | Unset = NOTHING,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -192,7 +183,7 @@ class Memory:
             "valid_from": valid_from, "valid_to": valid_to, "pinned": pinned, "importance": importance, "ttl": ttl,
             "source": source, "trust": trust, "embedding": embedding,
         }  # fmt: skip
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not _NOTHING}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not NOTHING}
         if not changes:
             raise InvalidInput("update() was given nothing to change")
         if "ttl" in changes and changes["ttl"] is None:

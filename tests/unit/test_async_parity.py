@@ -1,0 +1,102 @@
+"""AsyncMemory has the surface of Memory, call by call, and gives the same results."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rememo import AsyncMemory, Memory
+from rememo.aio import AsyncBatchView, AsyncKeyValues
+from rememo.errors import AlreadyExists, Closed
+from rememo.memory import BatchView
+from rememo.working.kv import KeyValues
+
+ROOT = Path(__file__).parents[2]
+PAIRS = [(Memory, AsyncMemory), (BatchView, AsyncBatchView), (KeyValues, AsyncKeyValues)]
+PLAIN = {"scope"}
+
+
+def public(kind: type) -> dict[str, Any]:
+    return {name: value for name, value in inspect.getmembers(kind) if not name.startswith("_")}
+
+
+def test_the_async_file_is_what_the_tool_makes():
+    made = subprocess.run(
+        [sys.executable, ROOT / "tools" / "mirror.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+
+
+@pytest.mark.parametrize(("plain", "mirrored"), PAIRS)
+def test_names_and_signatures_are_the_same(plain: type, mirrored: type):
+    assert public(plain).keys() <= public(mirrored).keys() | {"receipt"}
+    for name, method in public(plain).items():
+        twin = getattr(mirrored, name)
+        if not inspect.isfunction(method):
+            assert isinstance(twin, property), name
+            continue
+        assert list(inspect.signature(method).parameters) == list(inspect.signature(twin).parameters), name
+        ours = [one.default for one in inspect.signature(method).parameters.values()]
+        theirs = [one.default for one in inspect.signature(twin).parameters.values()]
+        assert ours == theirs, name
+        waits = inspect.iscoroutinefunction(twin) or inspect.isasyncgenfunction(inspect.unwrap(twin))
+        assert waits != (name in PLAIN), name
+
+
+def test_the_same_calls_give_the_same_results():
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+
+    def script(memory: Memory) -> list[object]:
+        room = memory.scope(user="ana", room="r")
+        results: list[object] = [room.add("the cat sleeps", id="a", metadata={"n": 1})]
+        results += [memory.snapshot("first"), room.update("a", text="the dog barks"), room.get("a"), room.list()]
+        results += [room.search("dog"), memory.as_of("first").get("a"), memory.diff("first"), room.count()]
+        with memory.batch() as batch:
+            batch.add("one", id="b")
+        results += [batch.receipt, memory.kv.set("k", {"v": 1}), memory.kv.get("k"), memory.rooms()]
+        with pytest.raises(AlreadyExists):
+            room.add("again", id="a")
+        return results
+
+    async def async_script(memory: AsyncMemory) -> list[object]:
+        room = memory.scope(user="ana", room="r")
+        results: list[object] = [await room.add("the cat sleeps", id="a", metadata={"n": 1})]
+        results += [await memory.snapshot("first"), await room.update("a", text="the dog barks")]
+        results += [await room.get("a"), await room.list(), await room.search("dog")]
+        view = await memory.as_of("first")
+        results += [await view.get("a"), await memory.diff("first"), await room.count()]
+        async with memory.batch() as batch:
+            await batch.add("one", id="b")
+        results += [batch.receipt, await memory.kv.set("k", {"v": 1}), await memory.kv.get("k"), await memory.rooms()]
+        with pytest.raises(AlreadyExists):
+            await room.add("again", id="a")
+        return results
+
+    async def run() -> list[object]:
+        async with AsyncMemory(":memory:", clock=lambda: moment) as memory:
+            return await async_script(memory)
+
+    with Memory(":memory:", clock=lambda: moment) as memory:
+        expected = script(memory)
+    assert asyncio.run(run()) == expected
+
+
+def test_many_calls_at_once_and_an_exception_in_a_batch(tmp_path: Path):
+    async def run() -> None:
+        async with AsyncMemory(tmp_path / "a.db") as memory:
+            await asyncio.gather(*(memory.add(f"note number {number}", id=str(number)) for number in range(50)))
+            assert await memory.count() == 50
+            with pytest.raises(RuntimeError, match="changed my mind"):
+                async with memory.batch() as batch:
+                    await batch.add("never", id="never")
+                    raise RuntimeError("changed my mind")
+            assert await memory.count() == 50
+        with pytest.raises(Closed):
+            await memory.scope(user="x").kv.get("a")
+
+    asyncio.run(run())

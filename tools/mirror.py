@@ -1,0 +1,220 @@
+"""Writes src/rememo/aio.py: the async twin of every class that does I/O, made from its source so that it cannot drift.
+
+`python tools/mirror.py` writes it, `python tools/mirror.py --check` fails when it is out of date.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "rememo"
+TARGET = PACKAGE / "aio.py"
+
+# Classes to mirror, with where they are written; what a method returns of them is mirrored too.
+CLASSES = {"Memory": "memory.py", "BatchView": "memory.py", "KeyValues": "working/kv.py"}
+# What does no I/O stays as it is.
+PLAIN = {"scope", "bound", "hooks"}
+
+HEAD = '''"""AsyncMemory: the same surface as `Memory`, each call on a thread of its own pool.
+
+Made by tools/mirror.py from memory.py; change that file and run the tool.
+"""
+
+'''
+
+BASE = '''
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_THREADS = 8
+
+
+class Mirror:
+    """A synchronous object and the threads its calls run on."""
+
+    def __init__(self, mirrored: Any, threads: ThreadPoolExecutor) -> None:
+        self._mirrored = mirrored
+        self._threads = threads
+
+    async def _call(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Run one call on a thread; the context (tracing and the like) goes with it."""
+        context = contextvars.copy_context()
+        call = functools.partial(context.run, run, *arguments, **named)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except RuntimeError:  # what a pool that was shut down says
+            raise Closed("this memory was closed; open it again with AsyncMemory(url)") from None
+        return await running
+
+'''
+
+IMPORTS = """
+import asyncio
+import contextvars
+import functools
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import ParamSpec, cast
+from rememo.errors import Closed
+from rememo.memory import BatchView, Memory, Duration
+"""
+
+
+def main() -> None:
+    """Write the file, or compare it."""
+    text = mirrored()
+    if "--check" in sys.argv:
+        if TARGET.read_text() != text:
+            sys.exit(f"{TARGET.relative_to(ROOT)} is out of date: run python tools/mirror.py")
+    else:
+        TARGET.write_text(text)
+
+
+def mirrored() -> str:
+    """Return the text of aio.py."""
+    imports: list[str] = [IMPORTS]
+    classes: list[str] = []
+    for name, path in CLASSES.items():
+        tree = ast.parse((PACKAGE / path).read_text())
+        source = [ast.unparse(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+        imports += [line for line in source if line not in imports]
+        found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
+        classes.append(mirror_class(found))
+    return tidy(HEAD + "\n".join(imports) + BASE + "\n\n".join(classes))
+
+
+def mirror_class(found: ast.ClassDef) -> str:
+    """Return the async twin of a class."""
+    base = next((f"Async{one.id}" for one in found.bases if isinstance(one, ast.Name) and one.id in CLASSES), "Mirror")
+    doc = ast.get_docstring(found) or ""
+    parts = [f'class Async{found.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
+    if base == "Mirror":
+        parts.append(f"    _mirrored: {found.name}\n")
+    if found.name == "Memory":
+        parts.append(constructor(next(one for one in methods(found) if one.name == "__init__")))
+    body = zip(found.body, [*found.body[1:], None], strict=True)
+    parts += [attribute(one, said, found.name) for one, said in body if isinstance(one, ast.AnnAssign)]
+    parts += [mirror_method(method) for method in methods(found) if not method.name.startswith("_")]
+    if found.name == "Memory":
+        parts.append(LIFE)
+    return "\n".join(parts)
+
+
+def methods(found: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Return the methods of a class."""
+    return [one for one in found.body if isinstance(one, ast.FunctionDef)]
+
+
+def constructor(method: ast.FunctionDef) -> str:
+    """Return the twin's constructor."""
+    doc = docstring(method)
+    return (
+        f"    def __init__({ast.unparse(method.args)}) -> None:\n{doc}"
+        f"        super().__init__(Memory({passed(method)}), ThreadPoolExecutor(_THREADS, 'rememo'))\n"
+    )
+
+
+LIFE = '''
+    async def __aenter__(self) -> Self:
+        """Return the memory itself."""
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it."""
+        await self.close()
+'''
+
+
+def attribute(one: ast.AnnAssign, said: ast.stmt | None, owner: str) -> str:
+    """Return a property for a public attribute, with the text below it as its docstring."""
+    name, doc = ast.unparse(one.target), ""
+    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant):
+        doc = f'        """{said.value.value}"""\n'
+    head = f"    @property\n    def {name}(self) -> {ast.unparse(one.annotation)}:\n{doc}"
+    return f"{head}        return cast('{owner}', self._mirrored).{name}\n"
+
+
+def mirror_method(method: ast.FunctionDef) -> str:
+    """Return the async twin of a method."""
+    name, doc = method.name, docstring(method)
+    returned = ast.unparse(method.returns) if method.returns else "None"
+    decorators = {one.id for one in method.decorator_list if isinstance(one, ast.Name)}
+    shown = mirror_type(returned)
+    wrapped = shown != returned
+    if "property" in decorators:
+        value = f"self._mirrored.{name}"
+        value = f"{plain(shown)}({value}, self._threads)" if wrapped else value
+        return f"    @property\n    def {name}(self) -> {shown}:\n{doc}        return {value}\n"
+    arguments = ast.unparse(method.args)
+    if "contextmanager" in decorators:
+        inner = plain(shown).removeprefix("Generator[").removesuffix("]").strip("'\"")
+        return (
+            f"    @asynccontextmanager\n    async def {name}({arguments}) -> AsyncGenerator['{inner}']:\n{doc}"
+            f"        manager = self._mirrored.{name}({passed(method)})\n"
+            f"        view = {inner}.__new__({inner})\n"
+            f"        Mirror.__init__(view, manager.__enter__(), self._threads)\n"
+            "        try:\n            yield view\n"
+            "        except BaseException as error:\n"
+            "            if not manager.__exit__(type(error), error, error.__traceback__):\n                raise\n"
+            "        else:\n            await self._call(manager.__exit__, None, None, None)\n"
+        )
+    call = f"self._mirrored.{name}({passed(method)})"
+    waited = f"await self._call(self._mirrored.{name}{', ' if passed(method) else ''}{passed(method)})"
+    if wrapped:
+        made = f"        view = {plain(shown)}.__new__({plain(shown)})\n"
+        made += (
+            f"        Mirror.__init__(view, {call if name in PLAIN else waited}, self._threads)\n        return view\n"
+        )
+    else:
+        made = f"        return {call if name in PLAIN else waited}\n"
+    if name == "close":
+        made = f"        {waited}\n        self._threads.shutdown(wait=False)\n"
+    prefix = "" if name in PLAIN else "async "
+    return f"    {prefix}def {name}({arguments}) -> {shown}:\n{doc}{made}"
+
+
+def mirror_type(returned: str) -> str:
+    """Return a returned type with mirrored classes in it replaced."""
+    for name in sorted(CLASSES, key=len, reverse=True):
+        for quote in ("'", '"'):
+            returned = returned.replace(f"{quote}{name}{quote}", f"{quote}Async{name}{quote}")
+        if returned == name:
+            return f"'Async{name}'"
+    return returned
+
+
+def plain(shown: str) -> str:
+    """Return a type without its quotes."""
+    return shown.strip("'\"")
+
+
+def passed(method: ast.FunctionDef) -> str:
+    """Return the arguments of a method as they are passed on."""
+    positional = [one.arg for one in method.args.args if one.arg != "self"]
+    return ", ".join(positional + [f"{one.arg}={one.arg}" for one in method.args.kwonlyargs])
+
+
+def docstring(method: ast.FunctionDef) -> str:
+    """Return a method's docstring, indented."""
+    doc = ast.get_docstring(method) or ""
+    lines = doc.split("\n")
+    text = "\n".join([lines[0], *(f"        {line}" if line else "" for line in lines[1:])])
+    return f'        """{text}"""\n' if len(lines) == 1 else f'        """{text}\n        """\n'
+
+
+def tidy(text: str) -> str:
+    """Return the text as ruff would have it."""
+    ruff = [sys.executable, "-m", "ruff"]
+    for arguments in (["check", "--fix-only", "--quiet", "--select", "F401,I,F811,UP037"], ["format", "--quiet"]):
+        command = [*ruff, *arguments, "--stdin-filename", "src/rememo/aio.py", "-"]
+        text = subprocess.run(  # noqa: S603 - our own arguments
+            command, input=text, capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+    return text
+
+
+if __name__ == "__main__":
+    main()
