@@ -24,7 +24,7 @@ from rememo.recall.time.stretch import (
 
 _ISO = re.compile(r"(\d{4})([-/])(\d{1,2})(?:\2(\d{1,2})(?:[T ](\d{2}):(\d{2})(?::\d{2})?)?)?(?![\w-])")
 _SLASHED = re.compile(r"(\d{1,2})([/.])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\w/]|\.\d)")
-_CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s?([ap])\.?\s?m\b\.?", re.IGNORECASE)
+_CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:m\b|\.\s?m\b\.?)", re.IGNORECASE)
 _CLOCK_24 = re.compile(r"(\d{1,2}):(\d{2})(?![\w:])")
 _SUFFIXES = frozenset({"st", "nd", "rd", "th"})
 FIRST_YEAR, LAST_YEAR = 1000, 2999
@@ -276,13 +276,22 @@ def weekday(reading: Reading, index: int, *, opened: bool) -> Found:
         not opened or (word in ("sun", "sat", "wed", "mon") and reading.raw[index][0].islower())
     ):
         return None
+    if index and reading.words[index - 1] in vocabulary.NAMED_WEEKDAYS:
+        return None
+    if (stated := weekday_date(reading, index)) is not None:
+        return stated
+    return replace(weekday_near(reading.today, vocabulary.WEEKDAYS[word], reading.lean), floating="week"), index + 1
+
+
+def weekday_date(reading: Reading, index: int) -> Found:
+    """Read the date that follows a weekday and says more than it: "Friday, May 7"."""
     after = skip_comma(reading, index + 1, ("the",))
     name = reading.words[after]
     if name in vocabulary.MONTHS and (found := month(reading, after, opened=False)) and found[0].precision == "day":
         return found
     if found := day_then_month(reading, after + 1 if name == "the" else after):
         return found
-    return replace(weekday_near(reading.today, vocabulary.WEEKDAYS[word], reading.lean), floating="week"), index + 1
+    return None
 
 
 def season(reading: Reading, index: int, *, opened: bool) -> Found:

@@ -20,7 +20,17 @@ from rememo.recall.time.dates import (
 )  # fmt: skip
 from rememo.recall.time.mention import Direction
 from rememo.recall.time.reading import Found, Reading
-from rememo.recall.time.relative import ONE, Count, count_at, deictic, inside, named, recurring, simple_day
+from rememo.recall.time.relative import (
+    ONE,
+    Count,
+    count_at,
+    deictic,
+    inside,
+    named,
+    recurring,
+    simple_day,
+    times_a_unit,
+)
 from rememo.recall.time.stretch import DAY, Stretch, around, calendar_unit, day_of, midnight, shift, third
 
 DEEPEST = 3
@@ -28,12 +38,13 @@ DEEPEST = 3
 
 _EXACT = ("day", "part", "hour", "minute")
 _STARTERS = frozenset(
-    {"yesterday", "today", "tonight", "tomorrow", "noon", "midnight", "the", "a", "an", "earlier", "later", "between",
+    {"once", "twice", "weekdays", "weekends", "weeknights", "yesterday", "today", "tonight", "tomorrow", "noon", "midnight", "the", "a", "an", "earlier", "later", "between",
      "in", "on", "at", "during", "around", "over", "throughout"}
     | set(vocabulary.DEICTIC) | vocabulary.EVERY | set(vocabulary.ADVERBS) | set(vocabulary.WEEKDAYS)
     | set(vocabulary.PLURAL_WEEKDAYS) | set(vocabulary.MONTHS) | set(vocabulary.SEASONS) | set(vocabulary.STAGES)
     | set(vocabulary.NUMBERS) | vocabulary.AFTER | vocabulary.BEFORE | {phrase[0] for phrase in vocabulary.HOLIDAYS}
 )  # fmt: skip
+_RECURRING = frozenset({*vocabulary.ADVERBS, *vocabulary.PLURAL_WEEKDAYS, "weekdays", "weekends", "weeknights"})
 _LEADING = frozenset({"in", "on", "at", "during", "around", "over", "throughout"})
 _UNTIL = frozenset({"until", "till", "til", "by", "through"})
 
@@ -195,7 +206,7 @@ def _moved(stretch: Stretch, unit: str, count: int) -> Stretch:
     return replace(stretch, start=shift(stretch.start, unit, count), end=shift(stretch.end, unit, count), moment=None)
 
 
-def core(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  # noqa: C901 - one branch a kind of word
+def core(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  # noqa: PLR0912 - one branch a kind of word
     """Read one expression without a leading preposition. ``opened`` says that one stood before it."""
     words = reading.words
     word = words[index]
@@ -213,7 +224,9 @@ def core(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  #
         return simple_day(reading, index)
     if word in vocabulary.DEICTIC:
         return deictic(reading, index)
-    if word in vocabulary.EVERY or word in vocabulary.ADVERBS or word in vocabulary.PLURAL_WEEKDAYS:
+    if word in ("once", "twice"):
+        return times_a_unit(reading, index)
+    if word in vocabulary.EVERY or word in _RECURRING:
         return recurring(reading, index)
     if word in vocabulary.STAGES:
         return _stage(reading, index, depth)
@@ -241,7 +254,7 @@ def _numeric(reading: Reading, index: int, depth: int, *, opened: bool) -> Found
     return year_alone(reading, index) if opened else None
 
 
-def _after_the(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  # noqa: C901, PLR0912
+def _after_the(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  # noqa: PLR0912
     words = reading.words
     word = words[index]
     if word == "other" and words[index + 1] in ("day", "night", "week"):
@@ -300,7 +313,7 @@ def _counted(reading: Reading, index: int, depth: int) -> Found:
     words = reading.words
     unit = vocabulary.UNITS.get(words[after])
     if unit is None:
-        return None
+        return times_a_unit(reading, index) if words[after] == "times" else None
     after += 1
     if words[after] == "or" and words[after + 1] in ("so", "two"):
         count = (count[0], count[1], count[2] + (words[after + 1] == "two"))

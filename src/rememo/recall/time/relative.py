@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rememo.recall.time import words as vocabulary
-from rememo.recall.time.dates import clock, clock_on, holiday_at, holiday_of, with_time, year_at
+from rememo.recall.time.dates import clock, clock_on, holiday_at, holiday_of, weekday_date, with_time, year_at
 from rememo.recall.time.reading import Found, Reading
 from rememo.recall.time.stretch import (
     DAY,
@@ -67,7 +67,7 @@ def simple_day(reading: Reading, index: int) -> Found:
     return with_time(reading, (day_of(reading.today + DAY * offset), index + 1))
 
 
-def named(reading: Reading, index: int, offset: int) -> Found:  # noqa: C901, PLR0912 - one branch for each kind of name
+def named(reading: Reading, index: int, offset: int) -> Found:  # noqa: PLR0912 - one branch for each kind of name
     """Read what follows "last" (-1), "this" (0) or "next" (1): a unit, weekday, month, season, part of the day, holiday."""
     word = reading.words[index]
     at, today = reading.at, reading.today
@@ -87,6 +87,8 @@ def named(reading: Reading, index: int, offset: int) -> Found:  # noqa: C901, PL
         or reading.raw[index][0].isupper()
     ):
         weekday = vocabulary.WEEKDAYS[word]
+        if (stated := weekday_date(reading, index)) is not None:
+            return with_time(reading, stated)
         if offset < 0:
             found = day_of(weekday_near(today, weekday, "past").start + WEEK * (offset + 1))
         else:
@@ -178,7 +180,11 @@ def recurring(reading: Reading, index: int) -> Found:
     """Read "every Monday (and Thursday)", "every other week", "on Mondays", "daily"."""
     words = reading.words
     word = words[index]
+    if word in ("weekdays", "weekends", "weeknights"):
+        return _workdays(reading, word), index + 1
     if (unit := vocabulary.ADVERBS.get(word)) is not None:
+        if index and reading.raw[index][0].isupper():
+            return None  # "The Daily Grind"
         return replace(calendar_unit(reading.at, unit), recurring=True), index + 1
     if word in vocabulary.PLURAL_WEEKDAYS:
         stretch = weekday_near(reading.today, vocabulary.PLURAL_WEEKDAYS[word], reading.lean)
@@ -202,13 +208,37 @@ def recurring(reading: Reading, index: int) -> Found:
     return None if found is None else (replace(found[0], recurring=True), found[1])
 
 
+def _workdays(reading: Reading, word: str) -> Stretch:
+    week = calendar_unit(reading.at, "week")
+    saturday = week.start + 5 * DAY
+    if word == "weekends":
+        return Stretch(saturday, week.end, "weekend", recurring=True)
+    return Stretch(week.start, saturday, "week", recurring=True)
+
+
+def times_a_unit(reading: Reading, index: int) -> Found:
+    """Read "once a week", "three times a month", "twice per day"."""
+    words = reading.words
+    after = index + 1
+    if words[index] not in ("once", "twice"):
+        counted = count_at(reading, index)
+        if counted is None or words[counted[1]] != "times":
+            return None
+        after = counted[1] + 1
+    unit = vocabulary.UNITS.get(words[after + 1])
+    if words[after] not in ("a", "an", "per", "every", "each") or unit is None or unit in ("minute", "hour"):
+        return None
+    return replace(calendar_unit(reading.at, unit), recurring=True), after + 2
+
+
 def _more_weekdays(reading: Reading, found: Found) -> Found:
     if found is None:
         return None
     stretch, after = found
     words = reading.words
-    while words[after] in (",", "and", "&") and (
-        words[after + 1] in vocabulary.WEEKDAYS or words[after + 1] in vocabulary.PLURAL_WEEKDAYS
-    ):
-        after += 2
+    while words[after] in (",", "and", "&"):
+        name = after + 2 if words[after + 1] in ("and", "&") else after + 1
+        if words[name] not in vocabulary.WEEKDAYS and words[name] not in vocabulary.PLURAL_WEEKDAYS:
+            break
+        after = name + 1
     return stretch, after

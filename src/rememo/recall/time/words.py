@@ -167,6 +167,8 @@ AFTER_A_DAY_NUMBER = frozenset(
 """What may follow "on the 3rd" for it to be a date and not a floor or an attempt."""
 
 EVERY = frozenset({"every", "each"})
+NAMED_WEEKDAYS = frozenset({"black", "good", "cyber", "super", "ash", "palm", "giving"})
+"""Words that make a weekday the name of an occasion: "Black Friday" is no day of last week."""
 ADVERBS: dict[str, str] = {
     "daily": "day", "nightly": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year",
 }  # fmt: skip
@@ -180,7 +182,7 @@ COUNTED_THINGS = frozenset({
 
 TRIGGERS = frozenset(
     {"yesterday", "today", "tonight", "tomorrow", "noon", "midnight"}
-    | set(UNITS) | set(MONTHS) | set(WEEKDAYS) | set(PLURAL_WEEKDAYS) | set(SEASONS) | set(PARTS) | set(ADVERBS)
+    | {"weekday", "weekdays", "weeknights"} | set(UNITS) | set(MONTHS) | set(WEEKDAYS) | set(PLURAL_WEEKDAYS) | set(SEASONS) | set(PARTS) | set(ADVERBS)
     | {phrase[0] for phrase in HOLIDAYS if phrase[0] != "new"} | {"eve"} | set("0123456789")
 )  # fmt: skip
 """A text without any of these (and without an anchor's words) holds no time expression."""

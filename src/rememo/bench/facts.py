@@ -1,0 +1,130 @@
+"""How well facts are found without a model, on a labelled file.
+
+Each line of the file is one message: ``speaker``, ``at``, ``text``, ``facts`` (what it states; none for a negative) and
+``held_out`` for the part the rules were not tuned on. A labelled fact has ``subject``, ``predicate``, ``object`` (or a list of
+objects that are as good), and may have ``valid_from``/``valid_to`` (the beginning of an ISO time, or several), ``ends``, and
+``optional``: finding it is right, missing it is no miss.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rememo.learn.extract import FoundFact, extract
+from rememo.learn.predicates import normalise_object
+
+
+@dataclass(slots=True, kw_only=True)
+class FactScores:
+    """Counts over a labelled file; the ratios are 1.0 where nothing was to be found or nothing was."""
+
+    messages: int = 0
+    right: Counter[str] = field(default_factory=Counter[str])
+    """Expected and found, by predicate."""
+    missed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Text and the fact that was not found in it."""
+    invented: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Text and the fact that it does not state."""
+    missed_by: Counter[str] = field(default_factory=Counter[str])
+    invented_by: Counter[str] = field(default_factory=Counter[str])
+
+    @property
+    def precision(self) -> float:
+        """Share of the found facts that are right."""
+        found = self.right.total() + len(self.invented)
+        return self.right.total() / found if found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the stated facts that were found."""
+        stated = self.right.total() + len(self.missed)
+        return self.right.total() / stated if stated else 1.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    def table(self, *, details: bool = False) -> str:
+        """Return a plain table by predicate; with ``details`` every miss and invention too."""
+        lines = [
+            f"{self.messages} messages   precision {self.precision:.3f}   recall {self.recall:.3f}   F1 {self.f1:.3f}",
+            f"{'predicate':<20}{'right':>7}{'missed':>8}{'invented':>10}",
+        ]
+        names = sorted(self.right.keys() | self.missed_by.keys() | self.invented_by.keys())
+        lines += [
+            f"{name:<20}{self.right[name]:>7}{self.missed_by[name]:>8}{self.invented_by[name]:>10}" for name in names
+        ]
+        if details:
+            lines += [f"missed    {fact}   in: {text!r}" for text, fact in self.missed]
+            lines += [f"invented  {fact}   in: {text!r}" for text, fact in self.invented]
+        return "\n".join(lines)
+
+
+def measure(path: str | Path, *, held_out: bool | None = None) -> FactScores:
+    """Extract from every message of a labelled file and count. ``held_out`` chooses one part; None takes both."""
+    scores = FactScores()
+    with Path(path).open(encoding="utf-8") as lines:
+        for line in lines:
+            row: dict[str, Any] = json.loads(line)
+            if held_out is None or bool(row.get("held_out")) == held_out:
+                _score(scores, row)
+    return scores
+
+
+def _score(scores: FactScores, row: dict[str, Any]) -> None:
+    text: str = row["text"]
+    found = extract(
+        text,
+        speaker=row["speaker"],
+        at=datetime.fromisoformat(row["at"]),
+        addressee=row.get("addressee"),
+        previous=row.get("previous"),
+    )
+    scores.messages += 1
+    left = list(found)
+    for label in row["facts"]:
+        hit = next((fact for fact in left if _same(fact, label)), None)
+        if hit is not None:
+            left.remove(hit)
+            scores.right[hit.predicate] += 1
+        elif not label.get("optional"):
+            scores.missed.append((text, _shown(label)))
+            scores.missed_by[label["predicate"]] += 1
+    for fact in left:
+        if not any(_same(fact, label) for label in row["facts"]):
+            scores.invented.append(
+                (
+                    text,
+                    f"{fact.subject} {fact.predicate} {fact.object}{' (ends)' if fact.ends else ''} {fact.valid_from} {fact.valid_to}",
+                )
+            )
+            scores.invented_by[fact.predicate] += 1
+
+
+def _same(fact: FoundFact, label: dict[str, Any]) -> bool:
+    return (
+        fact.subject.casefold() == label["subject"].casefold()
+        and fact.predicate == label["predicate"]
+        and any(normalise_object(one).casefold() == fact.object.casefold() for one in _choices(label["object"]))
+        and fact.ends == bool(label.get("ends"))
+        and _begins(fact.valid_from, label.get("valid_from"))
+        and _begins(fact.valid_to, label.get("valid_to"))
+    )
+
+
+def _choices(value: str | list[str]) -> Iterable[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _begins(found: datetime | None, wanted: str | list[str] | None) -> bool:
+    return wanted is None or (found is not None and any(found.isoformat().startswith(one) for one in _choices(wanted)))
+
+
+def _shown(label: dict[str, Any]) -> str:
+    return f"{label['subject']} {label['predicate']} {label['object']}{' (ends)' if label.get('ends') else ''} {label.get('valid_from', '')}"

@@ -1,0 +1,108 @@
+"""What of a message is the speaker's own plain statement: no code, quotes, lists, pasted texts, fiction, questions or jokes."""
+
+import re
+from collections.abc import Iterator
+
+from rememo.learn.extract.wordlists import word_set
+
+LONGEST = 50_000
+"""Characters read of one text; what stands behind is kept as a message but nothing is learned from it."""
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,2000}\"|“[^”\n]{1,2000}”|«[^»\n]{1,2000}»|(?<!\w)'[^'\n]{1,300}'(?!\w)|(?<!\w)\u2018[^\u2019\n]{1,300}\u2019(?!\w)"
+)
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$|[\"”)])[^.!?\n]*)*(?:[.!?]+[\"”)]*|\n|$)")
+_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|vs|no|e\.g|i\.e|approx|inc|ltd|co)\.$", re.IGNORECASE)
+_LIST_LINE = re.compile(r"\s*(?:[-*•+]|\(?\d{1,3}[.)]|[a-z]\))\s")
+_LABEL_LINE = re.compile(r"\s*\**([A-Z][\w.' -]{0,24}|\w+):\**\s")
+_CODE_LINE = re.compile(
+    r"\s*(?:def |class |import |from \w+ import|function |const |let |var |return |public |#include|<\w+|\{|\}|SELECT |\$ )|.*[;{]\s*$|.*(?:=>|==|\(\)|</)"
+)
+_OWN_LABELS = word_set("note fyi correction update ps p.s edit btw context background reminder info")
+
+_PASTED = re.compile(
+    r"\b(?:translate|proof-?read|rewrite|re-write|rephrase|paraphrase|summari[sz]e|reword|polish|shorten|grammar|spell-?check|"
+    r"(?:correct|improve|edit|fix|analy[sz]e|complete|continue|extend|expand|format|check|review) (?:this|these|the following|my (?:essay|letter|text|"
+    r"paragraph|sentence|bio|resume|cv|cover letter|email|draft|story|poem|grammar))|the following (?:text|paragraph|sentence|email|letter|passage|"
+    r"story|essay|article|code|list|prompt)|cover letter|job description|which of these|in passive voice|correct english|"
+    r"dear (?:hiring|sir|madam|mr|mrs|ms|dr)\b|sincerely|best regards|yours (?:truly|faithfully))",
+    re.IGNORECASE,
+)
+_FICTION = re.compile(
+    r"\b(?:pretend|role-?play\w*|act(?:ing)? as|my character|main character|the protagonist|once upon a time|fan-?fic\w*|fictional|"
+    r"in (?:my|the|a|this|that|his|her) (?:\w+ )?(?:novel|story|book|film|movie|game|series|show|episode|song|dream|campaign|screenplay|"
+    r"script|comic|play|poem|scene|musical|anime|manga|video)|you are (?:a|an|my|the|now)\b|you're (?:a|an) \w+ (?:named|called)|"
+    r"write (?:me |us )?(?:a|an|some|the|up|my|about|in)\b|(?:draft|compose|generate|create|make) (?:me |us )?(?:a|an|some|the|my)\b|"
+    r"quiz|riddle|walks into a bar|for example|e\.g\.|hypothetical\w*|scenario|persona|prompt|lyrics|the (?:song|poem|lyrics|quote) )",
+    re.IGNORECASE,
+)
+_SUPPOSING = re.compile(
+    r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|let's (?:say|pretend|imagine|assume)|lets (?:say|pretend)|say i(?:'m| am|'ve| have)|what if|"
+    r"as if|as though|if only|yeah,? right|just kidding|jk|kidding|/s|not!|oh sure|lol (?:yeah|sure)|sarcasm|in another life|"
+    r"in a parallel|wishful thinking)\b|, sure\W*$|\byeah\b.{0,80}\btotally\b",
+    re.IGNORECASE,
+)
+_LONG_QUOTE = 3
+"""Words of a quote from which it is somebody's speech and no longer a title."""
+
+
+def own_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of sentences that may state something, in order. Work is linear and bounded by ``LONGEST``."""
+    cut = text[:LONGEST]
+    if _PASTED.search(cut):
+        return
+    masked = cut
+    if "`" in cut or "://" in cut:
+        masked = _CODE.sub(_blank, masked)
+    if _has_quotes(masked):
+        masked = _QUOTED.sub(_mark_speech, masked)
+    position = 0
+    for line in masked.splitlines(keepends=True):
+        end = position + len(line)
+        if line.strip() and not _foreign_line(line):
+            for begin, finish in _sentences(masked, position, end):
+                sentence = masked[begin:finish]
+                if _FICTION.search(sentence) or _SUPPOSING.search(sentence):
+                    return  # what follows an invented frame is inside it
+                if _SPEECH not in sentence:
+                    yield begin, finish
+        position = end
+
+
+_SPEECH = "\ufffc"
+_SIGNS = frozenset("\"“«'\u2018")
+
+
+def _has_quotes(text: str) -> bool:
+    return any(sign in text for sign in _SIGNS)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _SPEECH * len(match.group())
+
+
+def _mark_speech(match: re.Match[str]) -> str:
+    quote = match.group()
+    return quote if len(quote.split()) <= _LONG_QUOTE else _SPEECH * len(quote)
+
+
+def _foreign_line(line: str) -> bool:
+    if line.lstrip().startswith((">", "|", "#", "    ")) or _LIST_LINE.match(line) or _CODE_LINE.match(line):
+        return True
+    label = _LABEL_LINE.match(line)
+    return label is not None and label[1].lower() not in _OWN_LABELS
+
+
+def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    start: int | None = None
+    for match in _SENTENCE.finditer(text, begin, end):
+        first = match.start() if start is None else start
+        if _ABBREVIATION.search(match.group().rstrip()[-6:]) and match.end() < end:
+            start = first
+            continue
+        start = None
+        if match.group().strip():
+            yield first, match.end()
+    if start is not None:
+        yield start, end
