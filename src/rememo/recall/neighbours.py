@@ -5,37 +5,28 @@ only grew at its end, which is what conversations do.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.recall.types import RecallSettings, Timeline
+from rememo.recall.types import RecallSettings, Rows, Timeline
 
 NONE = -1
 """The row of a neighbour that is not there."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """The message before and after each document in the same session, as rows or `NONE`."""
+    """The messages around each document in the same session, as rows or `NONE`."""
 
     before: NDArray[np.intp]
     after: NDArray[np.intp]
+    second_before: NDArray[np.intp]
+    second_after: NDArray[np.intp]
 
     def __len__(self) -> int:
         """Count the documents."""
         return len(self.before)
-
-    @cached_property
-    def second_before(self) -> NDArray[np.intp]:
-        """The message before the one before."""
-        return _twice(self.before)
-
-    @cached_property
-    def second_after(self) -> NDArray[np.intp]:
-        """The message after the one after."""
-        return _twice(self.after)
 
 
 def link(timeline: Timeline, settings: RecallSettings) -> Neighbours:
@@ -43,27 +34,31 @@ def link(timeline: Timeline, settings: RecallSettings) -> Neighbours:
     count = len(timeline)
     before = np.full(count, NONE, dtype=np.intp)
     after = np.full(count, NONE, dtype=np.intp)
-    rows = np.flatnonzero(_lends(timeline, settings))
+    rows = np.flatnonzero(_lends(timeline, settings, np.arange(count)))
     if len(rows):
         rows = rows[np.lexsort((timeline.time[rows], timeline.room[rows]))]
         room, time = timeline.room[rows], timeline.time[rows]
         together = (room[1:] == room[:-1]) & (time[1:] - time[:-1] <= settings.session_gap)
         before[rows[1:][together]] = rows[:-1][together]
         after[rows[:-1][together]] = rows[1:][together]
-    return Neighbours(before=before, after=after)
+    return Neighbours(before=before, after=after, second_before=_twice(before), second_after=_twice(after))
 
 
-def extend(known: Neighbours, timeline: Timeline, settings: RecallSettings) -> Neighbours:
-    """Return the links of `timeline`, whose first rows are those that `known` was made of.
+def extend(known: Neighbours, timeline: Timeline, settings: RecallSettings) -> tuple[Neighbours, Rows] | None:
+    """Link the rows that a timeline has gained at its end since `known`, and say whose neighbours are others now.
 
-    Costs a copy when the new rows come after all others of their rooms in time, a new `link` otherwise.
+    Costs a copy. None if a new row is older than another of its room: then the links have to be made anew.
     """
-    old = len(known)
-    new_rows = np.flatnonzero(_lends(timeline, settings)[old:]) + old
-    before = np.concatenate([known.before, np.full(len(timeline) - old, NONE, dtype=np.intp)])
-    after = np.concatenate([known.after, np.full(len(timeline) - old, NONE, dtype=np.intp)])
+    old, count = len(known), len(timeline)
+    links = [
+        np.concatenate([step, np.full(count - old, NONE, dtype=np.intp)])
+        for step in (known.before, known.after, known.second_before, known.second_after)
+    ]
+    before, after, second_before, second_after = links
+    changed = set(range(old, count))
     last_of_room: dict[int, int] = {}
-    for row in new_rows.tolist():
+    new_rows = np.arange(old, count)
+    for row in new_rows[_lends(timeline, settings, new_rows)].tolist():
         room = int(timeline.room[row])
         last = last_of_room.get(room)
         if last is None:
@@ -73,10 +68,17 @@ def extend(known: Neighbours, timeline: Timeline, settings: RecallSettings) -> N
             continue
         silence = int(timeline.time[row]) - int(timeline.time[last])
         if silence < 0:
-            return link(timeline, settings)
-        if silence <= settings.session_gap:
-            before[row], after[last] = last, row
-    return Neighbours(before=before, after=after)
+            return None
+        if silence > settings.session_gap:
+            continue
+        second = int(before[last])
+        before[row], after[last], second_before[row] = last, row, second
+        changed.add(last)
+        if second != NONE:
+            second_after[second] = row
+            changed.add(second)
+    linked = Neighbours(before=before, after=after, second_before=second_before, second_after=second_after)
+    return linked, np.array(sorted(changed), dtype=np.intp)
 
 
 def sessions(timeline: Timeline, settings: RecallSettings) -> NDArray[np.intp]:
@@ -90,13 +92,14 @@ def sessions(timeline: Timeline, settings: RecallSettings) -> NDArray[np.intp]:
     return numbers
 
 
-def _lends(timeline: Timeline, settings: RecallSettings) -> NDArray[np.bool_]:
-    lending = [number for number, kind in enumerate(timeline.kinds) if kind in settings.lending_kinds]
-    return np.isin(timeline.kind, lending)
+def _lends(timeline: Timeline, settings: RecallSettings, rows: Rows) -> NDArray[np.bool_]:
+    by_kind = np.array([kind in settings.lending_kinds for kind in timeline.kinds], dtype=np.bool_)
+    return by_kind[timeline.kind[rows]]
 
 
 def _last_in_room(timeline: Timeline, settings: RecallSettings, room: int, end: int) -> int:
-    rows = np.flatnonzero((timeline.room[:end] == room) & _lends(timeline, settings)[:end])
+    rows = np.flatnonzero(timeline.room[:end] == room)
+    rows = rows[_lends(timeline, settings, rows)]
     if not len(rows):
         return NONE
     times = timeline.time[rows]

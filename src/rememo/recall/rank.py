@@ -14,7 +14,7 @@ from rememo.errors import InvalidInput
 from rememo.recall.bm25 import gather, information, strongest, words
 from rememo.recall.fuse import factors, nearness, score
 from rememo.recall.neighbours import Neighbours, extend, link
-from rememo.recall.spread import Lengths, answers, measure_lengths, touch
+from rememo.recall.spread import Lengths, answers, extend_lengths, measure_lengths, touch
 from rememo.recall.types import Candidates, Question, Ranking, RecallSettings, Rows, Timeline
 
 MOST_HITS = 1_000
@@ -28,14 +28,25 @@ class Structure:
     neighbours: Neighbours
     lengths: Lengths
 
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.neighbours)
+
 
 def arrange(timeline: Timeline, settings: RecallSettings, known: Structure | None = None) -> Structure:
-    """Work out the structure of a timeline; `known` is that of its first rows, if it only grew since."""
-    if known is not None and len(known.neighbours) <= len(timeline):
-        neighbours = extend(known.neighbours, timeline, settings)
+    """Work out the structure of a timeline.
+
+    `known` is the structure of its first rows, under the same settings, if it only grew at its end since: following a
+    conversation then costs a copy.
+    """
+    grown = extend(known.neighbours, timeline, settings) if known and len(known) <= len(timeline) else None
+    if known is not None and grown is not None:
+        neighbours, changed = grown
+        lengths = extend_lengths(known.lengths, changed, timeline, neighbours, settings)
     else:
         neighbours = link(timeline, settings)
-    return Structure(neighbours=neighbours, lengths=measure_lengths(timeline, neighbours, settings))
+        lengths = measure_lengths(timeline, neighbours, settings)
+    return Structure(neighbours=neighbours, lengths=lengths)
 
 
 def rank(

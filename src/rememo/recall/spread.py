@@ -82,14 +82,36 @@ class Lengths:
 
 def measure_lengths(timeline: Timeline, neighbours: Neighbours, settings: RecallSettings) -> Lengths:
     """Return how long every document is together with what its neighbours lend it."""
-    own = np.append(np.asarray(timeline.length, dtype=np.float64), 0.0)  # the last stands for the one that is not there
-    damping = settings.self_contained / (settings.self_contained + own)
-    damping[-1] = 0
-    lent = own * damping
-    total = own[:-1].copy()
-    for step, portion in _steps(neighbours, settings):
-        total += portion * damping[:-1] * lent[step]
+    damping = _damping(np.asarray(timeline.length, dtype=np.float64), settings)
+    total = _lengths_of(np.arange(len(timeline)), timeline, neighbours, damping, settings)
     return Lengths(damping=damping, total=total, mean=float(total.mean()) if len(total) else 0.0)
+
+
+def extend_lengths(
+    known: Lengths, changed: Rows, timeline: Timeline, neighbours: Neighbours, settings: RecallSettings
+) -> Lengths:
+    """Return the lengths of a timeline that grew at its end, where only `changed` rows have other neighbours."""
+    old = len(known.total)
+    new_damping = _damping(np.asarray(timeline.length[old:], dtype=np.float64), settings)
+    damping = np.concatenate([known.damping[:-1], new_damping])
+    total = np.concatenate([known.total, np.zeros(len(timeline) - old)])
+    total[changed] = _lengths_of(changed, timeline, neighbours, damping, settings)
+    return Lengths(damping=damping, total=total, mean=float(total.mean()) if len(total) else 0.0)
+
+
+def _damping(lengths: NDArray[np.float64], settings: RecallSettings) -> NDArray[np.float64]:
+    return np.append(settings.self_contained / (settings.self_contained + lengths), 0.0)
+
+
+def _lengths_of(
+    rows: Rows, timeline: Timeline, neighbours: Neighbours, damping: NDArray[np.float64], settings: RecallSettings
+) -> NDArray[np.float64]:
+    total = np.asarray(timeline.length[rows], dtype=np.float64)
+    for step, portion in _steps(neighbours, settings):
+        there = step[rows]
+        # Nothing is lent by the neighbour that is not there: its damping is 0.
+        total = total + portion * damping[rows] * damping[there] * timeline.length[there]
+    return total
 
 
 def touch(found: Sequence[Integers], neighbours: Neighbours, lengths: Lengths, settings: RecallSettings) -> Spread:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememo.recall.neighbours import extend, link, sessions
+from rememo.recall.neighbours import link, sessions
 from rememo.recall.rank import arrange, rank
 from rememo.recall.types import Candidates, Postings, Question, RecallSettings, Timeline, TimeWindow
 
@@ -176,7 +176,7 @@ def test_folding_hides_nothing(case: Case):
 
 @given(cases(), st.integers(0, 30))
 def test_a_timeline_that_grew_is_linked_as_if_it_had_always_been_so(case: Case, first: int):
-    timeline = case.timeline
+    timeline = replace(case.timeline, time=np.sort(case.timeline.time))
     beginning = replace(
         timeline,
         room=timeline.room[:first],
@@ -189,10 +189,31 @@ def test_a_timeline_that_grew_is_linked_as_if_it_had_always_been_so(case: Case, 
         asks=None,
         fingerprint=None,
     )
-    grown = extend(link(beginning, SETTINGS), timeline, SETTINGS)
-    fresh = link(timeline, SETTINGS)
-    np.testing.assert_array_equal(grown.before, fresh.before)
-    np.testing.assert_array_equal(grown.after, fresh.after)
+    grown = arrange(timeline, SETTINGS, arrange(beginning, SETTINGS))
+    fresh = arrange(timeline, SETTINGS)
+    for step in ("before", "after", "second_before", "second_after"):
+        np.testing.assert_array_equal(getattr(grown.neighbours, step), getattr(fresh.neighbours, step))
+    np.testing.assert_allclose(grown.lengths.total, fresh.lengths.total, rtol=1e-12)
+    np.testing.assert_array_equal(grown.lengths.damping, fresh.lengths.damping)
+    assert grown.lengths.mean == pytest.approx(fresh.lengths.mean)
+
+
+@given(cases(), st.integers(0, 30))
+def test_a_timeline_that_gained_something_old_is_linked_anew(case: Case, first: int):
+    beginning = Timeline(
+        room=case.timeline.room[:first],
+        time=case.timeline.time[:first],
+        length=case.timeline.length[:first],
+        speaker=case.timeline.speaker[:first],
+        kind=case.timeline.kind[:first],
+        importance=case.timeline.importance[:first],
+        trust=case.timeline.trust[:first],
+        kinds=case.timeline.kinds,
+    )
+    grown = arrange(case.timeline, SETTINGS, arrange(beginning, SETTINGS))
+    fresh = link(case.timeline, SETTINGS)
+    np.testing.assert_array_equal(grown.neighbours.before, fresh.before)
+    np.testing.assert_array_equal(grown.neighbours.second_after, fresh.second_after)
 
 
 @given(cases())
