@@ -18,7 +18,7 @@ from rememo.model.receipt import Change, OnConflict, Receipt
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_seconds, to_utc
-from rememo.recall.analyze import Analyzer, fingerprint
+from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
@@ -128,6 +128,7 @@ class Engine:
             speaker=get("speaker", scope.user),
             terms=terms,
             fingerprint=fingerprint(terms),
+            asks=asks(text),
             vector=vector,
             jobs=jobs,
         )

@@ -3,12 +3,13 @@
 from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput
 from rememo.model.times import Clock
-from rememo.recall.analyze import Analyzer, fingerprint
+from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.sqlite import SqliteKeyValue
 from rememo.store.sqlite.database import MEMORY, Database
+from rememo.store.sqlite.part import Analysis
 from rememo.store.sqlite.store import SqliteStore
 
 
@@ -29,7 +30,11 @@ def open_engine(url: str, *, embedder: Embedder | None, settings: Settings, cloc
     )
     try:
         return Engine(
-            store=SqliteStore(database, analyze=analyzer.terms, fingerprint=fingerprint),
+            store=SqliteStore(
+                database,
+                analysis=Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks),
+                cache_bytes=settings.vector_cache_bytes,
+            ),
             kv=SqliteKeyValue(database),
             analyzer=analyzer,
             embedder=embedder,

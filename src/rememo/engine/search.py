@@ -1,9 +1,7 @@
 """Search: understands the question, gathers candidates from the store, and hands them to the ranking."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +9,15 @@ from numpy.typing import NDArray
 from rememo.engine.engine import Engine
 from rememo.model.filters import Filter
 from rememo.model.hit import Hit
+from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import embed_question
+from rememo.recall.question import understand
+from rememo.recall.rank import Structure, arrange, rank
+from rememo.recall.types import Candidates, Mode, Postings, Question, RecallSettings
+from rememo.recall.types import Timeline as RankedTimeline
 from rememo.store.protocol import Timeline, WordMatch
 
-Mode = Literal["hybrid", "words", "vector"]
+_RECALL = RecallSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,56 +35,115 @@ class Query:
 
 def search(engine: Engine, query: Query) -> list[Hit]:
     """Return the best records that the filter means, best first."""
-    moment = engine.now()
+    moment, scope = engine.now(), query.filter.scope
     text = query.text[: engine.settings.max_query_chars]
-    timeline = engine.store.timeline(query.filter, moment)
+    if not text.strip():
+        return _newest(engine, query, moment)
+    timeline = engine.store.timeline(scope, moment, query.filter.known_at)
     if not len(timeline.numbers):
         return []
-    words = np.zeros(len(timeline.numbers))
-    vectors = np.zeros(len(timeline.numbers))
-    if query.mode != "vector":
-        words = _words(timeline, engine.store.words(query.filter, engine.analyzer.query(text)))
-    if query.mode != "words" and engine.embedder is not None:
-        vector = embed_question(engine.embedder, text)
-        if vector is not None:
-            near = engine.store.nearest(query.filter, vector, 200, moment)
-            vectors[np.searchsorted(timeline.numbers, near.numbers)] = np.clip(near.scores, 0, 1)
-    weights = {"hybrid": (0.6, 0.4), "words": (1.0, 0.0), "vector": (0.0, 1.0)}[query.mode]
-    scores = weights[0] * words + weights[1] * vectors
-    order = [int(one) for one in np.lexsort((timeline.numbers, -scores)) if scores[one] > max(query.threshold, 0)]
-    best = order[: query.limit]
-    records = engine.store.fetch(query.filter.scope, [int(timeline.numbers[one]) for one in best])
+    ranked = _ranked(timeline)
+    question = understand(
+        text,
+        analyzer=engine.analyzer,
+        at=query.at,
+        speakers=ranked.speakers,
+        asker=scope.user,
+        addressee=scope.agent,
+        mode=query.mode,
+        limit=query.limit,
+        threshold=query.threshold,
+    )
+    candidates = _candidates(engine, query, question, timeline, moment)
+    ranking = rank(question, candidates, ranked, _RECALL, _structure(timeline, ranked))
+    numbers = timeline.numbers[ranking.documents].tolist()
+    records = engine.store.fetch(scope, numbers)
     return [
         Hit(
             record=records[number],
-            score=float(scores[one]),
-            reasons={"words": float(words[one]), "meaning": float(vectors[one])} if query.explain else {},
+            score=float(ranking.scores[place]),
+            reasons={name: float(part[place]) for name, part in ranking.parts.items()} if query.explain else {},
         )
-        for one in best
-        if (number := int(timeline.numbers[one])) in records
+        for place, number in enumerate(numbers)
+        if number in records
     ]
 
 
 def similar(engine: Engine, filter: Filter, vector: NDArray[np.float32], *, limit: int, threshold: float) -> list[Hit]:
     """Return the records nearest to a vector, best first."""
-    near = engine.store.nearest(filter, vector, limit, engine.now())
-    records = engine.store.fetch(filter.scope, [int(number) for number in near.numbers])
+    near = engine.store.nearest(filter, vector, limit, engine.now(), exact=True)
+    records = engine.store.fetch(filter.scope, near.numbers.tolist())
     return [
-        Hit(record=records[int(number)], score=min(1.0, max(0.0, float(score))))
-        for number, score in zip(near.numbers, near.scores, strict=True)
-        if score >= threshold and int(number) in records
+        Hit(record=records[number], score=min(1.0, max(0.0, score)))
+        for number, score in zip(near.numbers.tolist(), near.scores.tolist(), strict=True)
+        if score >= threshold and number in records
     ]
 
 
-def _words(timeline: Timeline, matches: Sequence[WordMatch]) -> NDArray[np.float64]:
-    scores = np.zeros(len(timeline.numbers))
-    norm = 0.9 * (0.6 + 0.4 * timeline.lengths / max(1.0, float(timeline.lengths.mean())))
-    for match in matches:
-        places = np.searchsorted(timeline.numbers, match.numbers)
-        inside = (places < len(timeline.numbers)) & (
-            timeline.numbers[np.minimum(places, len(timeline.numbers) - 1)] == match.numbers
+def _newest(engine: Engine, query: Query, moment: datetime) -> list[Hit]:
+    """Without words there is nothing to rank by: what the filter means, newest first."""
+    if query.threshold > 0:
+        return []
+    records = engine.store.read(query.filter, moment, limit=query.limit)
+    return [Hit(record=record, score=0.0) for record in reversed(records)]
+
+
+def _ranked(timeline: Timeline) -> RankedTimeline:
+    if "ranked" not in timeline.worked_out:
+        timeline.worked_out["ranked"] = RankedTimeline(
+            room=timeline.rooms,
+            time=timeline.times,
+            length=timeline.lengths,
+            speaker=timeline.speakers,
+            kind=timeline.kinds,
+            importance=timeline.importance,
+            trust=timeline.trust,
+            asks=timeline.asks,
+            speakers=timeline.speaker_names,
+            kinds=timeline.kind_names,
+            fingerprint=timeline.fingerprints,
         )
-        places, counts = places[inside], match.counts[inside]
-        rarity = np.log(1 + (len(timeline.numbers) - len(places) + 0.5) / (len(places) + 0.5))
-        scores[places] += rarity * counts * 1.9 / (counts + norm[places])
-    return scores / scores.max() if scores.max() > 0 else scores
+    return timeline.worked_out["ranked"]
+
+
+def _structure(timeline: Timeline, ranked: RankedTimeline) -> Structure:
+    if "structure" not in timeline.worked_out:
+        before = timeline.grown_from.worked_out.get("structure") if timeline.grown_from is not None else None
+        timeline.worked_out["structure"] = arrange(ranked, _RECALL, before)
+    return timeline.worked_out["structure"]
+
+
+def _postings(engine: Engine, query: Query, question: Question, timeline: Timeline) -> tuple[Postings, ...]:
+    if query.mode == "vector":
+        return ()
+    matches = engine.store.words(query.filter, question.terms)
+    found = [_inside(match, timeline.numbers) for match in matches]
+    return tuple(one for one in found if len(one.documents))
+
+
+def _inside(match: WordMatch, numbers: NDArray[np.int64]) -> Postings:
+    """Bring a term's places to rows of the timeline, without those that lie outside."""
+    rows = np.minimum(np.searchsorted(numbers, match.numbers), len(numbers) - 1)
+    inside = numbers[rows] == match.numbers
+    return Postings(term=match.term, documents=rows[inside], frequencies=match.counts[inside])
+
+
+def _candidates(engine: Engine, query: Query, question: Question, timeline: Timeline, moment: datetime) -> Candidates:
+    postings = _postings(engine, query, question, timeline)
+    eligible = engine.store.eligible(query.filter, timeline, moment)
+    embedder = None if query.mode == "words" else engine.embedder
+    vector = None if embedder is None else embed_question(embedder, question.meaning)
+    if embedder is None or vector is None:
+        return Candidates(postings=postings, eligible=eligible)
+    most = max(_RECALL.meaning_candidates, 2 * query.limit)
+    near = engine.store.nearest(query.filter, vector, most, moment)
+    rows = np.minimum(np.searchsorted(timeline.numbers, near.numbers), len(timeline.numbers) - 1)
+    inside = timeline.numbers[rows] == near.numbers
+    return Candidates(
+        postings=postings,
+        eligible=eligible,
+        vector_documents=rows[inside],
+        vector_scores=near.scores[inside],
+        vector_background=(near.mean, near.deviation),
+        vector_prior=background(embedder),
+    )

@@ -5,9 +5,9 @@ Times cross this seam as aware UTC datetimes; every call names its tenant throug
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class Draft:
     """What the analyser made of the text."""
     fingerprint: int = 0
     """Equal for texts that say the same; a signed 64-bit number."""
+    asks: bool = False
+    """Whether the text asks something."""
     vector: NDArray[np.float32] | None = None
     """Its embedding by the store's current model, if there is one."""
     jobs: tuple[NewJob, ...] = ()
@@ -127,24 +129,31 @@ class WordMatch:
     """How often it stands in each; 3 means three or more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
     """Versions near a vector, best first."""
 
     numbers: NDArray[np.int64]
     scores: NDArray[np.float32]
     """The cosine of each."""
+    mean: float = 0.0
+    """Over the whole scope, whatever else the filter says."""
+    deviation: float = 0.0
+    """The standard deviation over the whole scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """What ranking must know of every record in a scope, one entry a record, sorted by number."""
+    """What ranking must know of every record in a scope, one entry a record, sorted by number.
+
+    The same object comes back as long as nothing in the scope has changed, so what is worked out of it can be kept.
+    """
 
     numbers: NDArray[np.int64]
     rooms: NDArray[np.int32]
     """Which conversation; -1 for none."""
     times: NDArray[np.int64]
-    """`Record.at` in microseconds since 1970."""
+    """`Record.at` in milliseconds since 1970."""
     speakers: NDArray[np.int32]
     """Index into `speaker_names`; -1 for none."""
     kinds: NDArray[np.int8]
@@ -155,8 +164,14 @@ class Timeline:
     """0.5 where it was not told."""
     trust: NDArray[np.float32]
     fingerprints: NDArray[np.int64]
+    asks: NDArray[np.bool_]
+    """Whether its text asks something."""
     speaker_names: tuple[str, ...]
     kind_names: tuple[str, ...]
+    grown_from: "Timeline | None" = None
+    """The one before, when this one only has more entries at its end."""
+    worked_out: dict[str, Any] = field(default_factory=dict[str, Any])
+    """For the reader: what it made of this timeline and wants to find again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,16 +247,25 @@ class Reading(Protocol):
 class Finding(Protocol):
     """What recall asks for. Numbers are private to the store and live no longer than the question."""
 
-    def timeline(self, filter: Filter, moment: datetime) -> Timeline:
-        """Return every record that a filter means."""
+    def timeline(self, scope: Scope, moment: datetime, known_at: datetime | None = None) -> Timeline:
+        """Return every record of a scope, as it is or as it was known."""
+        ...
+
+    def eligible(self, filter: Filter, timeline: Timeline, moment: datetime) -> NDArray[np.bool_] | None:
+        """Return which entries of its scope's timeline a filter means; None when all are meant."""
         ...
 
     def words(self, filter: Filter, terms: Sequence[str]) -> list[WordMatch]:
-        """Return where each term stands within the filter's scope; other conditions are the timeline's work."""
+        """Return where each term stands, at least within the filter's scope: the timeline drops what lies outside."""
         ...
 
-    def nearest(self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime) -> Nearest:
-        """Return the nearest records that a filter means, exactly."""
+    def nearest(
+        self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
+    ) -> Nearest:
+        """Return the nearest records that a filter means.
+
+        None is passed over; scores may be rounded to three digits unless `exact`, and the order with them.
+        """
         ...
 
     def fetch(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Record]:

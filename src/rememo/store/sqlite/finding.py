@@ -10,60 +10,110 @@ from numpy.typing import NDArray
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.model.times import to_micros
 from rememo.store.protocol import Nearest, Timeline, WordMatch
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union
 from rememo.store.sqlite.reading import to_record
+from rememo.store.sqlite.scopes import COLUMNS as TIMELINE_COLUMNS
+from rememo.store.sqlite.scopes import Columns, cosines
 from rememo.store.sqlite.words import match
 
-_TIMELINE = "number, room, at, speaker, kind, length, importance, trust, fingerprint"
+_SPARE = 50  # how many more than asked for are scored exactly, since rounding may have changed their order
 
 
 class Finder(Part):
     """The `Finding` half of the store."""
 
-    def timeline(self, filter: Filter, moment: datetime) -> Timeline:
-        """Return every record that a filter means, sorted by number."""
-        sql, values = union(selects(filter, moment, _TIMELINE))
-        rows = sorted(self._database.rows(sql, values))
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * 9
-        numbers, rooms, times, speakers, kinds, lengths, importance, trust, fingerprints = columns
-        speaker_numbers, speaker_names = _numbered(speakers)
-        kind_numbers, kind_names = _numbered(kinds)
-        return Timeline(
-            numbers=np.array(numbers, np.int64),
-            rooms=np.array(_numbered(rooms)[0], np.int32),
-            times=np.array(times, np.int64),
-            speakers=np.array(speaker_numbers, np.int32),
-            kinds=np.array(kind_numbers, np.int8),
-            lengths=np.array(lengths, np.int32),
-            importance=np.array([0.5 if one is None else one for one in importance], np.float32),
-            trust=np.array(trust, np.float32),
-            fingerprints=np.array(fingerprints, np.int64),
-            speaker_names=speaker_names,
-            kind_names=kind_names,
-        )
+    def timeline(self, scope: Scope, moment: datetime, known_at: datetime | None = None) -> Timeline:
+        """Return every record of a scope, as it is or as it was known."""
+        if known_at is None:
+            return self._scopes.get(scope, moment).timeline
+        return self._past(scope, known_at)[0]
+
+    def _past(self, scope: Scope, known_at: datetime) -> tuple[Timeline, Columns]:
+        sql, values = union(selects(Filter(scope=scope, known_at=known_at), known_at, TIMELINE_COLUMNS))
+        with self._database.snapshot() as connection:
+            rows = connection.execute(
+                f"SELECT found.*, vector FROM ({sql}) AS found"
+                " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | found.number",
+                values,
+            ).fetchall()
+            columns = Columns(connection.execute("SELECT dimension FROM models WHERE current").get or 0)
+        columns.append(sorted(rows))
+        return columns.timeline(), columns
+
+    def eligible(self, filter: Filter, timeline: Timeline, moment: datetime) -> NDArray[np.bool_] | None:
+        """Return which entries of its scope's timeline a filter means; None when all are meant."""
+        if filter.selects_everything:
+            return None
+        if filter.conditions or filter.ids is not None or filter.valid_at or filter.pinned is not None:
+            sql, values = union(selects(filter, moment, "number"))
+            numbers = [row[0] for row in self._database.rows(sql, values)]
+            return np.isin(timeline.numbers, np.array(numbers, np.int64))
+        meant = np.ones(len(timeline.numbers), np.bool_)
+        if filter.kinds:
+            wanted = [place for place, name in enumerate(timeline.kind_names) if name in filter.kinds]
+            meant &= np.isin(timeline.kinds, wanted)
+        # Times are held in milliseconds; where the borders lie within one, the file must tell.
+        for border, before in ((filter.after, False), (filter.before, True)):
+            if border is not None:
+                micros = to_micros(border)
+                inside = timeline.times < micros // 1000 if before else timeline.times > micros // 1000
+                meant &= inside | (
+                    (timeline.times == micros // 1000) & self._at_border(filter, timeline, moment, micros)
+                )
+        return meant
+
+    def _at_border(self, filter: Filter, timeline: Timeline, moment: datetime, micros: int) -> NDArray[np.bool_]:
+        near = timeline.times == micros // 1000
+        if not near.any():
+            return near
+        sql, values = union(selects(filter, moment, "number"))
+        numbers = [row[0] for row in self._database.rows(sql, values)]
+        return near & np.isin(timeline.numbers, np.array(numbers, np.int64))
 
     def words(self, filter: Filter, terms: Sequence[str]) -> list[WordMatch]:
-        """Return where each term stands within the filter's scope."""
+        """Return where each term stands, at least within the filter's scope."""
         with self._database.snapshot() as connection:
             return match(connection, filter.scope, terms, past=filter.known_at is not None)
 
-    def nearest(self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime) -> Nearest:
-        """Return the nearest records that a filter means, exactly."""
-        inner, values = union(selects(filter, moment, "number"))
-        rows = self._database.rows(
-            f"SELECT number, vector FROM ({inner})"
-            " JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | number ORDER BY number",
-            values,
-        )
-        if not rows:
-            return Nearest(np.zeros(0, np.int64), np.zeros(0, np.float32))
-        numbers = np.array([row[0] for row in rows], np.int64)
-        matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(len(rows), -1)
-        scores = np.vecdot(matrix, vector)
+    def nearest(
+        self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
+    ) -> Nearest:
+        """Return the nearest records that a filter means."""
+        if filter.known_at is None:
+            held = self._scopes.get(filter.scope, moment)
+            timeline, vectors = held.timeline, held.vectors
+        else:
+            timeline, columns = self._past(filter.scope, filter.known_at)
+            vectors = columns["vectors"]
+        near = cosines(vectors, vector)
+        known = near[near != 0]
+        eligible = self.eligible(filter, timeline, moment)
+        places = np.flatnonzero(near != 0 if eligible is None else (near != 0) & eligible)
+        wanted = limit + _SPARE if exact else limit
+        if wanted < len(places):
+            places = places[np.argpartition(near[places], len(places) - wanted)[len(places) - wanted :]]
+        numbers, scores = timeline.numbers[places], near[places]
+        if exact:
+            scores = self._exact(numbers, vector)
         best = np.lexsort((numbers, -scores))[:limit]
-        return Nearest(numbers[best], scores[best])
+        return Nearest(
+            numbers=numbers[best],
+            scores=scores[best],
+            mean=float(known.mean()) if len(known) else 0.0,
+            deviation=float(known.std()) if len(known) else 0.0,
+        )
+
+    def _exact(self, numbers: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        scores = np.zeros(len(numbers), np.float32)
+        with self._database.snapshot() as connection:
+            model = connection.execute("SELECT model FROM models WHERE current").get or 0
+            for place, number in enumerate(numbers.tolist()):
+                blob = connection.execute("SELECT vector FROM vectors WHERE place = ?", (model << 40 | number,)).get
+                scores[place] = 0 if blob is None else np.dot(np.frombuffer(blob, np.float32), vector)
+        return scores
 
     def fetch(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Record]:
         """Return versions by their numbers."""
@@ -76,10 +126,3 @@ class Finder(Part):
                 if row is not None:
                     found[number] = to_record(row, scope.tenant)
         return found
-
-
-def _numbered(values: Sequence[str | None]) -> tuple[list[int], tuple[str, ...]]:
-    """Return each name's place in the table of names, -1 for None."""
-    places: dict[str | None, int] = {None: -1}
-    numbers = [places.setdefault(value, len(places) - 1) for value in values]
-    return numbers, tuple(name for name in places if name is not None)

@@ -153,7 +153,8 @@ class Keeper(Part):
             trust=record.trust,
             speaker=one.speaker,
             terms=terms,
-            fingerprint=self._fingerprint(terms),
+            fingerprint=self._analysis.fingerprint(terms),
+            asks=self._analysis.asks(record.text),
             vector=one.vector,
         )
 

@@ -19,8 +19,9 @@ from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, ta
 
 _INSERT = """INSERT INTO records (
   number, tenant, id, version, kind, agent, user, room, at, created_at, recorded_at, superseded_at, occurred_at, valid_from,
-  valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, fingerprint, hash, data, metadata, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+  valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, asks,
+  fingerprint, hash, data, metadata, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
 ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
 _NEWEST = "SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1"
@@ -258,6 +259,7 @@ def _row(number: int | None, draft: Draft, version: int, times: Times) -> tuple[
         draft.trust,
         draft.speaker,
         len(draft.terms),
+        int(draft.asks),
         draft.fingerprint,
         content_hash(draft.kind, draft.text, draft.data),
         draft.data,

@@ -23,6 +23,7 @@ CREATE TABLE records (
   trust         REAL NOT NULL DEFAULT 1.0,
   speaker       TEXT,
   length        INTEGER NOT NULL,     -- how many terms its text has
+  asks          INTEGER NOT NULL,     -- whether its text asks something
   fingerprint   INTEGER NOT NULL,     -- equal for texts that say the same
   hash          BLOB NOT NULL,        -- of kind, text and data, exactly
   data          TEXT NOT NULL,

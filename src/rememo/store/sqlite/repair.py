@@ -1,0 +1,394 @@
+"""Repair: what can still be read of a damaged file, in a new one.
+
+Rows are read from the pages themselves. Those that the trees of the file still lead to come first; pages that no tree
+leads to any more, because one above them is damaged, are searched for rows that fit a table. A version is kept only if
+its content is what was written. Words are made anew; the source is never written to.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
+from rememo.model.scope import Scope
+from rememo.store.protocol import Analyze
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.migrate import APPLICATION_ID
+from rememo.store.sqlite.pages import INDEX_INNER, INDEX_LEAF, TABLE_INNER, TABLE_LEAF, Pages, Row, Unreadable
+from rememo.store.sqlite.words import line, tables
+from rememo.store.sqlite.writing import content_hash, vector_place
+
+_MOST_NAMED = 1_000
+# Made anew, or known already: the steps of the new file are its own.
+_REBUILT = {"migrations", "tenants", "staged"}
+_JSON = {"records": ("data", "metadata"), "kv": ("value",), "jobs": ("payload",), "keys": ("commit",)}
+_SCHEMA_COLUMNS = 5
+_NUMBER_BITS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """What a repair brought over, and what it knows to be lost."""
+
+    source: str
+    target: str
+    recovered: Mapping[str, int]
+    """Rows by table; `records` counts versions."""
+    damaged_pages: int
+    """Pages that should be part of a tree and are not."""
+    damaged_rows: int
+    """Rows that were found but are not what was written."""
+    lost: tuple[str, ...]
+    """Versions that the file once had and that could not be recovered, the first thousand named."""
+    lost_versions: int
+    """How many those are, as far as it can be known."""
+
+
+def repair(source: str, target: str, *, analyze: Analyze, fingerprint: Callable[[Sequence[str]], int]) -> RepairReport:
+    """Write what can be read of a damaged file to a new one.
+
+    No other process may write to the source meanwhile. A file of which nothing can be read raises `Corrupt`, and one of
+    another program `IncompatibleStore`; neither leaves a target behind.
+    """
+    place = Path(target).absolute()
+    if place.exists():
+        raise AlreadyExists(f"{place} is there already; choose another file for what can be saved")
+    part = place.with_name(place.name + ".part")
+    _remove(part)
+    try:
+        with Pages(str(Path(source).absolute())) as pages:
+            if pages.header_readable and pages.application() not in (APPLICATION_ID, 0):
+                raise IncompatibleStore(f"{source} is a database of another program; there is nothing to repair")
+            database = Database(str(part), durability="full", busy_timeout=5)
+            try:
+                rescue = database.write(lambda connection: _Rescue(pages, connection, analyze, fingerprint).run())
+            finally:
+                database.close()
+        if not rescue.recovered["records"] and not rescue.schema_readable:
+            raise Corrupt(f"nothing of {source} can be read: no page of it holds a record; restore it from a backup")
+        part.rename(place)
+        _sync(place.parent)
+    except OSError as error:
+        raise StorageError(f"{place} could not be written: {error.strerror}") from error
+    finally:
+        _remove(part)
+    return RepairReport(
+        source=str(source),
+        target=str(target),
+        recovered=dict(rescue.recovered),
+        damaged_pages=rescue.damaged_pages,
+        damaged_rows=rescue.damaged_rows,
+        lost=tuple(rescue.lost),
+        lost_versions=rescue.lost_versions,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the rows of a table or an index look like on a page."""
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    required: tuple[bool, ...]
+    numbered: bool
+    """Whether its rows have numbers."""
+    key: int | None = None
+    """The column that stands for the row's number."""
+
+    def fits(self, row: Row) -> bool:
+        """Whether a row can be one of these; columns that came later may be missing at its end."""
+        if self.numbered != (row.number is not None) or len(row.values) > len(self.columns):
+            return False
+        if any(self.required[len(row.values) :]):
+            return False
+        return all(
+            (value is None and (not required or place == self.key)) or _is(kind, value)
+            for place, (value, kind, required) in enumerate(zip(row.values, self.types, self.required, strict=False))
+        )
+
+    def read(self, row: Row) -> dict[str, Any]:
+        """Return a row's values by their columns."""
+        values: dict[str, Any] = dict.fromkeys(self.columns) | dict(zip(self.columns, row.values, strict=False))
+        if self.key is not None:
+            values[self.columns[self.key]] = row.number
+        return values
+
+
+@dataclass(slots=True)
+class _Rescue:
+    """One repair under way, inside one transaction of the new file."""
+
+    pages: Pages
+    connection: Connection
+    analyze: Analyze
+    fingerprint: Callable[[Sequence[str]], int]
+    recovered: Counter[str] = field(default_factory=Counter[str])
+    damaged_pages: int = 0
+    damaged_rows: int = 0
+    lost: list[str] = field(default_factory=list[str])
+    lost_versions: int = 0
+    schema_readable: bool = False
+    models: dict[int, int] = field(default_factory=dict[int, int])
+
+    def run(self) -> "_Rescue":
+        """Do it all."""
+        shapes, indexes = _shapes(self.connection)
+        seen: set[int] = set()
+        roots = self._roots(seen)
+        self.schema_readable = "records" in roots
+        leaves = {name: list(self._walk(root, seen)) for name, root in roots.items()}
+        # Vectors are told from other rows by their model.
+        order = sorted(shapes, key=lambda name: (name != "models", name))
+        strayed = self._left_behind(seen)
+        for name in order:
+            strayed += [page for page in leaves.get(name, ()) if not self._take(shapes[name], page)]
+        for name in leaves.keys() - shapes.keys():
+            strayed += [page for page in leaves[name] if not self._holds(indexes.get(name), page)]
+        for page in strayed:
+            self._take_strays([shapes[name] for name in order], list(indexes.values()), page)
+        self._settle()
+        for page in leaves.get("records_by_id", ()):
+            self._miss(page)
+        self._index_words()
+        for name in shapes:
+            self.recovered[name] = self.connection.execute(f'SELECT count(*) FROM "{name}"').get
+        return self
+
+    # ---- finding pages
+
+    def _roots(self, seen: set[int]) -> dict[str, int]:
+        """Return where the tree of each table and index begins, as far as the schema can be read."""
+        roots: dict[str, int] = {}
+        for page in self._walk(1, seen):
+            for row in self.pages.rows(page):
+                if row is None or len(row.values) != _SCHEMA_COLUMNS:
+                    continue
+                _, name, _, root, _ = row.values
+                if isinstance(name, str) and isinstance(root, int) and root > 1:
+                    roots[name] = root
+        return roots
+
+    def _walk(self, root: int, seen: set[int]) -> Iterator[int]:
+        """Give the pages of a tree that hold rows; a page that belongs to another tree already is damage."""
+        waiting = [root]
+        while waiting:
+            number = waiting.pop()
+            try:
+                kind = self.pages.kind(number)
+            except Unreadable:
+                kind = 0
+            if not kind or number in seen:
+                self.damaged_pages += 1
+                continue
+            seen.add(number)
+            if kind != TABLE_INNER:
+                yield number
+            if kind in (TABLE_INNER, INDEX_INNER):
+                waiting += reversed(self.pages.children(number))
+
+    def _left_behind(self, seen: set[int]) -> list[int]:
+        """Return the pages that no tree leads to any more."""
+        free = self.pages.free()
+        return [
+            number
+            for number in range(1, self.pages.count + 1)
+            if number not in seen
+            and number not in free
+            and self.pages.kind(number) in (TABLE_LEAF, INDEX_LEAF, INDEX_INNER)
+        ]
+
+    # ---- taking rows
+
+    def _take(self, shape: _Shape, page: int) -> bool:
+        """Take the rows of a page of a table's tree; False when it is none, for a damaged tree may lead anywhere."""
+        rows = list(self.pages.rows(page))
+        fitting = [row for row in rows if row is not None and shape.fits(row)]
+        for row in fitting:
+            self._put(shape, shape.read(row))
+        self.damaged_rows += len(rows) - len(fitting)
+        return bool(fitting)
+
+    def _holds(self, index: _Shape | None, page: int) -> bool:
+        return index is not None and any(row is not None and index.fits(row) for row in self.pages.rows(page))
+
+    def _take_strays(self, shapes: Sequence[_Shape], indexes: Sequence[_Shape], page: int) -> None:
+        for row in self.pages.rows(page):
+            if row is None:
+                continue
+            fitting = [shape for shape in shapes if shape.fits(row)]
+            # An entry of an index that looks like a row of a table tells nothing.
+            if len(fitting) == 1 and not any(one.fits(row) for one in indexes):
+                self._put(fitting[0], fitting[0].read(row))
+
+    def _put(self, shape: _Shape, values: dict[str, Any]) -> None:
+        if shape.name == "vectors":
+            if not self._is_vector(values):
+                return
+        elif not _is_sound(shape.name, values):
+            self.damaged_rows += 1
+            return
+        if shape.name == "records":
+            terms = self.analyze(values["text"])
+            values |= {"length": len(terms), "fingerprint": self.fingerprint(terms)}
+        if shape.name == "models":
+            self.models[values["model"]] = values["dimension"]
+        names = ", ".join(f'"{name}"' for name in values)
+        marks = ", ".join("?" * len(values))
+        # The first that is found of a row stays: pages that a tree leads to come before those that were left behind.
+        self.connection.execute(
+            f'INSERT OR IGNORE INTO "{shape.name}" ({names}) VALUES ({marks})', list(values.values())
+        )
+
+    def _is_vector(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is one of a version that was recovered; tables of words have rows that look alike."""
+        model, number = values["place"] >> _NUMBER_BITS, values["place"] & (1 << _NUMBER_BITS) - 1
+        blob: bytes = values["vector"]
+        if self.models.get(model, -1) * 4 != len(blob) or vector_place(model, number) != values["place"]:
+            return False
+        length = float(np.linalg.norm(np.frombuffer(blob, np.float32).astype(np.float64)))
+        return abs(length - 1) < 1e-3  # noqa: PLR2004 - rounding; noise is far from it
+
+    # ---- making it whole
+
+    def _settle(self) -> None:
+        """Drop what contradicts what is there: remains of older states, and what belonged to lost versions."""
+        run = self.connection.execute
+        run("DELETE FROM records WHERE superseded_at < recorded_at")
+        run(
+            "DELETE FROM records WHERE superseded_at IS NULL AND EXISTS (SELECT 1 FROM records AS newer"
+            " WHERE newer.tenant = records.tenant AND newer.id = records.id AND newer.version > records.version)"
+        )
+        # A history with a hole in it is no history: what lies before the hole goes too, and is named as lost.
+        for tenant, id in run(
+            "SELECT tenant, id FROM records GROUP BY tenant, id HAVING max(version) - min(version) + 1 != count(*)"
+        ).fetchall():
+            versions = [
+                row[0]
+                for row in run(
+                    "SELECT version FROM records WHERE tenant = ? AND id = ? ORDER BY version DESC", (tenant, id)
+                )
+            ]
+            first = next(one for one in versions if one - 1 not in versions)
+            run("DELETE FROM records WHERE tenant = ? AND id = ? AND version < ?", (tenant, id, first))
+        run(f"DELETE FROM vectors WHERE place & {(1 << _NUMBER_BITS) - 1} NOT IN (SELECT number FROM records)")
+        run(
+            "DELETE FROM jobs WHERE json_extract(payload, '$.record') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
+            " WHERE records.tenant = jobs.tenant AND records.id = json_extract(payload, '$.record'))"
+        )
+        # Everything counts as loaded: the numbers of what is left need not follow its times.
+        run(
+            "INSERT INTO tenants (tenant, clock, epoch, loaded)"
+            " SELECT tenant, max(at), 1, (SELECT ifnull(max(number), 0) FROM records) FROM"
+            " (SELECT tenant, max(recorded_at, ifnull(superseded_at, 0)) AS at FROM records"
+            "  UNION ALL SELECT tenant, at FROM snapshots) GROUP BY tenant"
+        )
+
+    def _miss(self, page: int) -> None:
+        """Name the versions that an index knows and that are not there."""
+        for row in self.pages.rows(page):
+            if row is None or [type(one) for one in row.values] != [str, str, int, int]:
+                continue
+            tenant, id, version, _ = row.values
+            there = "SELECT 1 FROM records WHERE tenant = ? AND id = ? AND version = ?"
+            if not self.connection.execute(there, (tenant, id, version)).get:
+                self.lost_versions += 1
+                if len(self.lost) < _MOST_NAMED:
+                    self.lost.append(f"{tenant}/{id} version {version}")
+
+    def _index_words(self) -> None:
+        columns = "number, tenant, agent, user, room, superseded_at IS NULL, text"
+        last = -1
+        while rows := self.connection.execute(
+            f"SELECT {columns} FROM records WHERE number > ? ORDER BY number LIMIT 500", (last,)
+        ).fetchall():
+            for number, tenant, agent, user, room, current, text in rows:
+                table = tables(tenant)[0 if current else 1]
+                scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
+                self.connection.execute(
+                    f"INSERT INTO {table} (rowid, terms) VALUES (?, ?)", (number, line(scope, self.analyze(text)))
+                )
+            last = rows[-1][0]
+
+
+def _shapes(connection: Connection) -> tuple[dict[str, _Shape], dict[str, _Shape]]:
+    """Return the shapes of the tables to be filled, and those of all indexes, by this release's schema."""
+    found: dict[str, _Shape] = {}
+    indexes: dict[str, _Shape] = {}
+    for name, unnumbered in connection.execute(
+        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
+    ).fetchall():
+        rows = connection.execute(
+            'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) ORDER BY cid', (name,)
+        ).fetchall()
+        if unnumbered:
+            # Rows of such a table are kept with the columns of their key in front.
+            rows.sort(key=lambda row: row[3] or len(rows))
+        keys = [place for place, row in enumerate(rows) if row[3]]
+        key = keys[0] if not unnumbered and len(keys) == 1 and rows[keys[0]][1] == "INTEGER" else None
+        if name not in _REBUILT:
+            found[name] = _Shape(
+                name=name,
+                columns=tuple(row[0] for row in rows),
+                types=tuple(row[1] for row in rows),
+                required=tuple(bool(row[2] or row[3]) for row in rows),
+                numbered=not unnumbered,
+                key=key,
+            )
+        types = {row[0]: row[1] for row in rows}
+        for (index,) in connection.execute("SELECT name FROM pragma_index_list(?)", (name,)).fetchall():
+            if unnumbered and index.startswith("sqlite_autoindex"):
+                continue  # the table itself
+            columns = connection.execute("SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno", (index,)).fetchall()
+            indexes[index] = _Shape(
+                name=index,
+                columns=tuple(str(column) for (column,) in columns),
+                types=tuple(types.get(column, "INTEGER") for (column,) in columns),
+                required=(False,) * len(columns),
+                numbered=False,
+            )
+    return found, indexes
+
+
+def _is(kind: str, value: object) -> bool:
+    match kind:
+        case "INTEGER":
+            return isinstance(value, int)
+        case "REAL":  # whole numbers are kept as such
+            return isinstance(value, int | float)
+        case "TEXT":
+            return isinstance(value, str)
+        case _:
+            return isinstance(value, bytes)
+
+
+def _is_sound(table: str, values: Mapping[str, Any]) -> bool:
+    """Whether a row is what was written, as far as it tells by itself."""
+    if table == "records" and content_hash(values["kind"], values["text"], values["data"]) != values["hash"]:
+        return False
+    try:
+        for column in _JSON.get(table, ()):
+            json.loads(values[column])
+    except ValueError:
+        return False
+    return True
+
+
+def _remove(part: Path) -> None:
+    for name in (part.name, part.name + "-wal", part.name + "-shm"):
+        part.with_name(name).unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):
+        os.fsync(descriptor)
+    os.close(descriptor)

@@ -1,0 +1,245 @@
+"""Scopes held ready in memory: the timeline and the vectors of a view, kept in step with the file.
+
+A view's arrays are read once, then follow the file: new versions are appended, closed ones dropped, and a change of the
+tenant's epoch starts them over. Another process's writes are seen by the same comparison as one's own.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+from rememo.store.protocol import Timeline
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.queries import within
+
+COLUMNS = "records.number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, expires_at"
+_TYPES: dict[str, Any] = {
+    "numbers": np.int64,
+    "rooms": np.int32,
+    "times": np.int64,
+    "speakers": np.int32,
+    "kinds": np.int8,
+    "lengths": np.int32,
+    "importance": np.float32,
+    "trust": np.float32,
+    "fingerprints": np.int64,
+    "asks": np.bool_,
+    "expires": np.int64,
+}
+_NEVER = 2**63 - 1
+_READ = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What must be equal for a view to be unchanged."""
+
+    number: int
+    """The file's newest version."""
+    clock: int
+    """The system time up to which endings were seen."""
+    epoch: int
+    model: int
+    """The embedding model whose vectors are held; 0 for none."""
+
+
+class Columns:
+    """Arrays that grow at their end without being copied each time; rows once written never change."""
+
+    def __init__(self, dimension: int) -> None:
+        self.count = 0
+        self._arrays: dict[str, NDArray[Any]] = {name: np.zeros(64, kind) for name, kind in _TYPES.items()}
+        self._arrays["vectors"] = np.zeros((64, dimension), np.float16)
+        self._names: dict[str, dict[str | None, int]] = {name: {None: -1} for name in ("rooms", "speakers", "kinds")}
+
+    @property
+    def bytes(self) -> int:
+        """What they weigh."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return one column as it is now."""
+        return self._arrays[name][: self.count]
+
+    def append(self, rows: list[Any]) -> None:
+        """Add rows of `COLUMNS` followed by the vector's blob or None."""
+        if not rows:
+            return
+        start, self.count = self.count, self.count + len(rows)
+        for name, array in self._arrays.items():
+            if len(array) < self.count:
+                grown = np.zeros((max(self.count, len(array) * 5 // 4 + 64), *array.shape[1:]), array.dtype)
+                grown[:start] = array[:start]
+                self._arrays[name] = grown
+        numbers, rooms, times, speakers, kinds, lengths, importance, trust, prints, asks, expires, blobs = zip(
+            *rows, strict=True
+        )
+        new = {
+            "numbers": numbers,
+            "rooms": self._numbered("rooms", rooms),
+            "times": np.array(times, np.int64) // 1000,
+            "speakers": self._numbered("speakers", speakers),
+            "kinds": self._numbered("kinds", kinds),
+            "lengths": lengths,
+            "importance": [0.5 if one is None else one for one in importance],
+            "trust": trust,
+            "fingerprints": prints,
+            "asks": asks,
+            "expires": [_NEVER if one is None else one for one in expires],
+        }
+        for name, values in new.items():
+            self._arrays[name][start : self.count] = values
+        vectors = self._arrays["vectors"]
+        held = [place for place, blob in enumerate(blobs) if blob is not None]
+        if held and vectors.shape[1]:
+            joined = np.frombuffer(b"".join(blobs[place] for place in held), np.float32)
+            vectors[start + np.array(held)] = joined.reshape(len(held), -1)
+
+    def _numbered(self, name: str, values: tuple[str | None, ...]) -> list[int]:
+        places = self._names[name]
+        return [places.setdefault(value, len(places) - 1) for value in values]
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names that a column of numbers stands for."""
+        return tuple(one for one in self._names[name] if one is not None)
+
+    def without(self, gone: NDArray[np.bool_]) -> "Columns":
+        """Return them without some rows."""
+        rest = Columns(self._arrays["vectors"].shape[1])
+        rest.count = int(self.count - gone.sum())
+        rest._arrays = {name: self[name][~gone] for name in self._arrays}
+        rest._names = self._names
+        return rest
+
+    def timeline(self, grown_from: Timeline | None = None) -> Timeline:
+        """Return what ranking must know, as it is now."""
+        return Timeline(
+            numbers=self["numbers"],
+            rooms=self["rooms"],
+            times=self["times"],
+            speakers=self["speakers"],
+            kinds=self["kinds"],
+            lengths=self["lengths"],
+            importance=self["importance"],
+            trust=self["trust"],
+            fingerprints=self["fingerprints"],
+            asks=self["asks"],
+            speaker_names=self.names("speakers"),
+            kind_names=self.names("kinds"),
+            grown_from=grown_from,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A view as it was at one stamp."""
+
+    stamp: Stamp
+    columns: Columns
+    timeline: Timeline
+    vectors: NDArray[np.float16]
+    next_end: int
+    """When the first of its records expires."""
+
+
+def cosines(vectors: NDArray[np.float16], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine of every vector with the one asked for; 0 for a record without one."""
+    if not vectors.size:
+        return np.zeros(len(vectors), np.float32)
+    return np.asarray(simsimd.cdist(asked.astype(np.float16)[None], vectors, metric="dot"), np.float32)[0]
+
+
+class ScopeCache:
+    """The views used last, within a bound of memory."""
+
+    def __init__(self, database: Database, most_bytes: int) -> None:
+        self._database = database
+        self._most_bytes = most_bytes
+        self._refreshing = threading.Lock()
+        self._held: OrderedDict[Scope, Held] = OrderedDict()
+
+    def get(self, scope: Scope, moment: datetime) -> Held:
+        """Return a view in step with the file."""
+        now = to_micros(moment)
+        held = self._held.get(scope)
+        if held is not None:
+            with self._database.snapshot() as connection:
+                if held.stamp == _stamp(connection, scope.tenant) and held.next_end > now:
+                    return held
+        # One at a time: arrays grow in place. Looked up again, because somebody may have been faster.
+        with self._refreshing:
+            held = self._held.get(scope)
+            with self._database.snapshot() as connection:
+                stamp = _stamp(connection, scope.tenant)
+                if held is None or held.stamp != stamp or held.next_end <= now:
+                    held = self._refresh(connection, scope, stamp, held, now)
+            self._keep(scope, held)
+        return held
+
+    def _refresh(self, connection: Connection, scope: Scope, stamp: Stamp, held: Held | None, now: int) -> Held:
+        if held is None or (held.stamp.epoch, held.stamp.model) != (stamp.epoch, stamp.model):
+            columns, start, grown_from = Columns(_dimension(connection)), 0, None
+        else:
+            # What is appended to lies behind the end of every timeline that was handed out.
+            columns, start, grown_from = held.columns, held.stamp.number, held.timeline
+            ended = _ended(connection, scope.tenant, held.stamp.clock)
+            gone = np.isin(columns["numbers"], ended) | (columns["expires"] <= now)
+            if gone.any():
+                columns, grown_from = columns.without(gone), None
+        _read(connection, scope, columns, start, now)
+        if grown_from is not None and columns.count == len(grown_from.numbers):
+            timeline = grown_from
+        else:
+            timeline = columns.timeline(grown_from)
+        ends = columns["expires"]
+        return Held(stamp, columns, timeline, columns["vectors"], int(ends.min()) if len(ends) else _NEVER)
+
+    def _keep(self, scope: Scope, held: Held) -> None:
+        self._held[scope] = held
+        self._held.move_to_end(scope)
+        weight = sum(one.columns.bytes for one in self._held.values())
+        while weight > self._most_bytes and len(self._held) > 1:
+            weight -= self._held.popitem(last=False)[1].columns.bytes
+
+
+def _stamp(connection: Connection, tenant: str) -> Stamp:
+    row = connection.execute(
+        "SELECT ifnull((SELECT max(number) FROM records), 0),"
+        " ifnull((SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1), 0),"
+        " ifnull((SELECT clock FROM tenants WHERE tenant = ?1), 0), ifnull((SELECT epoch FROM tenants WHERE tenant = ?1), 0),"
+        " ifnull((SELECT model FROM models WHERE current), 0)",
+        (tenant,),
+    ).get
+    number, newest, clock, epoch, model = row
+    return Stamp(number, max(newest, clock), epoch, model)
+
+
+def _dimension(connection: Connection) -> int:
+    return connection.execute("SELECT dimension FROM models WHERE current").get or 0
+
+
+def _ended(connection: Connection, tenant: str, since: int) -> list[int]:
+    rows = connection.execute("SELECT number FROM records WHERE tenant = ? AND superseded_at > ?", (tenant, since))
+    return [row[0] for row in rows]
+
+
+def _read(connection: Connection, scope: Scope, columns: Columns, start: int, now: int) -> None:
+    """Append the current versions of a scope whose numbers are above `start`, in order."""
+    inside, values = within(scope)
+    sql = (
+        f"SELECT {COLUMNS}, vector FROM records"
+        " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
+        f" WHERE records.number > ? AND {inside} AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+    )
+    rows = sorted(connection.execute(sql, [start, *values, now]).fetchall())
+    for first in range(0, len(rows), _READ):
+        columns.append(rows[first : first + _READ])
