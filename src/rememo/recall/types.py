@@ -148,7 +148,7 @@ class RecallSettings:
     """BM25's k1: how soon repeating a term stops adding; low, because messages are short."""
     length_share: float = 0.5
     """BM25's b: how far long documents are held back."""
-    word_candidates: int = 1_500
+    word_candidates: int = 1_000
     """How many occurrences of words are worked out in full; beyond it only the documents that look best by words."""
     lent_to_next: float = 0.8
     """How much of a word's count a message lends to the messages beside it."""
@@ -164,7 +164,7 @@ class RecallSettings:
     """Weight of vectors beside words."""
     meaning_lent: float = 0.25
     """How much less vectors lend to neighbours than words do."""
-    meaning_candidates: int = 400
+    meaning_candidates: int = 300
     """How many of the nearest vectors take part."""
     answer: float = 0.5
     """How much a message that asks lends to the one that answers."""
