@@ -1,0 +1,368 @@
+"""A state machine: anything that can happen to a memory, in any order, against a plain Python model."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import count, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from rememo.errors import AlreadyExists, NotFound
+from rememo.memory import Memory
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.testing.base import OpenMemory, Suite
+from rememo.testing.clock import ManualClock
+
+TENANTS = ("acme", "umbrella")
+USERS = (None, "alice", "bob")
+# Few, so that lives of one id meet: made, ended, made again, rolled back.
+IDS = ("a", "b")
+# Words without a common stem or a near spelling, so that each is found by itself alone.
+WORDS = ("aquarium", "bicycle", "cathedral", "dolphin")
+
+_stores = count()
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the model knows of one record."""
+
+    id: str
+    version: int
+    text: str
+    user: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def visible(self, moment: datetime) -> bool:
+        """Whether it has not expired then."""
+        return self.expires_at is None or self.expires_at > moment
+
+
+@dataclass
+class Model:
+    """One tenant as it should be."""
+
+    records: dict[str, Told] = field(default_factory=dict[str, Told])
+    """Open versions, expired ones included."""
+    last_version: dict[str, int] = field(default_factory=dict[str, int])
+    past: list[tuple[datetime, dict[str, Told]]] = field(default_factory=list[tuple[datetime, dict[str, Told]]])
+    """The state after each write, with its system time."""
+    snapshots: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    undoable: Receipt | None = None
+
+    def at(self, moment: datetime) -> dict[str, Told]:
+        """Return what was known then."""
+        state: dict[str, Told] = {}
+        for when, then in self.past:
+            if when <= moment:
+                state = then
+        return {id: one for id, one in state.items() if one.visible(moment)}
+
+
+class MemoryMachine(RuleBasedStateMachine):
+    """Adds, updates, deletes, expires, batches, undoes, snapshots, rolls back, sweeps and reopens."""
+
+    open_memory: OpenMemory
+    clock: ManualClock
+    reopens: bool
+
+    @initialize()
+    def open(self) -> None:
+        self.name = f"machine-{next(_stores)}"
+        self.memory = self.open_memory(self.name)
+        self.models = {tenant: Model() for tenant in TENANTS}
+        self.names = count()
+
+    def teardown(self) -> None:
+        if hasattr(self, "memory"):
+            self.memory.close()
+
+    def _view(self, tenant: str, user: str | None = None) -> Memory:
+        return self.memory.scope(tenant=tenant, user=user)
+
+    def _now(self, tenant: str) -> datetime:
+        """Return the moment a write would happen: system time never stands still and never goes back."""
+        past = self.models[tenant].past
+        return max([self.clock(), *(when for when, _ in past[-1:])])
+
+    def _live(self, tenant: str) -> dict[str, Told]:
+        now = self._now(tenant)
+        return {id: one for id, one in self.models[tenant].records.items() if one.visible(now)}
+
+    def _wrote(self, tenant: str, receipt: Receipt, *, undoable: bool = True) -> datetime:
+        model = self.models[tenant]
+        assert receipt.recorded_at is not None
+        if model.past:
+            assert receipt.recorded_at > model.past[-1][0]
+        model.past.append((receipt.recorded_at, deepcopy(model.records)))
+        model.undoable = receipt if undoable else None
+        return receipt.recorded_at
+
+    def _opened(self, tenant: str, id: str, text: str, user: str | None, receipt: Receipt, **more: Any) -> None:
+        model = self.models[tenant]
+        version = model.last_version.get(id, 0) + 1
+        assert receipt.versions[id] == version
+        model.last_version[id] = version
+        assert receipt.recorded_at is not None
+        created_at = more.pop("created_at", receipt.recorded_at)
+        model.records[id] = Told(id, version, text, user, created_at, more.pop("expires_at", None), **more)
+
+    # ---- rules
+
+    @rule(
+        tenant=st.sampled_from(TENANTS), user=st.sampled_from(USERS), id=st.sampled_from(IDS),
+        word=st.sampled_from(WORDS), ttl=st.sampled_from([None, None, 30, 300]), number=st.integers(0, 3),
+    )  # fmt: skip
+    def add(self, *, tenant: str, user: str | None, id: str, word: str, ttl: int | None, number: int) -> None:
+        view = self._view(tenant, user)
+        if id in self._live(tenant):
+            with pytest.raises(AlreadyExists):
+                view.add(word, id=id)
+            return
+        expires_at = None if ttl is None else self.clock() + timedelta(seconds=ttl)
+        receipt = view.add(word, id=id, ttl=ttl, metadata={"n": number})
+        assert receipt.outcome == "added"
+        self._opened(tenant, id, word, user, receipt, expires_at=expires_at, metadata={"n": number})
+        self._wrote(tenant, receipt)
+
+    @rule(
+        tenant=st.sampled_from(TENANTS),
+        user=st.sampled_from(USERS),
+        id=st.sampled_from(IDS),
+        word=st.sampled_from(WORDS),
+    )
+    def update(self, tenant: str, user: str | None, id: str, word: str) -> None:
+        view, known = self._view(tenant, user), self._live(tenant).get(id)
+        if known is None or user not in (None, known.user):
+            with pytest.raises(NotFound):
+                view.update(id, text=word)
+            return
+        receipt = view.update(id, text=word)
+        self._revised(tenant, known, receipt, text=word)
+        self._wrote(tenant, receipt)
+
+    def _revised(self, tenant: str, known: Told, receipt: Receipt, **changes: Any) -> None:
+        model = self.models[tenant]
+        version = model.last_version[known.id] + 1
+        assert receipt.versions[known.id] == version
+        model.last_version[known.id] = version
+        model.records[known.id] = replace(known, version=version, **changes)
+
+    @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from(USERS), id=st.sampled_from(IDS))
+    def delete(self, tenant: str, user: str | None, id: str) -> None:
+        view, known = self._view(tenant, user), self._live(tenant).get(id)
+        if known is None or user not in (None, known.user):
+            with pytest.raises(NotFound):
+                view.delete(id)
+            return
+        receipt = view.delete(id)
+        del self.models[tenant].records[id]
+        self._wrote(tenant, receipt)
+
+    @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from(USERS), number=st.integers(0, 3))
+    def delete_where(self, tenant: str, user: str | None, number: int) -> None:
+        doomed = [
+            id for id, one in self._live(tenant).items() if user in (None, one.user) and one.metadata["n"] == number
+        ]
+        moment = self._now(tenant)
+        assert self._view(tenant, user).delete_where(metadata={"n": number}) == len(doomed)
+        for id in doomed:
+            del self.models[tenant].records[id]
+        # No receipt tells its moment; a snapshot right after it does.
+        self._snapshot(tenant)
+        assert self.models[tenant].past[-1][0] >= moment
+
+    @rule(
+        tenant=st.sampled_from(TENANTS),
+        words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=2),
+        fail=st.booleans(),
+    )
+    def batch(self, tenant: str, words: list[str], fail: bool) -> None:
+        view, live = self._view(tenant), self._live(tenant)
+        model = self.models[tenant]
+        try:
+            with view.batch() as batch:
+                for id, word in zip(IDS, words, strict=False):
+                    if id in live:
+                        batch.update(id, text=word)
+                    else:
+                        batch.add(word, id=id, metadata={"n": 0})
+                if fail:
+                    _ = 1 / 0
+        except ZeroDivisionError:
+            return
+        assert batch.receipt is not None
+        for id, word in zip(IDS, words, strict=False):
+            if id in live:
+                self._revised(tenant, live[id], batch.receipt, text=word)
+            else:
+                self._opened(tenant, id, word, None, batch.receipt, metadata={"n": 0})
+        self._wrote(tenant, batch.receipt)
+        assert set(model.records) >= set(IDS[: len(words)])
+
+    @rule(tenant=st.sampled_from(TENANTS))
+    def undo(self, tenant: str) -> None:
+        model = self.models[tenant]
+        receipt = model.undoable
+        if receipt is None or len(model.past) < 1:
+            return
+        assert receipt.recorded_at is not None
+        before = model.at(receipt.recorded_at - timedelta(microseconds=1))
+        # Only while nothing has come to its end since: reviving what has expired is a matter of its own.
+        now = self._now(tenant)
+        touched = [id for id in receipt.ids if id in before or id in self.models[tenant].records]
+        if any(not one.visible(now) for id in touched for one in (before.get(id), model.records.get(id)) if one):
+            return
+        undone = self._view(tenant).undo(receipt)
+        self._went_back(tenant, undone, {id: before.get(id) for id in receipt.ids})
+
+    @rule(tenant=st.sampled_from(TENANTS))
+    def snapshot(self, tenant: str) -> None:
+        self._snapshot(tenant)
+
+    def _snapshot(self, tenant: str) -> None:
+        model = self.models[tenant]
+        name = f"s{next(self.names)}"
+        at = self._view(tenant).snapshot(name)
+        model.snapshots[name] = at
+        model.past.append((at, deepcopy(model.records)))
+        model.undoable = None
+
+    @rule(tenant=st.sampled_from(TENANTS), data=st.data())
+    def roll_back(self, tenant: str, data: st.DataObject) -> None:
+        model = self.models[tenant]
+        if not model.snapshots:
+            return
+        name = data.draw(st.sampled_from(sorted(model.snapshots)))
+        now = self._now(tenant)
+        then = model.at(model.snapshots[name])
+        receipt = self._view(tenant).rollback(name)
+        current = {id: one for id, one in model.records.items() if one.visible(now)}
+        wanted = {
+            id: then.get(id)
+            for id in {*then, *current}
+            if (then[id].version if id in then else None) != (current[id].version if id in current else None)
+        }
+        # What has expired since may be brought back as it was, expired, or left: it cannot be seen either way.
+        self._went_back(tenant, receipt, {id: one for id, one in wanted.items() if id in receipt.ids})
+        assert {id for id, one in wanted.items() if one is None or one.visible(now)} <= set(receipt.ids)
+
+    def _went_back(self, tenant: str, receipt: Receipt, wanted: dict[str, Told | None]) -> None:
+        model = self.models[tenant]
+        for id, was in wanted.items():
+            if id not in receipt.ids:
+                assert was is None or was == model.records.get(id)
+                continue
+            if was is None:
+                assert receipt.outcomes[id] == "deleted"
+                del model.records[id]
+            else:
+                assert receipt.outcomes[id] == "restored"
+                self._revised(tenant, was, receipt)
+        self._wrote(tenant, receipt, undoable=False)
+
+    @rule(seconds=st.sampled_from([0.5, 20, 40, 400]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @rule()
+    def maintain(self) -> None:
+        self.memory.maintain()
+        for tenant, model in self.models.items():
+            gone = [id for id, one in model.records.items() if not one.visible(self.clock())]
+            for id in gone:
+                del model.records[id]
+            if gone:
+                model.undoable = None
+                self._snapshot(tenant)
+
+    @rule()
+    def reopen(self) -> None:
+        if self.reopens:
+            self.memory.close()
+            self.memory = self.open_memory(self.name)
+
+    # ---- invariants
+
+    def _agree(self, found: list[Record], expected: dict[str, Told], tenant: str) -> None:
+        assert {one.id: (one.version, one.text, one.metadata, one.created_at, one.expires_at) for one in found} == {
+            one.id: (one.version, one.text, one.metadata, one.created_at, one.expires_at) for one in expected.values()
+        }
+        assert all(one.scope.tenant == tenant for one in found)
+
+    @invariant()
+    def current_state_agrees(self) -> None:
+        for tenant, model in self.models.items():
+            now = self.clock()
+            live = {id: one for id, one in model.records.items() if one.visible(now)}
+            for user in USERS:
+                view = self._view(tenant, user)
+                expected = {id: one for id, one in live.items() if user in (None, one.user)}
+                found = view.list()
+                self._agree(found, expected, tenant)
+                assert view.count() == len(expected)
+                assert [one.at for one in found] == sorted(one.at for one in found)
+
+    @invariant()
+    def every_past_moment_agrees(self) -> None:
+        for tenant, model in self.models.items():
+            view = self._view(tenant)
+            chosen = model.past if len(model.past) < 6 else [*model.past[:2], *model.past[-3:]]
+            for moment, _ in chosen:
+                self._agree(view.list(known_at=moment), model.at(moment), tenant)
+
+    @invariant()
+    def versions_have_no_gap(self) -> None:
+        for tenant, model in self.models.items():
+            for id, last in model.last_version.items():
+                versions = self._view(tenant).history(id)
+                assert [one.version for one in versions] == list(range(1, last + 1))
+                for earlier, later in pairwise(versions):
+                    assert earlier.superseded_at is not None
+                    assert earlier.recorded_at < earlier.superseded_at <= later.recorded_at
+
+    @invariant()
+    def search_finds_exactly_the_current_words(self) -> None:
+        for tenant, model in self.models.items():
+            now = self.clock()
+            for word in WORDS:
+                hits = self._view(tenant).search(word, mode="words", limit=100)
+                # Neighbours of a hit may be found with it; what says the word must be, and nothing that is not current.
+                found = {one.id for one in hits if one.text == word}
+                live = {id: one for id, one in model.records.items() if one.visible(now)}
+                assert found == {id for id, one in live.items() if one.text == word}
+                assert {one.id for one in hits} <= set(live)
+
+    @invariant()
+    def verify_is_clean(self) -> None:
+        assert self.memory.verify().faults == ()
+
+
+class MachineSuite(Suite):
+    """The state machine, run on the backend under test."""
+
+    machine_runs: int = 40
+    machine_steps: int = 30
+
+    @pytest.mark.requirement("integrity.versions", "version.undo", "time.valid-known")
+    def test_anything_may_happen_in_any_order(self, open_memory: OpenMemory, clock: ManualClock) -> None:
+        parts = {"open_memory": staticmethod(open_memory), "clock": clock, "reopens": self.reopens}
+        machine: Callable[[], RuleBasedStateMachine] = type("Machine", (MemoryMachine,), parts)
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                max_examples=self.machine_runs,
+                stateful_step_count=self.machine_steps,
+                deadline=None,
+                derandomize=True,
+                suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+            ),
+        )

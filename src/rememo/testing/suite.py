@@ -1,0 +1,47 @@
+"""All suites as one class to inherit."""
+
+from rememo.testing.batches import BatchSuite, KeySuite
+from rememo.testing.expiry import ExpirySuite
+from rememo.testing.filters import FilterSuite
+from rememo.testing.hooks import HookSuite
+from rememo.testing.keeping import ClosedSuite, KeepingSuite, RefusalSuite
+from rememo.testing.keyvalues import KeyValueSuite
+from rememo.testing.listing import ListSuite
+from rememo.testing.machine import MachineSuite
+from rememo.testing.records import ChangeSuite, ConflictSuite, DurabilitySuite, RecordSuite
+from rememo.testing.scopes import IsolationSuite, ScopeSuite
+from rememo.testing.search import SearchSuite, SimilarSuite
+from rememo.testing.threads import ThreadSuite
+from rememo.testing.transfer import TransferSuite
+from rememo.testing.travel import DiffSuite, HistorySuite, RollbackSuite, SnapshotSuite, UndoSuite
+
+
+class MemoryConformance(
+    RecordSuite,
+    ConflictSuite,
+    ChangeSuite,
+    DurabilitySuite,
+    ListSuite,
+    FilterSuite,
+    IsolationSuite,
+    ScopeSuite,
+    HistorySuite,
+    SnapshotSuite,
+    DiffSuite,
+    RollbackSuite,
+    UndoSuite,
+    BatchSuite,
+    KeySuite,
+    ExpirySuite,
+    HookSuite,
+    KeyValueSuite,
+    SearchSuite,
+    SimilarSuite,
+    TransferSuite,
+    KeepingSuite,
+    RefusalSuite,
+    ClosedSuite,
+    ThreadSuite,
+    MachineSuite,
+):
+    """All of it. `BackupSuite` is for stores that make their own copies."""
