@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
@@ -60,6 +62,11 @@ class Engine:
         self.hooks = HookTable()
         if embedder is not None:
             store.use_model(embedder.name, embedder.dimension)
+
+    @cached_property
+    def background(self) -> tuple[float, float]:
+        """Mean and deviation of the cosine between unrelated texts under this memory's embedder."""
+        return (0.0, 1.0) if self.embedder is None else background(self.embedder)
 
     def now(self) -> datetime:
         """Return the present moment by this memory's clock."""

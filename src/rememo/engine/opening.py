@@ -10,6 +10,7 @@ from rememo.settings import Settings
 from rememo.store.kv.sqlite import SqliteKeyValue
 from rememo.store.sqlite.database import MEMORY, Database
 from rememo.store.sqlite.part import Analysis
+from rememo.store.sqlite.repair import RepairReport, repair
 from rememo.store.sqlite.store import SqliteStore
 
 
@@ -44,6 +45,12 @@ def open_engine(url: str, *, embedder: Embedder | None, settings: Settings, cloc
     except BaseException:
         database.close()
         raise
+
+
+def repair_file(source: str, target: str) -> RepairReport:
+    """Save what can be read of a damaged file into a new one."""
+    analyzer = Analyzer(Settings.load().language)
+    return repair(source, target, analyze=analyzer.terms, fingerprint=fingerprint)
 
 
 def default_embedder(settings: Settings) -> Embedder:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from rememo.engine.engine import Engine
 from rememo.model.filters import Filter
 from rememo.model.hit import Hit
-from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import embed_question
 from rememo.recall.question import understand
 from rememo.recall.rank import Structure, arrange, rank
@@ -145,5 +144,5 @@ def _candidates(engine: Engine, query: Query, question: Question, timeline: Time
         vector_documents=rows[inside],
         vector_scores=near.scores[inside],
         vector_background=(near.mean, near.deviation),
-        vector_prior=background(embedder),
+        vector_prior=engine.background,
     )

@@ -1,0 +1,14 @@
+"""The command line: `rememo`, one file a group of commands."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, or say what it needs."""
+    try:
+        from rememo.cli.app import app  # noqa: PLC0415 - the extra may not be installed
+    except ModuleNotFoundError as error:
+        if error.name not in {"typer", "rich"}:
+            raise
+        sys.exit('The command line needs two more packages: pip install "rememo[cli]"')
+    app()

@@ -1,0 +1,42 @@
+"""The commands put together, and how errors are shown: one line, and an exit code."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rememo._version import __version__
+from rememo.cli import bench, demo, keeping, records
+from rememo.cli.output import errors
+from rememo.errors import RememoError
+
+cli = typer.Typer(
+    no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help="Memory for AI agents."
+)
+for group in (demo, records, keeping, bench):
+    group.add_to(cli)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@cli.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Memory for AI agents: one file that remembers, finds and never loses."""
+
+
+def app() -> None:
+    """Run a command; an error of Rememo's is one line on standard error and exit code 1."""
+    try:
+        cli()
+    except RememoError as error:
+        errors.print(f"[bold red]{error.code}[/]: ", end="")
+        errors.print(str(error), markup=False, highlight=False)
+        sys.exit(1)

@@ -1,0 +1,92 @@
+"""Commands that take away, bring back, check and mend."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.engine.opening import repair_file
+from rememo.memory import Memory
+
+Tenant = Annotated[str, typer.Option(help="The tenant.")]
+Target = Annotated[Path, typer.Argument(help="The new file to write.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(export)
+    cli.command("import")(import_)
+    cli.command()(backup)
+    cli.command()(verify)
+    cli.command()(repair)
+    cli.command()(stats)
+    cli.command()(maintain)
+
+
+def export(file: File, target: Target, tenant: Tenant = "default") -> None:
+    """Write everything of a tenant to a JSON Lines file."""
+    with Memory(file, tenant=tenant) as memory, console.status("exporting"):
+        done = memory.export(target)
+    console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
+
+
+def import_(
+    file: File, source: Annotated[Path, typer.Argument(help="The export to read.")], tenant: Tenant = "default"
+) -> None:
+    """Bring an export in; repeating it is harmless."""
+    with Memory(file, tenant=tenant) as memory, console.status("importing"):
+        done = memory.import_(source)
+    console.print(
+        f"{done.versions:,} new versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs"
+    )
+
+
+def backup(file: File, target: Target) -> None:
+    """Copy the whole file, all tenants, while others go on writing."""
+    with Memory(file) as memory, console.status("copying"):
+        memory.backup(target)
+    console.print(f"{target} holds the whole of {file}", markup=False)
+
+
+def verify(file: File, json: AsJson = False) -> None:
+    """Check that the file is sound; exit code 1 when it is not."""
+    with Memory(file) as memory, console.status("checking"):
+        found = memory.verify()
+    if json:
+        print_json({"ok": found.ok, **asdict(found)})
+    elif found.ok:
+        console.print("sound: " + ", ".join(f"{count:,} {name}" for name, count in found.checked.items()))
+    else:
+        for fault in found.faults:
+            errors.print(fault, markup=False)
+        errors.print(f"run: rememo repair {file} NEW_FILE", markup=False)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def repair(file: File, target: Target) -> None:
+    """Save what can be read of a damaged file into a new one; the damaged one is not touched."""
+    with console.status("reading what can be read"):
+        report = repair_file(file, str(target))
+    print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
+    for loss in report.lost:
+        errors.print(loss, markup=False)
+
+
+def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:
+    """Count what a tenant holds, and weigh the file."""
+    with Memory(file, tenant=tenant) as memory:
+        found = memory.stats()
+    if json:
+        print_json(found)
+        return
+    rows = [[name, value if isinstance(value, int) else dict(value)] for name, value in asdict(found).items()]
+    print_table(["what", "count"], rows)
+
+
+def maintain(file: File) -> None:
+    """Reclaim what has expired."""
+    with Memory(file) as memory:
+        console.print(f"{memory.maintain():,} reclaimed")

@@ -1,0 +1,92 @@
+"""Commands that remember and find."""
+
+from typing import Annotated
+
+import typer
+
+from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.memory import Memory
+
+Tenant = Annotated[str, typer.Option(help="The tenant.")]
+Label = Annotated[str | None, typer.Option(help="Only within this label.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(add)
+    cli.command()(search)
+    cli.command()(show)
+    cli.command()(history)
+
+
+def add(
+    file: File,
+    text: Annotated[str, typer.Argument(help="What to remember.")],
+    kind: Annotated[str, typer.Option(help="What it is.")] = "note",
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+) -> None:
+    """Remember a text and print its id."""
+    with Memory(file, tenant=tenant) as memory:
+        console.print(memory.scope(user=user, room=room, agent=agent).add(text, kind=kind).id, markup=False)
+
+
+def search(
+    file: File,
+    query: Annotated[str, typer.Argument(help="The question.")],
+    limit: Annotated[int, typer.Option(help="How many at the most.")] = 10,
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each was found.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Find what answers a question, best first."""
+    with Memory(file, tenant=tenant) as memory:
+        hits = memory.scope(user=user, room=room, agent=agent).search(query, limit=limit, explain=explain)
+    if json:
+        print_json(hits)
+        return
+    head = ["score", "when", "kind", "text", *(["why"] if explain else [])]
+    rows: list[list[object]] = []
+    for hit in hits:
+        why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part)
+        row: list[object] = [f"{hit.score:.2f}", hit.record.at, hit.record.kind, hit.record.text]
+        rows.append([*row, why] if explain else row)
+    print_table(head, rows)
+
+
+def show(
+    file: File,
+    id: Annotated[str, typer.Argument(help="The record's id.")],
+    tenant: Tenant = "default",
+    json: AsJson = False,
+) -> None:
+    """Show one record."""
+    with Memory(file, tenant=tenant) as memory:
+        record = memory.get(id)
+    if json:
+        print_json(record)
+        return
+    print_table(
+        ["field", "value"], [[name, value] for name, value in record.to_dict().items() if value not in (None, {})]
+    )
+
+
+def history(
+    file: File,
+    id: Annotated[str, typer.Argument(help="The record's id.")],
+    tenant: Tenant = "default",
+    json: AsJson = False,
+) -> None:
+    """Show every version of a record, oldest first."""
+    with Memory(file, tenant=tenant) as memory:
+        versions = memory.history(id)
+    if json:
+        print_json(versions)
+        return
+    rows = [[one.version, one.recorded_at, one.superseded_at or "current", one.text] for one in versions]
+    print_table(["version", "known from", "until", "text"], rows)
