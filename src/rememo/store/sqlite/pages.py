@@ -184,7 +184,14 @@ def _values(payload: bytes) -> tuple[Any, ...]:
     place = end
     values: list[Any] = []
     while at < end:
-        code, at = _varint(payload, at)
+        code = payload[at]
+        if code < 0x80:  # noqa: PLR2004 - nearly always it is one byte
+            at += 1
+        else:
+            code, at = _varint(payload, at)
+        if code == 0:
+            values.append(None)
+            continue
         value, place = _value(payload, place, code)
         values.append(value)
     if at != end or place != len(payload):
@@ -193,8 +200,8 @@ def _values(payload: bytes) -> tuple[Any, ...]:
 
 
 def _value(payload: bytes, place: int, code: int) -> tuple[Any, int]:
-    if code in (0, 8, 9):
-        return (None if code == 0 else code - 8), place
+    if code in (8, 9):
+        return code - 8, place
     if code in _INTEGERS:
         end = place + _INTEGERS[code]
         return int.from_bytes(payload[place:end], "big", signed=True), end

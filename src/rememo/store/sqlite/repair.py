@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
 from rememo.model.scope import Scope
+from rememo.model.times import to_micros
 from rememo.store.protocol import Analyze
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
@@ -32,6 +34,9 @@ _REBUILT = {"migrations", "tenants", "staged"}
 _JSON = {"records": ("data", "metadata"), "kv": ("value",), "jobs": ("payload",), "keys": ("commit",)}
 _SCHEMA_COLUMNS = 5
 _NUMBER_BITS = 40
+_BEHIND_KEYS = 1_000
+_TIMES = ("at", "created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
+_EARLIEST, _LATEST = to_micros(datetime.min.replace(tzinfo=UTC)), to_micros(datetime.max.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +336,7 @@ def _shapes(connection: Connection) -> tuple[dict[str, _Shape], dict[str, _Shape
         ).fetchall()
         if unnumbered:
             # Rows of such a table are kept with the columns of their key in front.
-            rows.sort(key=lambda row: row[3] or len(rows))
+            rows = sorted(rows, key=lambda row: row[3] or _BEHIND_KEYS)
         keys = [place for place, row in enumerate(rows) if row[3]]
         key = keys[0] if not unnumbered and len(keys) == 1 and rows[keys[0]][1] == "INTEGER" else None
         if name not in _REBUILT:
@@ -372,7 +377,13 @@ def _is(kind: str, value: object) -> bool:
 
 def _is_sound(table: str, values: Mapping[str, Any]) -> bool:
     """Whether a row is what was written, as far as it tells by itself."""
-    if table == "records" and content_hash(values["kind"], values["text"], values["data"]) != values["hash"]:
+    if table == "records" and not (
+        content_hash(values["kind"], values["text"], values["data"]) == values["hash"]
+        and all(values[name] is None or _EARLIEST <= values[name] <= _LATEST for name in _TIMES)
+        and values["at"] == (values["created_at"] if values["occurred_at"] is None else values["occurred_at"])
+        and values["created_at"] <= values["recorded_at"]
+        and values["version"] > 0
+    ):
         return False
     try:
         for column in _JSON.get(table, ()):
