@@ -18,6 +18,8 @@ _POLITE = re.compile(
     r"|checking|trying to (?:remember|recall|find)|like to know|want to know|need to know|think|remember|recall|believe))\b"
 )
 _SHORTEST_NICKNAME = 3
+_MOST_NICKNAMED = 500
+"""Words in labels beyond which nicknames are not looked for: in a crowd they would be nobody's anyway."""
 _ROLES = frozenset({"user", "users", "assistant", "agent", "bot", "system", "tool", "human", "ai"})
 """Words in labels that say what somebody is, not who."""
 
@@ -66,7 +68,7 @@ def meant_persons(text: str, *, asker: str | None, addressee: str | None) -> tup
 
 
 def _nicknamed(word: str, folded: str, by_word: dict[str, frozenset[int]]) -> frozenset[int]:
-    if len(word) < _SHORTEST_NICKNAME or not word[0].isupper():
+    if len(word) < _SHORTEST_NICKNAME or not word[0].isupper() or len(by_word) > _MOST_NICKNAMED:
         return frozenset()
     meant = {number for name, numbers in by_word.items() if name.startswith(folded) for number in numbers}
     return frozenset(meant) if len(meant) == 1 else frozenset()
