@@ -1,0 +1,66 @@
+"""Docs that cannot lie: every Python block runs, every command and setting is named, every link leads somewhere."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from rememo import Settings
+from rememo.cli.app import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def commands(group: object, prefix: str = "rememo") -> list[str]:
+    found: list[str] = []
+    for word, command in getattr(group, "commands", {}).items():
+        found += commands(command, f"{prefix} {word}") if hasattr(command, "commands") else [f"{prefix} {word}"]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_code_runs_as_it_stands(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in BLOCK.finditer(page.read_text()):
+        line = page.read_text()[: block.start()].count("\n") + 1
+        exec(compile("\n" * line + block[1], name(page), "exec"), names)  # noqa: S102 - that is the test
+    for value in names.values():
+        if hasattr(value, "close") and not isinstance(value, type):
+            value.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - just seen
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path):
+    for link in LINK.findall(page.read_text()):
+        assert (page.parent / link).exists(), link
+
+
+def test_every_command_is_documented():
+    text = (ROOT / "docs" / "cli.md").read_text()
+    missing = [
+        command for command in commands(get_command(cli)) if f"`{command} " not in text and f"`{command}`" not in text
+    ]
+    assert not missing
+
+
+def test_every_setting_is_documented():
+    text = "".join(page.read_text() for page in PAGES)
+    assert not [one.name for one in fields(Settings) if f"`{one.name}`" not in text]
+
+
+def test_the_readme_opens_with_a_sentence_and_ten_lines_that_run():
+    text = (ROOT / "README.md").read_text()
+    block = BLOCK.search(text)
+    assert block is not None
+    assert len(block[1].strip().split("\n")) <= 12
+    assert text.index("make serve") < text.index("make test") < text.index("What it is not")

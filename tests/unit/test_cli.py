@@ -1,0 +1,66 @@
+"""The command line: what it prints, its exit codes, and bad calls."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rememo import Memory
+
+
+def rememo(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from rememo.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.requirement("version.undo", "time.valid-known")
+def test_the_demo_tells_its_story():
+    told = rememo("demo")
+    assert told.returncode == 0, told.stderr
+    for line in ("It remembers", "It finds", "Ana lives in Porto", "Ana lives in Lisbon", "there again", "sound"):
+        assert line in told.stdout
+
+
+def test_add_search_show_and_history(tmp_path: Path):
+    file = tmp_path / "a.db"
+    added = rememo("add", file, "The kettle [red] is broken", "--user", "ana")
+    assert added.returncode == 0, added.stderr
+    found = json.loads(rememo("search", file, "broken kettle", "--json", "--explain").stdout)
+    assert [hit["record"]["id"] for hit in found] == [added.stdout.strip()]
+    assert found[0]["reasons"]
+    assert "[red]" in rememo("search", file, "kettle").stdout
+    with Memory(file) as memory:
+        memory.update(added.stdout.strip(), text="The kettle is mended")
+    assert json.loads(rememo("show", file, added.stdout.strip(), "--json").stdout)["version"] == 2
+    assert len(json.loads(rememo("history", file, added.stdout.strip(), "--json").stdout)) == 2
+
+
+@pytest.mark.requirement("integrity.backup", "integrity.validate")
+def test_taking_away_and_bringing_back(tmp_path: Path):
+    with Memory(tmp_path / "a.db") as memory:
+        memory.add("one")
+    for call in (
+        ("export", tmp_path / "a.db", tmp_path / "a.jsonl"),
+        ("import", tmp_path / "b.db", tmp_path / "a.jsonl"),
+        ("backup", tmp_path / "a.db", tmp_path / "c.db"),
+        ("verify", tmp_path / "b.db"),
+        ("repair", tmp_path / "c.db", tmp_path / "d.db"),
+        ("maintain", tmp_path / "d.db"),
+    ):
+        done = rememo(*call)
+        assert done.returncode == 0, (call, done.stderr)
+    assert json.loads(rememo("stats", tmp_path / "d.db", "--json").stdout)["records"] == 1
+
+
+def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):
+    (tmp_path / "text.db").write_text("not a database at all, but a text that is long enough to be read as one" * 20)
+    refused = rememo("stats", tmp_path / "text.db")
+    assert refused.returncode == 1
+    assert "incompatible_store" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    unknown = rememo("show", tmp_path / "new.db", "nobody")
+    assert unknown.returncode == 1
+    assert "nobody" in unknown.stderr
+    assert rememo("search").returncode == 2
