@@ -84,6 +84,7 @@ _TABLE = (
     # tastes and food
     _multi("likes", "like", "loves", "love", "enjoys", "enjoy", "is fond of", "is a fan of", "is into", "adores", "interested in"),
     _multi("dislikes", "dislike", "hates", "hate", "does not like", "doesn't like", "can't stand", "is not a fan of", "loathes"),
+    _multi("afraid_of", "fears", "scared of", "terrified of"),
     _multi("prefers", "prefer", "preference"),
     _single("diet", "follows a diet", "dietary preference", "dietary restriction"),
     _multi("eats", "eat"),

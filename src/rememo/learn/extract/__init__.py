@@ -50,6 +50,7 @@ _RULES: dict[str, Callable[[Finder, Clause], bool]] = {
     "diagnose": rules_tastes.suffering, "take": rules_tastes.taking, "name": rules_tastes.calling,
     "go": rules_life.going, "visit": rules_life.going, "travel": rules_life.going, "get": rules_life.getting,
     "plan": rules_doing.planning, "date": rules_life.dating, "break": rules_life.parting,
+    "join": rules_work.joining, "run": rules_work.running, "smoke": rules_tastes.smoking,
     "come": rules_home.coming, "do": rules_work.degree,
     "marry": rules_life.marrying, "die": rules_life.dying, "pass": rules_life.dying, "turn": rules_life.turning,
 }  # fmt: skip
@@ -112,37 +113,44 @@ def _sentence(finder: Finder, words: Words, limit: int) -> None:
 
 
 def _apply(finder: Finder, clause: Clause) -> None:
+    """Give one clause to the rule for its verb, or to the general one for doings."""
     if clause.modal and clause.modal not in ("will", "can"):
         return
-    if clause.subject.pronoun:
-        clause.subject = replace(clause.subject, name=finder.reader.resolve(clause.subject.pronoun))
+    _settle(finder, clause)
     if not clause.subject.known and (clause.past or clause.lemma not in _PERSONAL):
         return
     if clause.lemma == "be":
-        low = clause.words.low
-        if low[clause.verb_at : clause.verb_at + 1] == ["born"]:
-            clause.rest = clause.verb_at + 1
-            rules_home.born(finder, clause)
-        elif clause.perfect and clause.words.at(clause.rest) == "to":
-            clause.lemma = "travel"
-            rules_life.going(finder, clause)
-        else:
-            rules_being.being(finder, clause)
-        return
-    if clause.passive and clause.lemma in ("promote", "hire", "fire", "lay"):
+        _be(finder, clause)
+    elif clause.passive and clause.lemma in ("promote", "hire", "fire", "lay"):
         rules_work.promoted(finder, clause, clause.verb_at)
-        return
-    if clause.subject.kind == "thing" and clause.lemma in ("schedule", "book", "set"):
-        clause.rest = clause.verb_at
+    else:
+        rule = _RULES.get(clause.lemma)
+        if rule is None or not clause.subject.name or clause.subject.kind == "thing" or not rule(finder, clause):
+            rules_doing.doing(finder, clause)
+
+
+def _settle(finder: Finder, clause: Clause) -> None:
+    """Find out whom a pronoun means, and which participles only describe: "my hobbies are knitting", "I'm retired"."""
+    subject = clause.subject
+    if subject.pending:
+        clause.subject = finder.reader.their_name(subject.after, subject.pending)
+    if subject.pronoun:
+        clause.subject = replace(subject, name=finder.reader.resolve(subject.pronoun))
+    described = clause.passive and clause.lemma in ("call", "name", "marry", "retire", "divorce")
+    scheduled = clause.lemma in ("schedule", "book", "set") or clause.progressive
+    if described or (clause.subject.kind == "thing" and scheduled):
+        clause.lemma, clause.rest = "be", clause.verb_at
+
+
+def _be(finder: Finder, clause: Clause) -> None:
+    if clause.words.at(clause.verb_at) == "born":
+        clause.rest = clause.verb_at + 1
+        rules_home.born(finder, clause)
+    elif clause.perfect and clause.words.at(clause.rest) == "to":
+        clause.lemma = "travel"
+        rules_life.going(finder, clause)
+    else:
         rules_being.being(finder, clause)
-        return
-    if clause.passive and clause.lemma in ("call", "name", "obsess", "marry"):
-        clause.rest = clause.verb_at
-        rules_being.being(finder, clause)
-        return
-    rule = _RULES.get(clause.lemma)
-    if rule is None or not clause.subject.name or clause.subject.kind == "thing" or not rule(finder, clause):
-        rules_doing.doing(finder, clause)
 
 
 def _parts(clause: Clause) -> list[Clause]:

@@ -219,7 +219,11 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
 def _may_begin(words: Words, clause: Clause, reader: SubjectReader) -> bool:
     """Tell whether a clause may begin here: at the start, after a pause or a joining word, or behind a time put in front."""
     index = clause.begin - 1
-    while index >= 0 and (words.low[index] in verbs.ADVERBS or words.low[index] in _OPENERS):
+    while (
+        index >= 0
+        and words.low[index] not in _JOINING
+        and (words.low[index] in verbs.ADVERBS or words.low[index] in _OPENERS)
+    ):
         index -= 1
     if index < 0:
         return True

@@ -7,6 +7,7 @@ from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.found import FoundFact
 from rememo.learn.extract.people import Subject, SubjectReader
 from rememo.learn.extract.tokens import Words
+from rememo.learn.extract.verbs import ADVERBS
 from rememo.learn.predicates import normalise_object
 from rememo.recall.time import Lean, TimeMention, find_times
 
@@ -67,16 +68,20 @@ class Finder:
         return self._times[lean]
 
     def times_of(self, clause: Clause, lean: Lean) -> list[TimeMention]:
-        """Return the times inside a clause, or in front of the first one."""
-        first = (
-            self.words.start[clause.begin]
-            if any(word in (",", "and", "but", ";") for word in self.words.low[: clause.begin])
-            else 0
-        )
-        if first and clause.begin > 1 and self.words.low[clause.begin - 1] == ",":
-            first = 0  # "In May, I moved": the time in front belongs to the clause behind the comma
+        """Return the times inside a clause, and one put in front of it ("In May, I moved")."""
+        begin = self.words.start[clause.begin] if clause.begin < len(self.words) else 0
         last = self.words.end[clause.end - 1] if clause.end else 0
-        return [mention for mention in self.times(lean) if first <= mention.position[0] and mention.position[1] <= last]
+        return [
+            mention
+            for mention in self.times(lean)
+            if mention.position[1] <= last
+            and (begin <= mention.position[0] or self._fronted(mention.position[1], begin))
+        ]
+
+    def _fronted(self, end: int, begin: int) -> bool:
+        """Tell whether nothing but a comma and adverbs stands between the end of a time and the beginning of a clause."""
+        between = self.text[end:begin].replace(",", " ").split() if end <= begin else ["?"]
+        return all(word.lower() in ADVERBS for word in between)
 
     def since(self, clause: Clause, *, change: bool = False) -> Span:
         """Return when a state began and ended. ``change``: the verb is the beginning itself ("moved", "started")."""
@@ -160,6 +165,11 @@ class Finder:
         key = (fact.subject, fact.predicate, fact.object.casefold(), fact.ends)
         if all(key != (one.subject, one.predicate, one.object.casefold(), one.ends) for one in self.facts[-12:]):
             self.facts.append(fact)
+
+    def any_more(self, clause: Clause) -> bool:
+        """Tell whether the clause says "any more" or "anymore"."""
+        low = self.words.low[clause.rest : clause.end]
+        return "anymore" in low or ("any" in low and "more" in low)
 
     def own_subject(self, after: int) -> Subject:
         """Return the speaker as a subject that ends before this word."""

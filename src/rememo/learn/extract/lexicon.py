@@ -3,7 +3,7 @@
 Closed lists on purpose: "I have a question" and "I have a canoe" have the same grammar, and only the noun tells them apart.
 """
 
-from rememo.learn.extract.wordlists import word_set
+from rememo.learn.extract.wordlists import word_list, word_set
 
 OCCUPATIONS = word_set(
     "accountant actor actress actuary administrator advisor adviser agent analyst anthropologist archaeologist architect archivist",
@@ -175,3 +175,15 @@ EVERYDAY_PLACES = word_set(
     "bed work school church town store shop shops gym office bathroom toilet kitchen doctor dentist bank market pharmacy library",
     "party meeting class sleep lunch dinner it this that them him her check see get buy pick help find make",
 )
+AGES = {
+    word: str(value)
+    for value, word in zip(
+        (16, 17, 18, 19, 20, 21, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90),
+        word_list(
+            "sixteen seventeen eighteen nineteen twenty twenty-one twenty-five thirty thirty-five forty forty-five fifty sixty",
+            "seventy eighty ninety",
+        ),
+        strict=True,
+    )
+}
+"""Ages people write in words."""

@@ -16,7 +16,9 @@ _REQUESTS = word_set(
     "let act pretend imagine reply respond answer teach read check update change put turn name define discuss",
     "consider provide ignore stop start keep try use think take go",
 )
-_DOUBT = word_set("maybe perhaps probably possibly presumably hypothetically wish hopefully supposedly allegedly")
+_DOUBT = word_set(
+    "apparently supposedly allegedly maybe perhaps probably possibly presumably hypothetically wish hopefully supposedly allegedly"
+)
 _TAG_LENGTH = 4
 
 

@@ -41,7 +41,7 @@ _MEN_RELATIONS = word_set(
 _OTHERS = word_set("it this that there you they everyone everybody nobody someone somebody anyone people these those")
 _BEFORE_NAMES = word_set(
     ", ; : - ( ) . ! and but so because since although though while plus also then yet or as that actually yes no",
-    "oh well btw anyway now hey hi hello fyi today yesterday if when",
+    "oh well btw anyway now hey hi hello fyi today yesterday if when remember note said told you lol haha okay ok yeah fyi sorry wait ps edit update",
 )
 """What may stand before a name that is a subject; elsewhere it is an object."""
 _THINGS_BEFORE_VERB = 6
@@ -74,6 +74,8 @@ class Subject:
     species: str = ""
     pronoun: str = ""
     """"f" or "m" for "she" and "he": resolved when the clause is read, after the names before it."""
+    pending: str = ""
+    """The "his" of "his name is": whose it is shows only when the clauses before have been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,14 @@ class SubjectReader:
         self.addressee = addressee
         self.time_ends = frozenset(time_ends)
         self.met: dict[str, str] = {}
+        self.nameless: dict[str, tuple[str, str]] = {}
+        """Relatives and pets spoken of without a name so far: their relation and species."""
+
+    def meet_nameless(self, predicate: str, species: str = "") -> None:
+        """Remember "a son" or "a cat", whose name may follow."""
+        whom = f"{self.speaker}'s {species or predicate.replace('_', ' ')}"
+        self.nameless[whom] = (predicate, species)
+        self.meet(whom, _gender(predicate, ""))
 
     def meet(self, name: str, gender: str) -> None:
         """Remember somebody; "" when the gender is not known."""
@@ -122,10 +132,12 @@ class SubjectReader:
             return Subject(index + 1, pronoun="f" if word == "she" else "m")
         if word == "you" and self.addressee:
             return Subject(index + 1, self.addressee)
+        if word in ("his", "her", "its") and words.at(index + 1) == "name" and words.at(index + 2) in verbs.BE:
+            return Subject(index + 2, kind="none", pending=word)
         if word in _OTHERS:
             return Subject(index + 1, kind="none")
         if word in _OWNERS:
-            return self._owned(words, index, limit)
+            return self._owned(words, index, limit) if self._opens(words, index) else None
         if index and words.low[index - 1] in ("my", "our", "'s", "the", "a", "an"):
             return None
         if word in _BARE_RELATIONS and words.capital(index) and words.at(index + 1) not in ("and", "'s"):
@@ -133,6 +145,15 @@ class SubjectReader:
             self.meet(name, _gender(RELATION_WORDS[word], ""))
             return Subject(index + 1, name)
         return self._named(words, index, limit)
+
+    def their_name(self, after: int, word: str) -> Subject:
+        """Read "his name" where only one person or pet without a name was met."""
+        gender = {"his": "m", "her": "f"}.get(word, "")
+        nameless = [one for one in self.nameless if self.met.get(one, "") in ("", gender)]
+        if len(nameless) != 1:
+            return Subject(after, kind="none")
+        predicate, species = self.nameless[nameless[0]]
+        return Subject(after, nameless[0], kind="thing", thing="name", owner=predicate, species=species)
 
     def resolve(self, gender: str) -> str:
         """Return whom a pronoun means: the only one met who fits, else nobody."""
@@ -266,8 +287,15 @@ class SubjectReader:
             species="" if relation is None else relation.species,
         )
 
+    def _opens(self, words: Words, index: int) -> bool:
+        """Tell whether a subject can stand here; after a verb or a preposition it is an object."""
+        if not index or self.ends_time(words.end[index - 1]):
+            return True
+        before = words.low[index - 1]
+        return before in _BEFORE_NAMES or before in verbs.ADVERBS
+
     def _named(self, words: Words, index: int, limit: int) -> Subject | None:
-        if index and words.low[index - 1] not in _BEFORE_NAMES and not self.ends_time(words.end[index - 1]):
+        if not self._opens(words, index):
             return None
         if not words.capital(index) and not (words.lower_case and words.low[index] in GIVEN_NAMES):
             return None

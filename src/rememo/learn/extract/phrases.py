@@ -76,7 +76,9 @@ def after_determiner(words: Words, index: int, limit: int) -> int:
     """Skip "a", "the", "a bit of", "all kinds of", adverbs of degree."""
     at = index
     while at < limit and (
-        words.low[at] in _DETERMINERS or words.low[at] in ("really", "quite", "such", "very", "pretty", "just")
+        words.low[at] in _DETERMINERS
+        or words.low[at]
+        in ("really", "quite", "such", "very", "pretty", "just", "especially", "particularly", "mostly", "mainly")
     ):
         at += 1
     if at < limit and words.low[at] in _QUANTIFIERS:

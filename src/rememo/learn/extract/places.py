@@ -94,6 +94,18 @@ def occupation(finder: Finder, clause: Clause, noun: int) -> bool:
     end = phrase_end(words, noun, clause.end, times=finder.time_starts)
     if end == noun:
         return False
+    dwelling = next((at for at in range(noun + 1, end) if words.low[at] in ("living", "based", "working")), end)
+    if (
+        dwelling < end
+        and words.low[dwelling] != "working"
+        and words.at(dwelling + 1) == "in"
+        and not clause.past
+        and not clause.negated
+    ):
+        place = place_at(finder, clause, dwelling + 2)
+        if place:
+            finder.add(clause, "lives_in", place, confidence=0.85)
+    end = dwelling
     head = words.low[end - 1]
     pair = f"{words.at(end - 2)} {head}"
     plain = head in lexicon.OCCUPATIONS and not (head in lexicon.NOT_OCCUPATIONS and end - noun == 1)
@@ -105,6 +117,8 @@ def occupation(finder: Finder, clause: Clause, noun: int) -> bool:
         or words.low[noun] in ("good", "bad", "great", "terrible", "better", "natural", "born", "bit")
     ):
         return False
+    if clause.negated and not clause.ends and not finder.any_more(clause):
+        return True  # "I'm not a doctor" ends nothing
     over = clause.negated or clause.ends or (clause.past and not clause.perfect and clause.lemma == "be")
     when = finder.since(clause)
     finder.add(clause, "works_as", words.slice(noun, end), when=when, ends=over)

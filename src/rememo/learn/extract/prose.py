@@ -15,22 +15,24 @@ _QUOTED = re.compile(
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$|[\"”)])[^.!?\n]*)*(?:[.!?]+[\"”)]*|\n|$)")
 _ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|st|prof|jr|sr|vs|no|e\.g|i\.e|approx|inc|ltd|co)\.$", re.IGNORECASE)
 _LIST_LINE = re.compile(r"\s*(?:[-*•+]|\(?\d{1,3}[.)]|[a-z]\))\s")
-_LABEL_LINE = re.compile(r"\s*\**([A-Z][\w.' -]{0,24}|\w+):\**\s")
+_LABEL_LINE = re.compile(r"\s*\**([A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,2}|\w+(?: description)?):\**\s")
 _CODE_LINE = re.compile(
     r"\s*(?:def |class |import |from \w+ import|function |const |let |var |return |public |#include|<\w+|\{|\}|SELECT |\$ )|.*[;{]\s*$|.*(?:=>|==|\(\)|</)"
 )
 _OWN_LABELS = word_set("note fyi correction update ps p.s edit btw context background reminder info")
 
 _PASTED = re.compile(
-    r"\b(?:translate|proof-?read|rewrite|re-write|rephrase|paraphrase|summari[sz]e|reword|polish|shorten|grammar|spell-?check|"
+    r"\b(?:translate|proof-?read|rewrite|re-write|rephrase|paraphrase|summari[sz]e|reword|polish (?:this|my|the|it|up)|shorten|grammar|spell-?check|"
     r"(?:correct|improve|edit|fix|analy[sz]e|complete|continue|extend|expand|format|check|review) (?:this|these|the following|my (?:essay|letter|text|"
     r"paragraph|sentence|bio|resume|cv|cover letter|email|draft|story|poem|grammar))|the following (?:text|paragraph|sentence|email|letter|passage|"
-    r"story|essay|article|code|list|prompt)|cover letter|job description|which of these|in passive voice|correct english|"
+    r"story|essay|article|code|list|prompt)|(?:e-?mail|message|letter|essay|text|paragraph|bio|chat|review|article|transcript|quote|caption|example|sentence)[^.!?\n:]{0,30}:\s|"
+    r"cover letter|job description|which of these|in passive voice|correct english|"
     r"dear (?:hiring|sir|madam|mr|mrs|ms|dr)\b|sincerely|best regards|yours (?:truly|faithfully))",
     re.IGNORECASE,
 )
 _FICTION = re.compile(
-    r"\b(?:pretend|role-?play\w*|act(?:ing)? as|my character|main character|the protagonist|once upon a time|fan-?fic\w*|fictional|"
+    r"\b(?:pretend|role-?play\w*|act(?:ing)? as|my character|main character|the protagonist|writing (?:a|an|my|this) (?:\w+ )?(?:story|novel|book|poem|script|song|screenplay|play)|"
+    r"(?:a|the|this) story about|in the example|once upon a time|fan-?fic\w*|fictional|"
     r"in (?:my|the|a|this|that|his|her) (?:\w+ )?(?:novel|story|book|film|movie|game|series|show|episode|song|dream|campaign|screenplay|"
     r"script|comic|play|poem|scene|musical|anime|manga|video)|you are (?:a|an|my|the|now)\b|you're (?:a|an) \w+ (?:named|called)|"
     r"write (?:me |us )?(?:a|an|some|the|up|my|about|in)\b|(?:draft|compose|generate|create|make) (?:me |us )?(?:a|an|some|the|my)\b|"
@@ -43,6 +45,13 @@ _SUPPOSING = re.compile(
     r"in a parallel|wishful thinking)\b|, sure\W*$|\byeah\b.{0,80}\btotally\b",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(
+    r"\W*(?:(?:so|and|but|hey|ok|okay|well|also|please|thanks|great|cool)\W+)*"
+    r"(?:(?:what|which|who|whose|where|why|how|when)\b|(?:can|could|would|will|do|does|did|is|are|have|has|should|may|might|am)\s+"
+    r"(?:you|i|we|it|he|she|they|there|my|the|this|that|your|our|anyone|these|those)\b)",
+    re.IGNORECASE,
+)
+"""How most questions begin: seen before any word is cut."""
 _LONG_QUOTE = 3
 """Words of a quote from which it is somebody's speech and no longer a title."""
 
@@ -57,15 +66,15 @@ def own_sentences(text: str) -> Iterator[tuple[int, int]]:
         masked = _CODE.sub(_blank, masked)
     if _has_quotes(masked):
         masked = _QUOTED.sub(_mark_speech, masked)
+    framed = _FICTION.search(masked) is not None or _SUPPOSING.search(masked) is not None
     position = 0
     for line in masked.splitlines(keepends=True):
         end = position + len(line)
         if line.strip() and not _foreign_line(line):
             for begin, finish in _sentences(masked, position, end):
-                sentence = masked[begin:finish]
-                if _FICTION.search(sentence) or _SUPPOSING.search(sentence):
+                if framed and (_FICTION.search(masked, begin, finish) or _SUPPOSING.search(masked, begin, finish)):
                     return  # what follows an invented frame is inside it
-                if _SPEECH not in sentence:
+                if not _QUESTION.match(masked, begin, finish) and _SPEECH not in masked[begin:finish]:
                     yield begin, finish
         position = end
 
@@ -88,7 +97,7 @@ def _mark_speech(match: re.Match[str]) -> str:
 
 
 def _foreign_line(line: str) -> bool:
-    if line.lstrip().startswith((">", "|", "#", "    ")) or _LIST_LINE.match(line) or _CODE_LINE.match(line):
+    if line.lstrip().startswith((">", "//", "|", "#", "    ")) or _LIST_LINE.match(line) or _CODE_LINE.match(line):
         return True
     label = _LABEL_LINE.match(line)
     return label is not None and label[1].lower() not in _OWN_LABELS

@@ -5,8 +5,9 @@ from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.names import GIVEN_NAMES
 from rememo.learn.extract.people import title
-from rememo.learn.extract.phrases import after_determiner, items, phrase_end, place_end, points_elsewhere
+from rememo.learn.extract.phrases import after_determiner, phrase_end, place_end
 from rememo.learn.extract.places import is_place, occupation, workplace
+from rememo.learn.extract.rules_state import closes, enthusiast, health, taste
 from rememo.learn.extract.rules_things import thing_is
 from rememo.learn.extract.wordlists import word_set
 
@@ -15,10 +16,6 @@ _AFTER_AGE = frozenset(
 )
 _GREETINGS = word_set("hi hello hey hiya greetings morning evening afternoon howdy yo hallo")
 _OLDEST = 120
-_LIKING = {("fan", "of"), ("lover", "of"), ("fond", "of"), ("keen", "on"), ("into", ""), ("obsessed", "with"), ("crazy", "about"), ("passionate", "about"), ("addicted", "to"), ("hooked", "on"), ("mad", "about")}  # fmt: skip
-
-
-_CLOSING = word_set(", . ! ; - ) and but so because for since now too btw anymore lol these by ( as at with any or not")
 _LONGEST_NAME = 3
 
 
@@ -31,7 +28,10 @@ def being(finder: Finder, clause: Clause) -> None:
         return
     if clause.subject.names and _is_relative(finder, clause):
         return
-    if not clause.subject.name or not clause.subject.known or (clause.modal and not clause.going_to):
+    if not clause.subject.name or not clause.subject.known:
+        return
+    if clause.modal:
+        _will_be(finder, clause)
         return
     if clause.adverbs & {"literally", "basically", "practically", "technically", "apparently", "almost", "obviously"}:
         return
@@ -43,12 +43,30 @@ def being(finder: Finder, clause: Clause) -> None:
         _called(finder, clause, first + 1)
     elif clause.subject.kind == "pet":
         _pet_is(finder, clause)
-    elif word[0].isdigit():
+    elif word[0].isdigit() or word in lexicon.AGES:
         _age(finder, clause, first)
     elif word in ("from", "originally", "based", "located", "living"):
         _place(finder, clause, first)
-    elif not _health(finder, clause, first) and not _taste(finder, clause, first):
+    elif not health(finder, clause, first) and not taste(finder, clause, first):
         _description(finder, clause, first)
+
+
+def _will_be(finder: Finder, clause: Clause) -> None:
+    """Read "I'll be in London next week": a plan."""
+    words = finder.words
+    at = clause.rest
+    times = [time for time in finder.times_of(clause, "future") if time.start > finder.at and time.direction == "in"]
+    if (
+        not times
+        or clause.negated
+        or finder.conditional
+        or words.at(at) not in ("in", "at")
+        or words.start[at] in finder.time_starts
+    ):
+        return
+    end = place_end(words, at + 1, clause.end, finder.time_starts)
+    if end > at + 1 and words.capital(at + 1):
+        finder.add(clause, "plans", f"be {words.slice(at, end)}", when=(times[0].start, times[0].end), confidence=0.8)
 
 
 def _called(finder: Finder, clause: Clause, first: int) -> None:
@@ -112,125 +130,6 @@ def _place(finder: Finder, clause: Clause, first: int) -> None:
         )
 
 
-def _health(finder: Finder, clause: Clause, first: int) -> bool:
-    words = finder.words
-    low = words.low
-    word, after = low[first], words.at(first + 1)
-    if "allergic" in low[first : first + 3]:
-        at = low.index("allergic", first)
-        if words.at(at + 1) == "to":
-            for begin, end in items(words, at + 2, clause.end, times=finder.time_starts):
-                if not points_elsewhere(words, begin, end):
-                    finder.add(clause, "allergic_to", words.slice(begin, end), ends=clause.negated or clause.ends)
-        return True
-    if after in ("intolerant", "free") and word.isalpha():
-        finder.add(
-            clause,
-            "intolerant_to" if after == "intolerant" else "diet",
-            word if after == "intolerant" else f"{word}-free",
-            ends=clause.negated,
-        )
-        return True
-    if word == "intolerant" and after in ("to", "of"):
-        for begin, end in items(words, first + 2, clause.end):
-            finder.add(clause, "intolerant_to", words.slice(begin, end))
-        return True
-    noun = after_determiner(words, first, clause.end)
-    if words.at(noun) in ("strict", "lifelong", "committed", "mostly", "fully"):
-        noun += 1
-    head = words.at(noun)
-    pair = f"{head} {words.at(noun + 1)}"
-    if (head in lexicon.DIETS or pair in lexicon.DIETS) and _closes(
-        finder, noun + (2 if pair in lexicon.DIETS else 1), clause
-    ):
-        finder.add(
-            clause,
-            "diet",
-            pair if pair in lexicon.DIETS else head,
-            when=finder.since(clause),
-            ends=clause.negated or clause.ends,
-        )
-        return True
-    if word == "on" and after == "a" and words.at(first + 2) in lexicon.DIETS and words.at(first + 3) == "diet":
-        finder.add(clause, "diet", low[first + 2], when=finder.since(clause), ends=clause.negated)
-        return True
-    if head in lexicon.CONDITION_ADJECTIVES and _closes(finder, noun + 1, clause) and not clause.past:
-        finder.add(clause, "has_condition", head, ends=clause.negated or clause.ends)
-        return True
-    if word in lexicon.TRAITS and _closes(finder, first + 1, clause):
-        finder.add(clause, "trait", word, confidence=0.8, ends=clause.negated)
-        return True
-    return False
-
-
-def _closes(finder: Finder, index: int, clause: Clause) -> bool:
-    """Tell whether the complement is complete here, so that "a vegan restaurant" is no diet."""
-    words = finder.words
-    if index >= clause.end or words.start[index] in finder.time_starts:
-        return True
-    return words.low[index] in _CLOSING
-
-
-def _taste(finder: Finder, clause: Clause, first: int) -> bool:
-    words = finder.words
-    low = words.low
-    noun = after_determiner(words, first, clause.end)
-    while words.at(noun) in (
-        "big",
-        "huge",
-        "massive",
-        "real",
-        "great",
-        "fan",
-        "huge",
-        "total",
-        "lifelong",
-        "too",
-        "particularly",
-        "super",
-        "so",
-    ):
-        if words.at(noun) == "fan":
-            break
-        noun += 1
-    head, link = words.at(noun), words.at(noun + 1)
-    if (head, link) in _LIKING or head == "into":
-        start = noun + (1 if head == "into" else 2)
-        if clause.past and not clause.used_to:
-            return True
-        predicate = "dislikes" if clause.negated else "likes"
-        for begin, end in items(words, start, clause.end, times=finder.time_starts):
-            pointed = points_elsewhere(words, begin, end) or low[start] in (
-                "this",
-                "these",
-                "your",
-                "his",
-                "her",
-                "their",
-                "my",
-            )
-            if not pointed and (low[start] != "the" or words.capital(begin)):
-                finder.add(clause, predicate, words.slice(begin, end))
-        return True
-    if head in ("fluent", "bilingual", "conversational") and link == "in":
-        for begin, end in items(words, noun + 2, clause.end):
-            finder.add(clause, "speaks", words.slice(begin, end), ends=clause.negated)
-        return True
-    if (
-        head in ("good", "great", "excellent", "skilled", "decent")
-        and link == "at"
-        and not clause.negated
-        and not clause.past
-    ):
-        for begin, end in items(words, noun + 2, clause.end, times=finder.time_starts):
-            if low[begin] in ("terrible", "bad", "awful", "useless", "rubbish", "hopeless"):
-                break
-            if not points_elsewhere(words, begin, end):
-                finder.add(clause, "skill", words.slice(begin, end), confidence=0.8)
-        return True
-    return head in ("sick", "tired", "interested", "sure", "afraid", "sorry", "happy", "glad", "worried", "curious")
-
-
 def _description(finder: Finder, clause: Clause, first: int) -> None:
     words = finder.words
     low = words.low
@@ -245,21 +144,27 @@ def _description(finder: Finder, clause: Clause, first: int) -> None:
     if low[first] == "the" and not clause.past and not clause.negated:
         _office(finder, clause, noun)
         return
-    if word in lexicon.EMPLOYMENT and (_closes(finder, first + 1, clause)):
+    if word in lexicon.EMPLOYMENT and (closes(finder, first + 1, clause)):
         finder.add(clause, "works_as", word, when=finder.since(clause), ends=clause.negated or clause.ends)
         return
     pair = f"{word} {words.at(first + 1)}"
-    if (word in lexicon.NATIONALITIES or pair in lexicon.NATIONALITIES) and _closes(
+    if (word in lexicon.NATIONALITIES or pair in lexicon.NATIONALITIES) and closes(
         finder, first + (2 if pair in lexicon.NATIONALITIES else 1), clause
     ):
         if not clause.past and not clause.negated:
             finder.add(clause, "nationality", words.slice(first, first + (2 if pair in lexicon.NATIONALITIES else 1)))
         return
-    if words.at(noun) in lexicon.RELIGIONS and _closes(finder, noun + 1, clause) and not clause.past:
+    if words.at(noun) in lexicon.RELIGIONS and closes(finder, noun + 1, clause) and not clause.past:
         finder.add(clause, "religion", words.raw[noun], ends=clause.negated or clause.ends)
         return
     if determined or clause.used_to:
-        occupation(finder, clause, noun)
+        if not enthusiast(finder, clause, noun):
+            occupation(finder, clause, noun)
+        return
+    if word == "at" and clause.perfect and clause.subject.speaker and words.capital(first + 1) and not clause.negated:
+        begun = finder.since(clause)
+        if begun[0] is not None:
+            finder.add(clause, "works_at", workplace(finder, first + 1, clause.end), when=begun, confidence=0.75)
         return
     if clause.subject.speaker and not clause.negated and not clause.past and not clause.perfect:
         _introduction(finder, clause, first)
@@ -285,7 +190,7 @@ def _status(finder: Finder, clause: Clause, first: int) -> None:
                 ends=clause.negated or clause.ends,
             )
         return
-    if _closes(finder, first + 1, clause) and not (clause.past and not clause.used_to):
+    if closes(finder, first + 1, clause) and not (clause.past and not clause.used_to):
         finder.add(clause, "marital_status", word, when=finder.since(clause), ends=clause.negated or clause.ends)
 
 

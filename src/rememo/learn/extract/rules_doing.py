@@ -16,7 +16,7 @@ _EVENTFUL = word_set(
     "cycle make hurt return sign enrol enroll open found hire train die",
 )
 _PLANNED = word_set(
-    "fly go travel move meet visit start have see attend leave drive take host throw celebrate run begin graduate",
+    "pick fly go travel move meet visit start have see attend leave drive take host throw celebrate run begin graduate",
     "marry play perform present give get join open launch return come volunteer teach race compete camp hike tour",
     "buy sell adopt retire swim sing defend submit publish interview train cook bake spend read watch",
 )
@@ -27,10 +27,11 @@ _HABITUAL = _PLANNED | word_set(
 )
 _VAGUE = word_set(
     "it this that them these those idea look chance time feeling problem problems error errors trouble issue",
-    "issues question weird back lost sick bored",
+    "issues question weird well him back lost sick bored",
 )
 _HAD = word_set("surgery operation baby accident miscarriage transplant wedding biopsy c-section stroke heart root")
-_LONGEST_DOING = 12
+_NOT_PLANNED = word_set("bed sleep excited ready better used started tired closer nervous worried more less")
+_LONGEST_DOING = 18
 
 
 def planning(finder: Finder, clause: Clause) -> bool:
@@ -103,7 +104,7 @@ def _habit(finder: Finder, clause: Clause) -> bool:
         )
     ):
         return False
-    end = _doing_end(finder, clause, keep=recurring or times)
+    end = _doing_end(finder, clause, keep=times)
     if (end <= clause.verb_at + 1 and not fronted) or any(
         word in _VAGUE for word in words.low[clause.verb_at + 1 : end]
     ):
@@ -137,7 +138,7 @@ def _plan(finder: Finder, clause: Clause) -> bool:
     if (
         end <= start + 1
         or any(word in _VAGUE for word in words.low[start + 1 : end])
-        or words.at(start + 1) in ("bed", "sleep")
+        or words.at(start + 1) in _NOT_PLANNED
     ):
         return False
     time = times[-1] if times[-1].precision in ("hour", "minute") else times[0]

@@ -130,6 +130,8 @@ def pets(
     """Note pets, by their names when they have any."""
     if not names:
         finder.add(clause, "has_pet", phrase, ends=over, when=when)
+        if species == singular(species) and not over:
+            finder.reader.meet_nameless("has_pet", species)
         return
     for name in names:
         finder.add(clause, "has_pet", name, ends=over, when=when)
@@ -162,11 +164,13 @@ def _relatives(finder: Finder, clause: Clause, begin: int, end: int, names: tupl
         "mentor",
     ):
         if (
-            words.low[begin] in ("great", "good", "lovely", "wonderful", "bad", "difficult")
+            words.low[begin] in ("no", "any", "including", "great", "good", "lovely", "wonderful", "bad", "difficult")
             or end - begin > _LONGEST_RELATIVE
         ):
             return
         finder.add(clause, "has_relative", words.slice(begin, end), confidence=0.85)
+        if not head.endswith("s"):
+            finder.reader.meet_nameless(predicate)
 
 
 def _lacks(finder: Finder, clause: Clause, begin: int, end: int) -> None:
@@ -279,8 +283,9 @@ def _appointment(finder: Finder, clause: Clause, begin: int, end: int) -> bool:
     if len(coming) > 1 and coming[0].precision == "day" and coming[1].precision in ("hour", "minute"):
         time = coming[1] if coming[0].start <= coming[1].start < coming[0].end else time
     stop = end
-    if words.at(end) == "with" and (named := finder.reader.name_end(words, end + 1, clause.end)) > end + 1:
-        stop = named
+    if words.at(end) in ("with", "to", "at", "for", "in") and words.start[end] not in finder.time_starts:
+        named = finder.reader.name_end(words, end + 1, clause.end)
+        stop = named if named > end + 1 else end
     finder.add(clause, "appointment", words.slice(begin, stop), when=(time.start, time.end))
     return True
 

@@ -3,6 +3,7 @@
 from rememo.learn.extract import lexicon
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
+from rememo.learn.extract.lexicon import AGES
 from rememo.learn.extract.phrases import items, place_end
 from rememo.learn.extract.places import school_at
 from rememo.learn.extract.rules_having import acquiring, having
@@ -162,6 +163,8 @@ def wedding(finder: Finder, clause: Clause, at: int, word: str) -> bool:
     if link == "to" and (end := finder.reader.name_end(words, at + 2, clause.end)) > at + 2:
         finder.add(clause, "fiance" if word == "engaged" else "married_to", words.slice(at + 2, end), when=when)
         return True
+    if link == "to":
+        return False
     if clause.subject.names and clause.subject.speaker and word != "divorced":
         finder.add(clause, "fiance" if word == "engaged" else "married_to", clause.subject.names[0], when=when)
         return True
@@ -209,7 +212,7 @@ def dying(finder: Finder, clause: Clause) -> bool:
 def turning(finder: Finder, clause: Clause) -> bool:
     """Read "turned 50 last month"."""
     words = finder.words
-    number = words.at(clause.rest)
+    number = AGES.get(words.at(clause.rest), words.at(clause.rest))
     if (
         clause.modal
         or clause.negated

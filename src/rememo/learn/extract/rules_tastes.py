@@ -86,6 +86,8 @@ def tastes(finder: Finder, clause: Clause, start: int, predicate: str) -> bool:
     ):
         if points_elsewhere(words, begin, end) or low[begin] in _NOT_OBJECTS or low[begin] in RELATION_WORDS:
             break
+        if begin > first + 1 and low[begin - 1] == "the":
+            break
         if words.at(end) in ("is", "are", "was", "has", "'s", "that", "which", "who") and begin != first:
             break
         if (
@@ -134,7 +136,7 @@ def eating(finder: Finder, clause: Clause) -> bool:
         or ("never" in clause.adverbs and clause.perfect)
     ):
         return False
-    over = clause.ends or _any_more(finder, clause)
+    over = clause.ends or finder.any_more(clause)
     before = len(finder.facts)
     for begin, end in items(words, start, clause.end, times=finder.time_starts):
         if points_elsewhere(words, begin, end) or words.low[begin] in (
@@ -164,11 +166,6 @@ def eating(finder: Finder, clause: Clause) -> bool:
     return len(finder.facts) > before
 
 
-def _any_more(finder: Finder, clause: Clause) -> bool:
-    low = finder.words.low[clause.rest : clause.end]
-    return "anymore" in low or ("any" in low and "more" in low)
-
-
 def avoiding(finder: Finder, clause: Clause) -> bool:
     """Read "I avoid dairy"."""
     words = finder.words
@@ -184,6 +181,14 @@ def avoiding(finder: Finder, clause: Clause) -> bool:
             break
         finder.add(clause, "avoids", words.slice(begin, end), confidence=0.8)
     return len(finder.facts) > before
+
+
+def smoking(finder: Finder, clause: Clause) -> bool:
+    """Read "used to smoke", "don't smoke any more"."""
+    if clause.modal or clause.past or not (clause.ends or (clause.negated and finder.any_more(clause))):
+        return False
+    finder.add(clause, "habit", "smoking", ends=True, confidence=0.85)
+    return True
 
 
 def dieting(finder: Finder, clause: Clause) -> bool:
@@ -284,7 +289,9 @@ def knowing(finder: Finder, clause: Clause) -> bool:
     if clause.modal or clause.progressive or (clause.past and not clause.ends):
         return False
     if clause.lemma == "know" and words.at(at) == "how" and words.at(at + 1) == "to":
-        end = phrase_end(words, at + 2, clause.end, through=frozenset({"the", "a"}), times=finder.time_starts)
+        end = phrase_end(
+            words, at + 2, clause.end, through=frozenset({"the", "a", "in", "on"}), times=finder.time_starts
+        )
         if end > at + 2 and words.low[at + 2] not in (
             "do",
             "fix",

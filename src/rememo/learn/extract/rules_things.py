@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from rememo.learn.extract import lexicon
 from rememo.learn.extract.clauses import Clause
@@ -34,6 +35,7 @@ def thing_is(finder: Finder, clause: Clause) -> None:
         _favourite_is(finder, clause, thing.removeprefix("favourite "), first)
         return
     if clause.negated:
+        _instead(finder, clause)
         return
     head = thing.rsplit(" ", 1)[-1]
     if (rule := _RULES.get(thing)) is not None:
@@ -42,6 +44,21 @@ def thing_is(finder: Finder, clause: Clause) -> None:
         _vehicle(finder, clause, first)
     elif any(word in lexicon.APPOINTMENTS for word in thing.split()):
         _appointed(finder, clause, thing, first)
+
+
+def _instead(finder: Finder, clause: Clause) -> None:
+    """Read "my name isn't Alice, it's Alicia": the second value replaces the first."""
+    words = finder.words
+    at = clause.end + (words.at(clause.end) == ",")
+    if words.at(at) != "it" or words.at(at + 1) not in ("'s", "is"):
+        return
+    before = len(finder.facts)
+    thing_is(
+        finder,
+        replace(clause, rest=at + 2, end=finder.limit - (words.at(finder.limit - 1) in (".", "!")), negated=False),
+    )
+    for index in range(before, len(finder.facts)):
+        finder.facts[index] = replace(finder.facts[index], corrects=words.slice(clause.rest, clause.end) or None)
 
 
 def _email(finder: Finder, clause: Clause, first: int) -> None:
@@ -128,6 +145,12 @@ def _favourite_is(finder: Finder, clause: Clause, thing: str, first: int) -> Non
         return
     if words.at(first) in ("probably", "definitely"):
         first += 1
+    if thing.endswith("s") and words.at(clause.rest - 1) in ("are", "'re"):
+        for begin, end in items(words, first, clause.end, times=finder.time_starts):
+            if points_elsewhere(words, begin, end):
+                break
+            finder.add(clause, favourite(thing.removesuffix("s")), words.slice(begin, end))
+        return
     begin = after_determiner(words, first, clause.end)
     if words.at(first) in ("The", "the") and words.capital(first):
         begin = first
@@ -224,7 +247,7 @@ def named_favourite(finder: Finder, words_limit: int) -> None:
 
 _RULES: dict[str, Callable[[Finder, Clause, int], None]] = {
     **dict.fromkeys(("name", "full name", "first name", "real name"), _name_is),
-    **dict.fromkeys(("birthday", "date of birth"), _birthday),
+    **dict.fromkeys(("birthday", "bday", "date of birth"), _birthday),
     **dict.fromkeys(("email", "e-mail", "email address"), _email),
     **dict.fromkeys(("phone number", "number", "mobile number", "cell number", "phone"), _phone),
     **dict.fromkeys(("pronouns", "preferred pronouns"), _pronouns),

@@ -68,11 +68,59 @@ def _field(finder: Finder, clause: Clause, start: int, *, over: bool) -> None:
         finder.add(clause, "works_in", words.slice(begin, end), ends=over, confidence=0.85)
 
 
+_NETWORKS = word_set(
+    "facebook instagram discord twitter reddit tinder slack whatsapp tiktok linkedin snapchat telegram zoom"
+)
+
+
+def joining(finder: Finder, clause: Clause) -> bool:
+    """Read "joined Meta in March as a product manager"; joining a choir or a network is no job."""
+    words = finder.words
+    if clause.modal or clause.negated or clause.progressive or not (clause.past or clause.perfect):
+        return False
+    at = clause.rest
+    if not words.capital(at) or words.low[at] in _NETWORKS or words.start[at] in finder.time_starts:
+        return False
+    when = finder.since(clause, change=True)
+    finder.add(clause, "works_at", workplace(finder, at, clause.end), when=when, confidence=0.75)
+    for index in range(at, clause.end - 1):
+        if words.low[index] == "as" and words.low[index + 1] in ("a", "an", "the"):
+            _as(finder, clause, after_determiner(words, index + 1, clause.end), over=False)
+    return True
+
+
+def running(finder: Finder, clause: Clause) -> bool:
+    """Read "run a small bakery in Lyon", "run my own studio"."""
+    words = finder.words
+    if (
+        clause.modal
+        or clause.negated
+        or clause.progressive
+        or (clause.past and not clause.ends)
+        or words.at(clause.rest) not in ("a", "an", "my", "our")
+    ):
+        return False
+    begin = after_determiner(words, clause.rest, clause.end)
+    begin += words.at(begin) == "own"
+    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    if end == begin or (
+        words.low[end - 1] not in lexicon.WORKPLACES
+        and words.low[end - 1] not in ("business", "podcast", "blog", "farm", "shop")
+    ):
+        return False
+    finder.add(clause, "owns", words.slice(begin, end), confidence=0.8)
+    return True
+
+
 def teaching(finder: Finder, clause: Clause) -> bool:
     """Read "I teach maths at a school": a profession."""
     words = finder.words
     if clause.modal or clause.past or clause.negated or clause.progressive:
         return False
+    if words.at(clause.rest) == "at" and (place := workplace(finder, clause.rest + 1, clause.end)):
+        finder.add(clause, "works_as", "teacher", confidence=0.85)
+        finder.add(clause, "works_at", place)
+        return True
     end = phrase_end(words, clause.rest, clause.end, times=finder.time_starts)
     if (
         end == clause.rest
@@ -205,7 +253,7 @@ def quitting(finder: Finder, clause: Clause) -> bool:
     ):
         finder.add(clause, "habit", low[at], when=when, ends=True, confidence=0.8)
         return True
-    if clause.lemma == "give" and at > clause.rest:
+    if (clause.lemma == "give" and at > clause.rest) or clause.lemma == "quit":
         return _gave_up_food(finder, clause, at)
     return False
 
@@ -221,7 +269,7 @@ def _gave_up_food(finder: Finder, clause: Clause, start: int) -> bool:
             or words.low[begin] in ("hope", "trying", "looking")
         ):
             break
-        if words.low[start - 1] == "up" and words.low[begin] not in (
+        if words.low[start - 1] not in ("eating", "drinking") and words.low[begin] not in (
             "meat",
             "sugar",
             "alcohol",

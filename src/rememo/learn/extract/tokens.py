@@ -4,7 +4,7 @@ import re
 
 _TOKEN = re.compile(r"[^\W\d_]\w*(?:[-'\u2019&]\w+)*|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?|[^\w\s]")
 _TAILS = ("'m", "'re", "'ve", "'ll", "'d", "'s")
-_SPLIT: dict[str, tuple[str, ...]] = {
+_SPLIT: dict[str, tuple[str, str]] = {
     "im": ("i", "'m"), "ive": ("i", "'ve"), "dont": ("do", "n't"), "doesnt": ("does", "n't"), "didnt": ("did", "n't"),
     "cant": ("can", "n't"), "can't": ("can", "n't"), "cannot": ("can", "not"), "wont": ("will", "n't"), "won't": ("will", "n't"),
     "isnt": ("is", "n't"), "arent": ("are", "n't"), "wasnt": ("was", "n't"), "havent": ("have", "n't"), "hasnt": ("has", "n't"),
@@ -27,29 +27,31 @@ class Words:
         self.raw: list[str] = []
         self.start: list[int] = []
         self.end: list[int] = []
-        capitals = 0
+        put_low, put_raw, put_start, put_end = self.low.append, self.raw.append, self.start.append, self.end.append
+        same = _SAME.get
+        capitals = False
         for match in _TOKEN.finditer(text, begin, finish):
             word = match.group()
             first, last = match.span()
-            if word[0].isupper() and word != "I" and not word.startswith(("I'", "I\u2019")) and self.low:
-                capitals += 1
-            lowered = word.lower().replace("\u2019", "'")
-            pieces = _SPLIT.get(lowered) or _pieces(lowered)
-            if len(pieces) == 1:
-                self._put(_SAME.get(lowered, lowered), word, first, last)
-            else:
-                tail = len(pieces[1]) - ("'" in pieces[1] and "'" not in lowered)
-                middle = max(first + 1, last - tail)
-                self._put(pieces[0], text[first:middle], first, middle)
-                self._put(pieces[1], text[middle:last], middle, last)
-        self.lower_case = capitals == 0
-        """No capital after the first word: names cannot be told by their capitals here."""
-
-    def _put(self, low: str, raw: str, start: int, end: int) -> None:
-        self.low.append(low)
-        self.raw.append(raw)
-        self.start.append(start)
-        self.end.append(end)
+            lowered = word.lower()
+            if lowered != word and self.low and word != "I" and not word.startswith(("I'", "I\u2019")):
+                capitals = True
+            pieces = _split(lowered)
+            if pieces is None:
+                put_low(same(lowered, lowered))
+                put_raw(word)
+                put_start(first)
+                put_end(last)
+                continue
+            tail = len(pieces[1]) - ("'" in pieces[1] and "'" not in lowered and "\u2019" not in lowered)
+            middle = max(first + 1, last - tail)
+            for piece, start, end in ((pieces[0], first, middle), (pieces[1], middle, last)):
+                put_low(piece)
+                put_raw(text[start:end])
+                put_start(start)
+                put_end(end)
+        self.lower_case = not capitals and bool(self.raw) and not self.raw[0][:1].isupper() and "I" not in self.raw
+        """Written without any capital: names cannot be told by theirs here."""
 
     def __len__(self) -> int:
         return len(self.low)
@@ -67,12 +69,15 @@ class Words:
         return self.text[self.start[first] : self.end[after - 1]] if after > first else ""
 
 
-def _pieces(word: str) -> tuple[str, ...]:
+def _split(word: str) -> tuple[str, str] | None:
+    """Return the two parts of a contraction, or None for an ordinary word."""
+    if word in _SPLIT:
+        return _SPLIT[word]
     if "'" not in word:
-        return (word,)
+        return _split(word.replace("\u2019", "'")) if "\u2019" in word else None
     if word.endswith("n't") and len(word) > len("n't"):
         return word[:-3], "n't"
     for tail in _TAILS:
         if word.endswith(tail) and len(word) > len(tail):
             return word[: -len(tail)], tail
-    return (word,)
+    return None

@@ -17,7 +17,7 @@ _REGULAR = word_list(
     "race compete welcome rescue foster avoid follow keep switch settle immigrate emigrate upgrade replace",
     "install assemble crochet knit sew brew ferment journal blog stream coach referee mentor help manage lead",
     "found co-found open close use take speak know eat drink drive ride run wake get go give see meet have buy",
-    "sell win lose fly begin promote employ reside date set read write make build draw sing bring leave spend",
+    "sell win lose fly begin smoke pick promote employ reside date set read write make build draw sing bring leave spend",
     "sleep find hurt cut come become hit say tell think",
 )
 _IRREGULAR = (

@@ -88,7 +88,7 @@ def month(reading: Reading, index: int, *, opened: bool) -> Found:
     start = after + 1 if words[after] == "the" else after
     first = day_number(reading, start)
     capital = reading.raw[index][0].isupper()
-    if first is not None and (capital or opened or first[2] or words[index] not in vocabulary.AMBIGUOUS_MONTHS):
+    if first is not None and (capital or opened or first[2] or words[index] not in ("may", "march", "mar")):
         return _days_of_month(reading, number, first[0], first[1])
     opened = (
         opened

@@ -183,8 +183,10 @@ def recurring(reading: Reading, index: int) -> Found:
     if word in ("weekdays", "weekends", "weeknights"):
         return _workdays(reading, word), index + 1
     if (unit := vocabulary.ADVERBS.get(word)) is not None:
-        if index and reading.raw[index][0].isupper():
-            return None  # "The Daily Grind"
+        if (index and reading.raw[index][0].isupper()) or (
+            words[index + 1].isalpha() and words[index + 1] not in vocabulary.AFTER_A_DAY_NUMBER
+        ):
+            return None  # "The Daily Grind", "my daily walk"
         return replace(calendar_unit(reading.at, unit), recurring=True), index + 1
     if word in vocabulary.PLURAL_WEEKDAYS:
         stretch = weekday_near(reading.today, vocabulary.PLURAL_WEEKDAYS[word], reading.lean)

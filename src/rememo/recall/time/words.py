@@ -162,7 +162,7 @@ ORDINALS: dict[str, int] = {
 }
 AFTER_A_DAY_NUMBER = frozenset(
     {"", ".", ",", "!", "?", ";", ":", ")", "at", "and", "in", "for", "with", "i", "we", "she", "he", "they", "to", "but", "so",
-     "because", "when", "if", "is", "was", "or", "then", "it", "from", "until", "till", "by", "not", "that", "as"}
+     "because", "when", "if", "is", "was", "or", "then", "it", "from", "until", "till", "by", "not", "that", "as", "since", "before", "after", "on", "which", "now", "while", "though", "basis"}
 )  # fmt: skip
 """What may follow "on the 3rd" for it to be a date and not a floor or an attempt."""
 
