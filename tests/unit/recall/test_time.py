@@ -79,6 +79,9 @@ def days(mention: TimeMention) -> tuple[str, str]:
         ("last Thanksgiving", "2022-11-24", "2022-11-25"),
         ("the week of May 7th", "2023-05-01", "2023-05-08"),
         ("on the 3rd", "2023-05-03", "2023-05-04"),
+        ("from the 6th to the 9th of December", "2022-12-06", "2022-12-10"),
+        ("last Saturday, May 13th", "2023-05-13", "2023-05-14"),
+        ("three times a week", "2023-05-22", "2023-05-29"),
     ],
 )
 def test_expressions_mean_stretches_of_days(text: str, start: str, end: str) -> None:
@@ -117,6 +120,7 @@ def test_times_of_day(text: str, start: str, hours: int) -> None:
         "the 12th man, one of these days",
         "a second, a minute please",
         "99999 years ago",
+        "the Black Friday sale at The Daily Grind, on my daily walk",
     ],
 )
 def test_what_is_no_time_is_left_alone(text: str) -> None:

@@ -27,7 +27,7 @@ _HABITUAL = _PLANNED | word_set(
 )
 _VAGUE = word_set(
     "it this that them these those idea look chance time feeling problem problems error errors trouble issue",
-    "issues question weird well him back lost sick bored",
+    "issues question weird options well him back lost sick bored",
 )
 _HAD = word_set("surgery operation baby accident miscarriage transplant wedding biopsy c-section stroke heart root")
 _NOT_PLANNED = word_set("bed sleep excited ready better used started tired closer nervous worried more less")

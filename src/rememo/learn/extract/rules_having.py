@@ -34,6 +34,8 @@ def having(finder: Finder, clause: Clause) -> bool:
         or (clause.past and not clause.perfect and not clause.used_to)
     ):
         return False
+    if words.low[start] in ("his", "her", "their", "your", "its", "this", "that", "these", "those"):
+        return False
     before = len(finder.facts)
     over = clause.ends or clause.negated
     at = start
@@ -244,7 +246,11 @@ def _allergy(finder: Finder, clause: Clause, begin: int, end: int) -> None:
         "food",
     ):
         first += 1
-    if first < end - 1 and not clause.negated and words.low[first] not in ("seasonal", "any", "no", "many", "several"):
+    if (
+        first < end - 1
+        and not clause.negated
+        and words.low[first] not in ("seasonal", "skin", "any", "no", "many", "several")
+    ):
         finder.add(clause, predicate, words.slice(first, end - 1))
 
 

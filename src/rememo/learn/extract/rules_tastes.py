@@ -81,7 +81,7 @@ def tastes(finder: Finder, clause: Clause, start: int, predicate: str) -> bool:
         clause.end,
         through=word_set("in on at to about with the")
         if gerund
-        else frozenset({"in", "of"} if words.capital(first) else ()),
+        else frozenset({"in", "of", "about"} if words.capital(first) else {"about"}),
         times=finder.time_starts,
     ):
         if points_elsewhere(words, begin, end) or low[begin] in _NOT_OBJECTS or low[begin] in RELATION_WORDS:

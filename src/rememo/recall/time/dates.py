@@ -124,11 +124,11 @@ def day_then_month(reading: Reading, index: int) -> Found:
     first = day_number(reading, index)
     if first is None:
         return None
-    number, after, _ordinal = first
+    number, after, ordinal = first
     last = number
     if reading.words[after] in ("-", "to") and (end := day_number(reading, after + 1)) and end[0] > number:
         last, after = end[0], end[1]
-    linked = after + 1 if reading.words[after] == "of" else after
+    linked = after + 1 if reading.words[after] == "of" or (ordinal and reading.words[after] == "in") else after
     name = reading.words[linked]
     if name not in vocabulary.MONTHS or (
         name in ("may", "march", "mar") and linked == after and not reading.raw[linked][0].isupper()

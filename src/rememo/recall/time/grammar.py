@@ -192,6 +192,10 @@ def _aligned(reading: Reading, begin: Stretch, finish: Stretch) -> tuple[Stretch
             )
             finish = _moved(finish, finish.floating, 1) if finish.start < begin.start else finish
         return begin, finish
+    if unit == "month":
+        months = (finish.start.year - begin.start.year) * 12 + finish.start.month - begin.start.month
+        begin = _moved(begin, unit, months)
+        return (_moved(begin, unit, -1) if begin.start > finish.start else begin), finish
     if unit == "year" and not finish.floating:
         begin = _moved(begin, unit, finish.start.year - begin.start.year)
         return (_moved(begin, unit, -1) if begin.start > finish.start else begin), finish
