@@ -30,10 +30,13 @@ class Nearness:
     """Deviations above the background, in units of `_FAR_ABOVE`."""
 
 
-def nearness(candidates: Candidates, settings: RecallSettings, *, only: bool = False) -> Nearness:
-    """Return the nearest documents that stand above the background; with `only`, all of them, below it too."""
+def nearness(candidates: Candidates, settings: RecallSettings, *, scope: int, only: bool = False) -> Nearness:
+    """Return the nearest documents of a scope of so many that stand above the background.
+
+    With `only`, all that are given, below it too.
+    """
     documents, cosines = candidates.vector_documents, np.asarray(candidates.vector_scores, dtype=np.float64)
-    mean, deviation = _background(candidates, cosines)
+    mean, deviation = _background(candidates, cosines, scope)
     if not only:
         above = _nearest(cosines, mean, deviation, settings.meaning_candidates)
         documents, cosines = documents[above], cosines[above]
@@ -71,16 +74,17 @@ def factors(
     }
 
 
-def _background(candidates: Candidates, cosines: NDArray[np.float64]) -> tuple[float, float]:
+def _background(candidates: Candidates, cosines: NDArray[np.float64], scope: int) -> tuple[float, float]:
     """Mix what is usual in the scope with what is usual anywhere, by how much the scope can say."""
     prior_mean, prior_deviation = candidates.vector_prior
     if candidates.vector_background is not None:
-        mean, deviation = candidates.vector_background
+        # How many of the nearest were fetched must not matter, or a higher limit would change the scores.
+        (mean, deviation), count = candidates.vector_background, scope
     elif len(cosines):
-        mean, deviation = float(cosines.mean()), float(cosines.std())
+        mean, deviation, count = float(cosines.mean()), float(cosines.std()), len(cosines)
     else:
         return prior_mean, prior_deviation
-    share = len(cosines) / (len(cosines) + _PRIOR_WEIGHT)
+    share = count / (count + _PRIOR_WEIGHT)
     mixed = share * deviation**2 + (1 - share) * prior_deviation**2
     return share * mean + (1 - share) * prior_mean, max(mixed**0.5, 1e-3)
 

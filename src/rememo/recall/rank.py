@@ -68,10 +68,10 @@ def rank(
         raise InvalidInput(f"threshold must be from 0 to 1, not {question.threshold}")
     settings = settings or RecallSettings()
     if question.mode == "vector":
-        near = nearness(candidates, settings, only=True)
+        near = nearness(candidates, settings, scope=len(timeline), only=True)
         strengths = _Strengths(rows=np.asarray(near.documents, dtype=np.intp), total=near.values, parts={})
         return _ranking(strengths, *_choose(strengths, question, candidates, timeline, settings))
-    near = nearness(candidates if question.mode == "hybrid" else Candidates(), settings)
+    near = nearness(candidates if question.mode == "hybrid" else Candidates(), settings, scope=len(timeline))
     structure = structure or arrange(timeline, settings)
     occurrences = gather(candidates.postings, timeline)
     found = strongest(occurrences, timeline, structure.lengths, settings, eligible=candidates.eligible)

@@ -177,6 +177,19 @@ def test_the_score_does_not_depend_on_the_scale_of_the_embedder():
     np.testing.assert_allclose(one.scores, other.scores, rtol=1e-3)
 
 
+def test_how_many_of_the_nearest_were_fetched_does_not_change_the_scores():
+    lines = [Line(text=f"subject{number} of the day", at=-number * DAY_IN_MINUTES) for number in range(40)]
+    conversation = Conversation(lines=[*lines, Line(text="We adopted a puppy")])
+    question = conversation.question("pet dog", limit=3)
+    every = replace(conversation.candidates(question), vector_background=(0.05, 0.1))
+    nearest = np.argsort(-every.vector_scores)[:10]
+    some = replace(every, vector_documents=every.vector_documents[nearest], vector_scores=every.vector_scores[nearest])
+    one, other = (rank(question, candidates, conversation.timeline) for candidates in (every, some))
+    assert len(one) > 0
+    assert one.documents.tolist() == other.documents.tolist()
+    assert one.scores.tolist() == other.scores.tolist()
+
+
 @pytest.mark.requirement("explain")
 def test_a_hit_says_why_it_was_found():
     conversation = Conversation(
