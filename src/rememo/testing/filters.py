@@ -74,10 +74,12 @@ class FilterSuite(Suite):
         ],
     )
     def test_each_operator(self, memory: Memory, wanted: dict[str, Any], found: str) -> None:
-        memory.add_many([{"text": f"said {name}", "id": name, "metadata": held} for name, held in STORED.items()])
+        memory.add_many(
+            [{"text": f"harbour {name} {len(name)}th", "id": name, "metadata": held} for name, held in STORED.items()]
+        )
         assert ids(memory.list(metadata=wanted)) == found.split()
         assert memory.count(metadata=wanted) == len(found.split())
-        hits = memory.search("said", metadata=wanted, mode="words")
+        hits = memory.search("harbour", metadata=wanted, mode="words")
         assert sorted(ids(hits)) == sorted(found.split())
         if found:
             assert memory.delete_where(metadata=wanted) == len(found.split())
@@ -94,7 +96,7 @@ class FilterSuite(Suite):
             with pytest.raises(InvalidInput):
                 view.list(metadata=wanted)
             return
-        view.add_many([{"text": "said", "metadata": one} for one in stored])
+        view.add_many([{"text": f"harbour number{index}", "metadata": one} for index, one in enumerate(stored)])
         every = view.list()
         assert [one.metadata for one in every] == stored
         # The writes of one frozen moment are recorded a little after it.
@@ -103,7 +105,7 @@ class FilterSuite(Suite):
         assert ids(view.list(metadata=wanted)) == expected
         assert view.count(metadata=wanted) == len(expected)
         # The same conditions cut a search before its ranking.
-        assert sorted(ids(view.search("said", metadata=wanted, mode="words"))) == sorted(expected)
+        assert sorted(ids(view.search("harbour", metadata=wanted, mode="words"))) == sorted(expected)
         clock.advance()
 
     @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""The public surface is pinned: adding or taking away a name is a decision made here."""
+
+import rememo
+from rememo import errors
+
+
+def test_the_names_of_the_package():
+    assert sorted(rememo.__all__) == [
+        "AsyncMemory",
+        "Change",
+        "Hit",
+        "Memory",
+        "Receipt",
+        "Record",
+        "RememoError",
+        "Scope",
+        "Settings",
+    ]
+    for name in rememo.__all__:
+        assert getattr(rememo, name) is not None
+
+
+def test_the_version_is_told():
+    assert rememo.__version__.count(".") >= 2
+
+
+def test_the_verbs_of_a_memory():
+    verbs = {name for name in vars(rememo.Memory) if not name.startswith("_")}
+    assert verbs >= {
+        "add", "add_many", "agents", "as_of", "backup", "batch", "bound", "clear", "close", "count", "delete",
+        "delete_where", "diff", "export", "get", "history", "hooks", "import_", "kv", "list", "maintain", "rollback",
+        "rooms", "scope", "search", "similar", "snapshot", "snapshots", "stats", "undo", "update", "users", "verify",
+    }  # fmt: skip
+
+
+def test_every_error_is_one_of_ours_with_a_code_of_its_own():
+    found: list[type[errors.RememoError]] = []
+    for one in vars(errors).values():
+        if isinstance(one, type):
+            assert issubclass(one, errors.RememoError)
+            found.append(one)
+    codes = [one.code for one in found]
+    assert len(set(codes)) == len(codes)
+    assert all(one.__doc__ for one in found)
+
+
+def test_callers_may_catch_the_usual_exceptions():
+    assert issubclass(errors.InvalidInput, ValueError)
+    assert issubclass(errors.NotFound, LookupError)
+    assert issubclass(errors.MissingExtra, ImportError)
+    assert issubclass(errors.InvalidFilter, errors.InvalidInput)
+    for one in (errors.Busy, errors.DiskFull, errors.Corrupt, errors.IncompatibleStore):
+        assert issubclass(one, errors.StorageError)
