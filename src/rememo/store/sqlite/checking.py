@@ -28,6 +28,13 @@ _RULES = (
         "SELECT tenant || '/' || id || ' version ' || version FROM records WHERE superseded_at < recorded_at",
     ),
     (
+        "has times that cannot be",
+        (
+            "SELECT tenant || '/' || id || ' version ' || version FROM records"
+            " WHERE created_at > recorded_at OR at != ifnull(occurred_at, created_at)"
+        ),
+    ),
+    (
         "is current though a newer version exists",
         (
             "SELECT a.tenant || '/' || a.id || ' version ' || a.version FROM records a WHERE a.superseded_at IS NULL"

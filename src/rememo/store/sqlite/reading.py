@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from rememo.errors import Corrupt
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -17,7 +18,16 @@ WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR
 
 
 def to_record(row: Any, tenant: str) -> Record:
-    """Return the record of a row of `COLUMNS`."""
+    """Return the record of a row of `COLUMNS`; one that cannot be a record raises `Corrupt`."""
+    try:
+        return _to_record(row, tenant)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Corrupt(
+            f"a record of tenant {tenant!r} is damaged in the file ({error}); run `rememo repair` to save what can be read"
+        ) from error
+
+
+def _to_record(row: Any, tenant: str) -> Record:
     (
         id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,
         expires_at, deleted, pinned, importance, source, trust, data, metadata, text,
