@@ -273,6 +273,20 @@ def test_verify_names_content_that_was_changed_behind_its_back(filled: Path):
         assert any("id-7" in fault and "what was written" in fault for fault in memory.verify().faults)
 
 
+@pytest.mark.requirement("trouble.corruption")
+@pytest.mark.parametrize(
+    "damage", ["data = '{\"cut'", "created_at = 9000000000000000000", "text = CAST(x'fffe' AS TEXT)"]
+)
+def test_a_record_that_cannot_be_one_is_named_as_damage(filled: Path, damage: str):
+    run_sql(filled, f"UPDATE records SET {damage} WHERE id = 'id-7'")
+    with Memory(filled, embedder=None) as memory:
+        for read in (lambda: memory.get("id-7"), lambda: memory.list(limit=1000), lambda: memory.history("id-7")):
+            with pytest.raises(Corrupt, match="rememo repair"):
+                read()
+        assert memory.get("id-8").text == "entry8 about Lisbon"
+        assert any("id-7" in fault or "contents" in fault for fault in memory.verify().faults)
+
+
 @pytest.mark.requirement("trouble.corruption", "integrity.validate")
 @pytest.mark.parametrize("seed", range(12))
 def test_no_verb_on_a_damaged_file_raises_anything_but_ours(filled: Path, tmp_path: Path, seed: int):
