@@ -193,7 +193,7 @@ class KeyValueSuite(Suite):
             with pytest.raises(InvalidInput, match="key"):
                 verb()
 
-    def test_other_arguments_that_cannot_be_meant(self, memory: Memory) -> None:
+    def test_other_arguments_of_a_key_that_cannot_be_meant(self, memory: Memory) -> None:
         with pytest.raises(InvalidInput, match="sliding needs a ttl"):
             memory.kv.set("k", 1, sliding=True)
         with pytest.raises(InvalidInput, match="expected_version"):
