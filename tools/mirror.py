@@ -41,7 +41,10 @@ class Mirror:
     async def _call(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run one call on a thread; the context (tracing and the like) goes with it."""
         context = contextvars.copy_context()
-        call = functools.partial(context.run, run, *arguments, **named)
+
+        def call() -> T:
+            return context.run(run, *arguments, **named)
+
         try:
             running = asyncio.get_running_loop().run_in_executor(self._threads, call)
         except RuntimeError:  # what a pool that was shut down says
@@ -53,11 +56,10 @@ class Mirror:
 IMPORTS = """
 import asyncio
 import contextvars
-import functools
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import ParamSpec, cast
+from typing import ParamSpec, TypeVar, cast
 from rememo.errors import Closed
 from rememo.memory import BatchView, Memory, Duration
 """

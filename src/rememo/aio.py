@@ -5,7 +5,6 @@ Made by tools/mirror.py from memory.py; change that file and run the tool.
 
 import asyncio
 import contextvars
-import functools
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -47,7 +46,10 @@ class Mirror:
     async def _call(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run one call on a thread; the context (tracing and the like) goes with it."""
         context = contextvars.copy_context()
-        call = functools.partial(context.run, run, *arguments, **named)
+
+        def call() -> T:
+            return context.run(run, *arguments, **named)
+
         try:
             running = asyncio.get_running_loop().run_in_executor(self._threads, call)
         except RuntimeError:  # what a pool that was shut down says

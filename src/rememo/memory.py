@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -11,9 +12,10 @@ from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.search import Mode, Query, search, similar
-from rememo.errors import InvalidFilter, InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.engine.view import View
+from rememo.errors import InvalidFilter, InvalidInput, NotFound
 from rememo.keep.export import Transferred, export, import_file
-from rememo.keep.versions import Diff, diff, going_back, undoing
+from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
 from rememo.model.filters import Filter, make_filter
 from rememo.model.hit import Hit
@@ -24,11 +26,10 @@ from rememo.model.times import Clock, now, to_utc
 from rememo.model.unset import NOTHING, Unset
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
-from rememo.store.protocol import Check, Remove, RemoveAll, Revise, Stats, Write
+from rememo.store.protocol import Check, Stats
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
 
-_MOST_TRIES = 100
 _MOST_HITS = 1_000
 _SWEEP = 1_000
 _MICROSECOND = timedelta(microseconds=1)
@@ -39,7 +40,7 @@ _ITEM_FIELDS = {
     "importance", "ttl", "source", "trust", "embedding",
 }  # fmt: skip
 
-V = TypeVar("V", bound="Memory")
+M = TypeVar("M", bound="Memory")
 Duration = float | str | timedelta
 
 
@@ -66,37 +67,33 @@ class Memory:
         """
         settings = settings or Settings.load()
         model = default_embedder(settings) if isinstance(embedder, str) else embedder
-        self._scope = Scope().narrow(tenant=tenant)
-        self._engine: Engine = open_engine(str(url), embedder=model, settings=settings, clock=clock)
-        self._known_at: datetime | None = None
-        self._batch: Batch | None = None
-
-    def _derive(self, kind: type[V], **changes: Any) -> V:
-        """Return a view of the same engine with some of its bounds changed."""
-        view = object.__new__(kind)
-        view.__dict__.update(self.__dict__, **changes)
-        return view
+        scope = Scope().narrow(tenant=tenant)
+        self._view = View(engine=open_engine(str(url), embedder=model, settings=settings, clock=clock), scope=scope)
 
     def scope(
         self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
     ) -> "Memory":
         """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
-        return self._derive(Memory, _scope=self._scope.narrow(tenant=tenant, agent=agent, user=user, room=room))
+        return _memory(Memory, self._view.narrow(self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)))
 
     @property
     def bound(self) -> Scope:
         """The scope this view is bound to."""
-        return self._scope
+        return self._view.scope
+
+    @property
+    def _engine(self) -> Engine:
+        return self._view.engine
 
     @property
     def kv(self) -> KeyValues:
         """Key-value state of exactly this scope, with an end."""
-        return KeyValues(self._engine, self._scope, past=self._known_at is not None)
+        return KeyValues(self._view)
 
     @property
     def hooks(self) -> Hooks:
         """Functions to be called after changes in this scope."""
-        return Hooks(self._engine.hooks, self._scope)
+        return Hooks(self._view)
 
     # ---- writing
 
@@ -130,28 +127,16 @@ class Memory:
             "valid_from": valid_from, "valid_to": valid_to, "id": id, "on_conflict": on_conflict, "pinned": pinned,
             "importance": importance, "ttl": ttl, "source": source, "trust": trust, "embedding": embedding,
         }  # fmt: skip
-        return self._put([fields], key)
+        return self._view.put([fields], key)
 
     def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> Receipt:
         """Remember many texts in one transaction, in the order given: all of them or none.
 
         An item is a text, or a mapping of `add`'s arguments.
         """
-        return self._put([_fields(item) for item in items], key)
-
-    def _put(self, items: list[dict[str, Any]], key: str | None) -> Receipt:
-        self._need_present()
-        writes = self._engine.puts(self._scope, items)
-        if self._batch is not None:
-            for item, write in zip(items, writes, strict=True):
-                id = write.draft.id
-                self._batch.add(
-                    write,
-                    id,
-                    lambda changes, item=item, id=id: self._engine.put(self._scope, {**item, "id": id, **changes}),
-                )
-            return Receipt(ids=tuple(write.draft.id for write in writes), status="pending")
-        return self._commit(writes, key)
+        if isinstance(items, str | Mapping):
+            raise InvalidInput("add_many() takes a collection of items; use add() for one")
+        return self._view.put([_fields(item) for item in items], key)
 
     def update(
         self,
@@ -188,45 +173,11 @@ class Memory:
             raise InvalidInput("update() was given nothing to change")
         if "ttl" in changes and changes["ttl"] is None:
             changes["expires_at"] = None
-        return self._revise(id, changes, expected_version, key)
-
-    def _revise(self, id: str, changes: Mapping[str, Any], expected: int | None, key: str | None) -> Receipt:
-        self._need_present()
-        check_label(id, "id")
-        if self._batch is not None and self._batch.change(id, changes):
-            return Receipt(ids=(id,), status="pending")
-        for _ in range(_MOST_TRIES):
-            record = self.get(id)
-            if expected is not None and record.version != expected:
-                raise VersionConflict(
-                    f"record {id!r} is at version {record.version}, not {expected}; read it again and repeat the change"
-                )
-            write = Revise(draft=self._engine.redraft(record, changes), expected=record.version)
-            if self._batch is not None:
-                self._batch.add(
-                    write,
-                    id,
-                    lambda more, record=record: Revise(
-                        draft=self._engine.redraft(record, {**changes, **more}), expected=record.version
-                    ),
-                )
-                return Receipt(ids=(id,), status="pending")
-            try:
-                return self._commit([write], key)
-            except VersionConflict:
-                if expected is not None:
-                    raise
-        raise VersionConflict(f"record {id!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+        return self._view.revise(id, changes, expected_version, key)
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a record; its versions stay for views of the past until retention or erasure removes them."""
-        self._need_present()
-        write = Remove(id=check_label(id, "id"), scope=self._scope, expected=expected_version)
-        if self._batch is not None:
-            if not self._batch.drop(id):
-                self._batch.add(write)
-            return Receipt(ids=(id,), status="pending")
-        return self._commit([write], key)
+        return self._view.remove(id, expected_version, key)
 
     def delete_where(
         self,
@@ -240,25 +191,21 @@ class Memory:
         valid_at: datetime | None = None,
     ) -> int:
         """End every record in this scope that the filter means; returns how many. To end all of them say `clear()`."""
+        self._view.need_no_batch("delete_where()")
         filter = make_filter(
-            self._scope, kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned,
+            self.bound, kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned,
             valid_at=valid_at,
         )  # fmt: skip
         if filter.selects_everything:
             raise InvalidFilter(
                 "delete_where() was given nothing to choose by; use clear() to end everything in this scope"
             )
-        return self._remove_all(filter)
+        return self._view.remove_all(filter)
 
     def clear(self) -> int:
         """End every record in this scope; returns how many. The memory stays usable, and its past readable."""
-        return self._remove_all(Filter(scope=self._scope))
-
-    def _remove_all(self, filter: Filter) -> int:
-        self._need_present()
-        if self._batch is not None:
-            raise InvalidInput("delete_where() and clear() cannot be part of a batch; call them before or after it")
-        return len(self._commit([RemoveAll(filter=filter)], None).ids)
+        self._view.need_no_batch("clear()")
+        return self._view.remove_all(Filter(scope=self.bound))
 
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["BatchView"]:
@@ -266,29 +213,22 @@ class Memory:
 
         Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
         """
-        self._need_present()
-        if self._batch is not None:
-            raise InvalidInput("a batch is open already; use it, or end it first")
+        self._view.need_present()
+        self._view.need_no_batch("batch()")
         batch = Batch()
-        view = self._derive(BatchView, _batch=batch)
-        yield view
-        view.receipt = self._commit(batch.writes, key)
-
-    def _commit(self, writes: Iterable[Write], key: str | None) -> Receipt:
-        return self._engine.commit(self._scope, list(writes), key)
+        inside = _memory(BatchView, replace(self._view, batch=batch))
+        try:
+            yield inside
+        finally:
+            # Whatever is written through it later goes straight to the store.
+            batch.open = False
+        inside.receipt = self._view.commit(batch.writes, key)
 
     # ---- reading
 
     def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
         """Return a record; one that is not in this scope, deleted or expired raises `NotFound`."""
-        if known_at is None and valid_at is None and self._known_at is None:
-            filter = Filter(scope=self._scope, ids=(check_label(id, "id"),))
-        else:
-            filter = self._filter(ids=[id], known_at=known_at, valid_at=valid_at)
-        record = self._engine.store.get(filter, self._engine.now())
-        if record is None:
-            raise NotFound(f"there is no record {id!r} in this scope")
-        return record
+        return self._view.get(id, known_at=known_at, valid_at=valid_at)
 
     def list(
         self,
@@ -308,7 +248,7 @@ class Memory:
 
         They are ordered by when they happened, ties by arrival. `after` is included, `before` is not.
         """
-        filter = self._filter(
+        filter = self._view.filter(
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned, known_at=known_at,
             valid_at=valid_at,
         )  # fmt: skip
@@ -328,7 +268,7 @@ class Memory:
         valid_at: datetime | None = None,
     ) -> int:
         """Return how many records the filter means."""
-        filter = self._filter(
+        filter = self._view.filter(
             kind=kind,
             after=after,
             before=before,
@@ -360,11 +300,13 @@ class Memory:
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
         a filter, and returns what it means, newest first. `explain` fills each hit's reasons.
         """
-        filter = self._filter(
+        filter = self._view.filter(
             kind=kind, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
         )
         if mode not in ("hybrid", "words", "vector"):
             raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
+        if mode == "vector" and self._engine.embedder is None:
+            raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
         asked = Query(
             text=check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes),
             filter=filter,
@@ -390,73 +332,67 @@ class Memory:
         valid_at: datetime | None = None,
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
-        filter = self._filter(kind=kind, metadata=metadata, known_at=known_at, valid_at=valid_at)
+        filter = self._view.filter(kind=kind, metadata=metadata, known_at=known_at, valid_at=valid_at)
         wanted = self._engine.check_vector(vector, "vector")
         most = check_limit(limit, maximum=_MOST_HITS)
         return similar(self._engine, filter, wanted, limit=most, threshold=check_unit(threshold, "threshold"))
 
     def rooms(self) -> "list[str]":
         """Return the rooms that have a record in this scope, sorted."""
-        return self._engine.store.labels(self._filter(), "room", self._engine.now())
+        return self._engine.store.labels(self._view.filter(), "room", self._engine.now())
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""
-        return self._engine.store.labels(self._filter(), "user", self._engine.now())
+        return self._engine.store.labels(self._view.filter(), "user", self._engine.now())
 
     def agents(self) -> "list[str]":
         """Return the agents that have a record in this scope, sorted."""
-        return self._engine.store.labels(self._filter(), "agent", self._engine.now())
-
-    def _filter(self, *, known_at: datetime | None = None, **parts: Any) -> Filter:
-        filter = make_filter(self._scope, known_at=known_at, **parts)
-        if self._known_at is not None:
-            # A view of the past never shows more than it could know.
-            filter = filter.narrowed(known_at=min(filter.known_at or self._known_at, self._known_at))
-        return filter
+        return self._engine.store.labels(self._view.filter(), "agent", self._engine.now())
 
     # ---- time
 
     def history(self, id: str) -> "list[Record]":
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`."""
-        versions = self._engine.store.history(self._scope, check_label(id, "id"))
-        if self._known_at is not None:
-            versions = [one for one in versions if one.recorded_at <= self._known_at]
+        versions = self._engine.store.history(self.bound, check_label(id, "id"))
+        if self._view.known_at is not None:
+            versions = [one for one in versions if one.recorded_at <= self._view.known_at]
         if not versions:
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
         return versions
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
-        self._need_present()
-        return self._engine.store.put_snapshot(self._scope.tenant, check_label(name, "name"), self._engine.now())
+        self._view.need_present()
+        return self._engine.store.put_snapshot(self.bound.tenant, check_label(name, "name"), self._engine.now())
 
     def snapshots(self) -> dict[str, datetime]:
         """Return the names of snapshots with their system times, oldest first."""
-        return self._engine.store.snapshots(self._scope.tenant)
+        return self._engine.store.snapshots(self.bound.tenant)
 
     def as_of(self, moment: str | datetime) -> "Memory":
         """Return a read-only view of what was known at a snapshot or a moment."""
-        return self._derive(Memory, _known_at=self._moment(moment))
+        return _memory(Memory, self._view.at(self._moment(moment)))
 
     def diff(self, before: str | datetime, after: str | datetime | None = None) -> Diff:
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
-        until = self._engine.now() if after is None else self._moment(after)
-        return diff(self._engine, self._scope, self._moment(before), until)
+        since, until = self._moment(before), None if after is None else self._moment(after)
+        if self._view.known_at is not None:
+            since, until = min(since, self._view.known_at), min(until or self._view.known_at, self._view.known_at)
+        return diff(self._engine, self.bound, since, until)
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
-        self._need_present()
-        moment = self._moment(to)
-        ids = self._engine.store.touched(self._scope, moment, datetime.max.replace(tzinfo=moment.tzinfo))
-        return self._commit(going_back(self._engine, self._scope, ids, moment), None)
+        self._view.need_present()
+        self._view.need_no_batch("rollback()")
+        return self._view.commit(rolling_back(self._engine, self.bound, self._moment(to)))
 
     def undo(self, receipt: Receipt) -> Receipt:
         """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
-        self._need_present()
+        self._view.need_present()
+        self._view.need_no_batch("undo()")
         if receipt.recorded_at is None:
             raise InvalidInput("this receipt is of a batch that was not committed; there is nothing to undo")
-        writes = undoing(self._engine, self._scope, receipt, receipt.recorded_at - _MICROSECOND)
-        return self._commit(writes, None)
+        return self._view.commit(undoing(self._engine, self.bound, receipt, receipt.recorded_at - _MICROSECOND))
 
     def _moment(self, moment: str | datetime) -> datetime:
         if isinstance(moment, datetime):
@@ -466,20 +402,16 @@ class Memory:
             raise NotFound(f"there is no snapshot {moment!r}; snapshots() lists them")
         return found
 
-    def _need_present(self) -> None:
-        if self._known_at is not None:
-            raise ReadOnly("this is a view of the past and cannot be written to; use the memory it came from")
-
     # ---- keeping
 
     def export(self, path: str | Path) -> Transferred:
         """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state."""
-        return export(self._engine, self._scope, path)
+        return export(self._engine, self.bound, path, known_at=self._view.known_at)
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
-        self._need_present()
-        return import_file(self._engine, self._scope, path)
+        self._view.need_present()
+        return import_file(self._engine, self.bound, path)
 
     def backup(self, path: str | Path) -> None:
         """Copy the whole store, all tenants, to a new file while others go on writing."""
@@ -491,11 +423,11 @@ class Memory:
 
     def stats(self) -> Stats:
         """Count what this tenant holds, and weigh the store."""
-        return self._engine.store.stats(self._scope.tenant)
+        return self._engine.store.stats(self.bound.tenant, self._engine.now())
 
     def maintain(self) -> int:
         """Reclaim what has expired, in short steps; returns how much. Nothing that can be read is removed."""
-        self._need_present()
+        self._view.need_present()
         moment = self._engine.now()
         keys_before = moment - timedelta(days=self._engine.settings.key_days)
         total = 0
@@ -525,13 +457,22 @@ class BatchView(Memory):
     """What the batch did, once its block has ended."""
 
 
+def _memory(kind: type[M], view: View) -> M:
+    """Return a memory over a view whose engine is open already."""
+    memory = object.__new__(kind)
+    memory.__dict__["_view"] = view
+    return memory
+
+
 def _fields(item: str | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(item, str):
         return {"text": item}
     if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"an item of add_many() must be a text or a mapping, not {type(item).__name__}")
     if unknown := set(item) - _ITEM_FIELDS:
-        raise InvalidInput(f"an item of add_many() has the unknown field {min(unknown)!r}; see add() for the fields")
+        raise InvalidInput(
+            f"an item of add_many() has the unknown field {min(map(repr, unknown))}; see add() for the fields"
+        )
     if "text" not in item:
         raise InvalidInput("an item of add_many() has no text")
     return dict(item)

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rememo.store.protocol import Put, Write
+from rememo.store.protocol import Put, Remove, Revise, Write
 
-Rebuild = Callable[[Mapping[str, Any]], Write]
+Rebuild = Callable[[Mapping[str, Any]], Put | Revise]
 
 
 class Batch:
     """Writes in the order they were asked for; a change to a record that waits here changes what waits."""
 
     def __init__(self) -> None:
+        self.open = True
+        self.removed: set[str] = set()
+        """Records that the batch deletes."""
         self._writes: list[Write | None] = []
         self._waiting: dict[str, tuple[int, Rebuild]] = {}
 
@@ -20,14 +23,18 @@ class Batch:
         """What is to be written."""
         return [write for write in self._writes if write is not None]
 
-    def add(self, write: Write, id: str | None = None, rebuild: Rebuild | None = None) -> None:
+    def waiting(self, id: str) -> Write | None:
+        """Return the write of a record that waits here, if there is one."""
+        return self._writes[self._waiting[id][0]] if id in self._waiting else None
+
+    def add(self, write: Put | Revise, rebuild: Rebuild) -> None:
         """Append a write; `rebuild` makes it anew with other fields."""
-        if id is not None and rebuild is not None:
-            self._waiting[id] = (len(self._writes), rebuild)
+        self._waiting[write.draft.id] = (len(self._writes), rebuild)
         self._writes.append(write)
+        self.removed.discard(write.draft.id)
 
     def change(self, id: str, changes: Mapping[str, Any]) -> bool:
-        """Change the content of a record that waits here; False when it does not."""
+        """Change the content of a record that waits here; False when none does."""
         if id not in self._waiting:
             return False
         place, rebuild = self._waiting[id]
@@ -36,10 +43,16 @@ class Batch:
         return True
 
     def drop(self, id: str) -> bool:
-        """Take back a record that waits here to be created; False when there is none."""
-        place, _ = self._waiting.get(id, (-1, None))
-        if place < 0 or not isinstance(self._writes[place], Put):
+        """Take back a record that waits here to be created and nowhere else; False when there is none."""
+        waiting = self.waiting(id)
+        if not isinstance(waiting, Put) or waiting.on_conflict != "error":
             return False
-        self._writes[place] = None
-        del self._waiting[id]
+        self._writes[self._waiting.pop(id)[0]] = None
+        self.removed.add(id)
         return True
+
+    def remove(self, write: Remove) -> None:
+        """Append a deletion."""
+        self._waiting.pop(write.id, None)
+        self._writes.append(write)
+        self.removed.add(write.id)

@@ -1,18 +1,18 @@
 """Engine: what all views of one memory share, and the path of every write."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.hooks import HookTable
 from rememo.errors import EmbeddingMismatch, InvalidInput
-from rememo.model.check import check_label, check_object, check_text, check_unit, dump_json
+from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Change, OnConflict, Receipt
@@ -24,7 +24,7 @@ from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
-from rememo.store.protocol import Commit, Draft, Put, Store, Write
+from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write
 
 EMBED = "embed"
 
@@ -140,8 +140,12 @@ class Engine:
             jobs=jobs,
         )
 
+    def revise(self, record: Record, changes: Mapping[str, Any]) -> Revise:
+        """Return the write that changes some fields of a record's current version."""
+        return Revise(draft=self.redraft(record, changes), expected=record.version)
+
     def redraft(self, record: Record, changes: Mapping[str, Any]) -> Draft:
-        """Return the content of a record with some fields changed."""
+        """Return the content of a version with some fields changed; the same text keeps its vector, whosever it is."""
         names = (
             "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "expires_at", "pinned",
             "importance", "source", "trust",
@@ -151,8 +155,13 @@ class Engine:
         fields.setdefault("speaker", name if isinstance(name, str) else record.scope.user)
         check_text(fields["text"], "text", max_bytes=self.settings.max_text_bytes)
         own = fields.get("embedding")
-        vector = next(self._embed([fields["text"]])) if own is None else self.check_vector(own, "embedding")
-        return self._draft(record.scope, record.id, fields, vector)
+        if own is not None:
+            return self._draft(record.scope, record.id, fields, self.check_vector(own, "embedding"))
+        if fields["text"] != record.text:
+            return self._draft(record.scope, record.id, fields, next(self._embed([fields["text"]])))
+        draft = self._draft(record.scope, record.id, fields, None)
+        draft.vector_of = record.version
+        return draft
 
     def _embed(self, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
         """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
@@ -169,21 +178,44 @@ class Engine:
     def check_vector(self, value: object, field: str) -> NDArray[np.float32]:
         """Return a caller's vector at unit length; a wrong dimension, NaN or all zeros is an error."""
         try:
-            vector = np.asarray(value, dtype=np.float32)
-        except (TypeError, ValueError):
+            wide = np.asarray(
+                value if isinstance(value, np.ndarray) else list(cast("Iterable[float]", value)), np.float64
+            )
+        except (TypeError, ValueError, OverflowError):
             raise InvalidInput(f"{field} must be a list of numbers") from None
         if self.embedder is None:
             raise EmbeddingMismatch(
                 f"{field} cannot be used: this memory was opened with embedder=None and keeps no vectors"
             )
-        if vector.shape != (self.embedder.dimension,):
+        if wide.shape != (self.embedder.dimension,):
             raise EmbeddingMismatch(
-                f"{field} has the shape {vector.shape}, but {self.embedder.name} has vectors of {self.embedder.dimension} numbers"
+                f"{field} has the shape {wide.shape}, but {self.embedder.name} has vectors of {self.embedder.dimension} numbers"
             )
-        length = float(np.linalg.norm(vector))
-        if not np.isfinite(vector).all() or not 0 < length < float("inf"):
+        largest = float(np.abs(wide).max())
+        if not 0 < largest < float("inf"):
             raise InvalidInput(f"{field} holds NaN, infinity or nothing but zeros")
-        return vector / np.float32(length)
+        scaled = wide / largest  # so that the squares of very large and very small numbers stay numbers
+        return (scaled / np.linalg.norm(scaled)).astype(np.float32)
+
+    def check_stored(self, record: Record) -> None:
+        """Refuse a version from elsewhere that this memory could not have written."""
+        settings = self.settings
+        check_label(record.id, "id")
+        check_version(record.version, "version")
+        check_kind(record.kind)
+        check_text(record.text, "text", max_bytes=settings.max_text_bytes)
+        check_object(record.data, "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
+        check_object(record.metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth)
+        check_unit(record.trust, "trust")
+        for name in ("created_at", "recorded_at"):
+            to_utc(getattr(record, name), name)
+        for name in ("agent", "user", "room"):
+            if getattr(record.scope, name) is not None:
+                check_label(getattr(record.scope, name), name)
+        if record.importance is not None:
+            check_unit(record.importance, "importance")
+        if not isinstance(record.pinned, bool) or not isinstance(record.deleted, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - it came from a file
+            raise InvalidInput("pinned and deleted must be true or false")
 
     # ---- committing
 
@@ -195,6 +227,11 @@ class Engine:
         if not commit.repeated:
             self.hooks.tell(_changes(commit))
         return receipt_of(commit)
+
+    def first_receipt(self, scope: Scope, key: str) -> Receipt | None:
+        """Return the receipt of the write under an idempotency key, or None when there was none."""
+        commit = self.store.repeated(scope, check_label(key, "key"))
+        return None if commit is None else receipt_of(commit)
 
     def close(self) -> None:
         """Let go of the store; closing twice is harmless."""

@@ -18,7 +18,7 @@ import numpy as np
 from rememo._version import __version__
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, InvalidInput
-from rememo.model.check import dump_json
+from rememo.model.check import check_label, check_version, dump_json
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -41,15 +41,18 @@ class Transferred:
     jobs: int = 0
 
 
-def export(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
-    """Write a scope to a new file; key-value entries, snapshots and jobs belong to a whole tenant only."""
+def export(engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime | None = None) -> Transferred:
+    """Write a scope to a new file, as it is or as it was known.
+
+    Key-value entries, snapshots and jobs belong to a whole tenant only, and to the present.
+    """
     target = Path(path)
     if target.exists():
         raise AlreadyExists(f"{target} is there already; choose another file for the export")
     part = target.with_name(target.name + ".part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
-            counts = _write(engine, scope, file)
+            counts = _write(engine, scope, file, known_at)
         part.rename(target)
     except OSError as error:
         raise InvalidInput(f"the export {target} could not be written: {error.strerror}") from error
@@ -58,7 +61,7 @@ def export(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
     return counts
 
 
-def _write(engine: Engine, scope: Scope, file: IO[str]) -> Transferred:
+def _write(engine: Engine, scope: Scope, file: IO[str], known_at: datetime | None) -> Transferred:
     digest, counts = hashlib.sha256(), _no_counts()
 
     def put(value: dict[str, Any], counted: str | None = None) -> None:
@@ -80,9 +83,9 @@ def _write(engine: Engine, scope: Scope, file: IO[str]) -> Transferred:
             "settings": asdict(engine.settings),
         }
     )
-    for stored in engine.store.dump(scope):
+    for stored in engine.store.dump(scope, known_at):
         put(_version_line(stored), "versions")
-    if scope == Scope(tenant=scope.tenant):
+    if scope == Scope(tenant=scope.tenant) and known_at is None:
         for name, at in engine.store.snapshots(scope.tenant).items():
             put({"snapshot": name, "at": at.isoformat()}, "snapshots")
         for space, entry in engine.kv.dump(scope.tenant, engine.now()):
@@ -97,32 +100,74 @@ def _write(engine: Engine, scope: Scope, file: IO[str]) -> Transferred:
 def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
     """Bring an export in; what is there already is passed over, so repeating it is harmless.
 
-    The whole file is checked first: a foreign or damaged one, or one that contradicts a record here, changes nothing.
+    The whole file is read and checked first: a foreign or damaged one, one with an entry that cannot be, or one that
+    contradicts a record here, changes nothing.
     """
     source = Path(path)
-    for lines in _chunks(_lines(source)):
-        versions = [_stored(line, scope) for line in lines if "record" in line]
-        if clashing := engine.store.clashes(versions):
+    for entries in _chunks(_entries(source, engine, scope)):
+        if clashing := engine.store.clashes([one for one in entries if isinstance(one, Stored)]):
             raise AlreadyExists(
                 f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
                 " import into another tenant or file"
             )
     counts = _no_counts()
-    whole = scope == Scope(tenant=scope.tenant)
     ours = _same_model(source, engine)
-    for lines in _chunks(_lines(source)):
-        versions = [_stored(line, scope) for line in lines if "record" in line]
+    for entries in _chunks(_entries(source, engine, scope)):
+        versions = [one for one in entries if isinstance(one, Stored)]
         counts["versions"] += engine.store.load(versions if ours else _embedded_anew(versions, engine))
-        if not whole:
+        if scope != Scope(tenant=scope.tenant):
             continue
-        snapshots = {line["snapshot"]: to_utc(line["at"], "at") for line in lines if "snapshot" in line}
+        snapshots = {one.name: one.at for one in entries if isinstance(one, _Snapshot)}
+        jobs = [one for one in entries if isinstance(one, Job)]
         counts["snapshots"] += engine.store.load_snapshots(scope.tenant, snapshots) if snapshots else 0
-        jobs = [_job(line["job"], scope.tenant) for line in lines if "job" in line]
         counts["jobs"] += engine.store.load_jobs(jobs) if jobs else 0
-        for line in lines:
-            if "kv" in line:
-                counts["keys"] += engine.kv.load(scope.tenant, line["space"], _entry(line["kv"]))
+        for one in entries:
+            if isinstance(one, _Key):
+                counts["keys"] += engine.kv.load(scope.tenant, one.space, one.entry)
     return Transferred(**counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    space: str
+    entry: Entry
+
+
+_Line = Stored | _Snapshot | _Key | Job
+
+
+def _entries(path: Path, engine: Engine, scope: Scope) -> Iterator[_Line]:
+    """Give every entry of a file, checked."""
+    for number, line in enumerate(_lines(path), 2):
+        try:
+            entry = _entry(line, engine, scope)
+        except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(f"{path}, line {number}, cannot be imported: {error}; nothing was changed") from None
+        yield entry
+
+
+def _entry(line: dict[str, Any], engine: Engine, scope: Scope) -> _Line:
+    if "record" in line:
+        return _stored(line, engine, scope)
+    if "snapshot" in line:
+        return _Snapshot(check_label(line["snapshot"], "snapshot"), to_utc(line["at"], "at"))
+    if "kv" in line:
+        fields = dict(line["kv"])
+        ends = fields["expires_at"]
+        fields["expires_at"] = None if ends is None else to_utc(ends, "expires_at")
+        json.loads(fields["value"])
+        check_version(fields["version"], "version")
+        check_label(fields["key"], "key")
+        return _Key(check_label(line["space"], "space"), Entry(**fields))
+    if "job" in line:
+        return _job(line["job"], scope.tenant)
+    raise InvalidInput(f"there is no entry of the kind {next(iter(line), '')!r}")
 
 
 def _no_counts() -> dict[str, int]:
@@ -158,7 +203,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def _parsed(path: Path, number: int, raw: bytes) -> dict[str, Any]:
     try:
         line = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         line = None
     if not isinstance(line, dict):
         raise InvalidInput(f"{path} is not a Rememo export: line {number} is not a JSON object; nothing was imported")
@@ -175,10 +220,10 @@ def _check_header(path: Path, line: dict[str, Any]) -> None:
         )
 
 
-def _chunks(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    chunk: list[dict[str, Any]] = []
-    for line in lines:
-        chunk.append(line)
+def _chunks(entries: Iterator[_Line]) -> Iterator[list[_Line]]:
+    chunk: list[_Line] = []
+    for entry in entries:
+        chunk.append(entry)
         if len(chunk) == _CHUNK:
             yield chunk
             chunk = []
@@ -208,13 +253,19 @@ def _embedded_anew(versions: list[Stored], engine: Engine) -> list[Stored]:
     return [replace(one, vector=vector) for one, vector in zip(versions, vectors, strict=True)]
 
 
-def _stored(line: dict[str, Any], scope: Scope) -> Stored:
+def _stored(line: dict[str, Any], engine: Engine, scope: Scope) -> Stored:
     record = Record.from_dict(line["record"])
     record = replace(record, scope=replace(record.scope, tenant=scope.tenant))
     if not scope.contains(record.scope):
-        raise InvalidInput(f"record {record.id!r} of the export lies outside this view's scope; nothing was imported")
-    vector = np.frombuffer(b64decode(line["vector"]), np.float32) if "vector" in line else None
-    return Stored(record=record, speaker=line.get("speaker"), vector=vector)
+        raise InvalidInput(f"record {record.id!r} lies outside this view's scope")
+    engine.check_stored(record)
+    vector = None
+    if "vector" in line:
+        vector = np.frombuffer(b64decode(line["vector"], validate=True), np.float32)
+        if not len(vector) or not np.isfinite(vector).all():
+            raise InvalidInput(f"the vector of record {record.id!r} holds no numbers")
+    speaker = line.get("speaker")
+    return Stored(record=record, speaker=None if speaker is None else check_label(speaker, "speaker"), vector=vector)
 
 
 def _job_line(job: Job) -> dict[str, Any]:
@@ -224,13 +275,8 @@ def _job_line(job: Job) -> dict[str, Any]:
 
 def _job(line: dict[str, Any], tenant: str) -> Job:
     times: dict[str, datetime] = {name: to_utc(line[name], name) for name in ("due_at", "created_at")}
+    check_label(line["id"], "id")
     # A lease is a promise of a worker elsewhere; here the job waits for one.
     state = "waiting" if line["state"] == "running" else line["state"]
     fields: dict[str, Any] = line | times | {"tenant": tenant, "leased_until": None, "state": state}
     return Job(**fields)
-
-
-def _entry(line: dict[str, Any]) -> Entry:
-    ends = line["expires_at"]
-    fields: dict[str, Any] = line | {"expires_at": None if ends is None else to_utc(ends, "expires_at")}
-    return Entry(**fields)

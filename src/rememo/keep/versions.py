@@ -35,9 +35,10 @@ def states(engine: Engine, scope: Scope, ids: Iterable[str], at: datetime | None
     return found
 
 
-def diff(engine: Engine, scope: Scope, before: datetime, after: datetime) -> Diff:
-    """Return what was added, removed and changed from one moment to another."""
-    ids = engine.store.touched(scope, min(before, after), max(before, after))
+def diff(engine: Engine, scope: Scope, before: datetime, after: datetime | None) -> Diff:
+    """Return what was added, removed and changed from one moment to another, or until now."""
+    early, late = (before, after) if after is None or before <= after else (after, before)
+    ids = engine.store.touched(scope, early, late, engine.now())
     old, new = states(engine, scope, ids, before), states(engine, scope, ids, after)
     return Diff(
         added=tuple(new[id] for id in ids if id in new and id not in old),
@@ -48,19 +49,9 @@ def diff(engine: Engine, scope: Scope, before: datetime, after: datetime) -> Dif
     )
 
 
-def going_back(engine: Engine, scope: Scope, ids: Iterable[str], to: datetime) -> list[Write]:
-    """Return the writes that make records what they were known to be at a moment."""
-    wanted = list(ids)
-    old, current = states(engine, scope, wanted, to), states(engine, scope, wanted, None)
-    writes: list[Write] = []
-    for id in wanted:
-        was, now = old.get(id), current.get(id)
-        if was is None and now is not None:
-            writes.append(Remove(id=id, scope=scope, expected=now.version))
-        elif was is not None and (now is None or now.version != was.version):
-            draft = engine.redraft(was, {})
-            writes.append(Revise(draft=draft, expected=0 if now is None else now.version, outcome="restored"))
-    return writes
+def rolling_back(engine: Engine, scope: Scope, to: datetime) -> list[Write]:
+    """Return the writes that make a whole scope what it was known to be at a moment."""
+    return _going_back(engine, scope, engine.store.touched(scope, to, None, engine.now()), to)
 
 
 def undoing(engine: Engine, scope: Scope, receipt: Receipt, before: datetime) -> list[Write]:
@@ -68,10 +59,29 @@ def undoing(engine: Engine, scope: Scope, receipt: Receipt, before: datetime) ->
     ids = [id for id in receipt.ids if receipt.outcomes.get(id) not in ("ignored", "unchanged")]
     for id in ids:
         versions = engine.store.history(scope, id)
-        last = versions[-1].version if versions else 0
-        if last != receipt.versions[id]:
+        last = versions[-1] if versions else None
+        ended = last is not None and last.superseded_at is not None
+        if last is None or last.version != receipt.versions[id] or ended != (receipt.outcomes[id] == "deleted"):
             raise VersionConflict(
-                f"record {id!r} is at version {last} and the write to undo made version {receipt.versions[id]};"
+                f"record {id!r} has changed since the write to undo made its version {receipt.versions[id]};"
                 " undo the later write first, or use rollback()"
             )
-    return going_back(engine, scope, ids, before)
+    return _going_back(engine, scope, ids, before)
+
+
+def _going_back(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
+    old = states(engine, scope, ids, to)
+    # Looked for in the whole tenant: what belongs to another scope by now is not ours to take back.
+    current = states(engine, Scope(tenant=scope.tenant), ids, None)
+    writes: list[Write] = []
+    for id in ids:
+        was, now = old.get(id), current.get(id)
+        if now is not None and not scope.contains(now.scope):
+            continue
+        if was is None and now is not None:
+            writes.append(Remove(id=id, scope=scope, expected=now.version))
+        elif was is not None and (now is None or now.version != was.version):
+            draft = engine.redraft(was, {})
+            draft.created_at = was.created_at
+            writes.append(Revise(draft=draft, expected=0 if now is None else now.version, outcome="restored"))
+    return writes

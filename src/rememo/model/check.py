@@ -55,6 +55,13 @@ def check_limit(value: object, field: str = "limit", *, maximum: int = MAX_LIMIT
     return value
 
 
+def check_version(value: object, field: str = "expected_version") -> int:
+    """Return the number of a version, from 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**62:
+        raise InvalidInput(f"{field} must be a whole number from 1, not {value!r}")
+    return value
+
+
 def check_offset(value: object, field: str = "offset") -> int:
     """Return a number of things to pass over, from 0."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
@@ -64,10 +71,12 @@ def check_offset(value: object, field: str = "offset") -> int:
 
 def check_object(value: object, field: str, *, max_bytes: int, max_depth: int) -> dict[str, Any]:
     """Return a deep copy of a JSON object; tuples become lists, anything JSON cannot hold is refused by name."""
-    if value is None or value == {}:
+    if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{field} must be a mapping, not {type(value).__name__}")
+    if not value:
+        return {}
     copy = cast("dict[str, Any]", check_json(cast("object", value), field, max_bytes=max_bytes, depth=max_depth))
     size = len(dump_json(copy).encode())
     if size > max_bytes:

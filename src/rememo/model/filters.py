@@ -167,8 +167,8 @@ def _walk(column: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iter
         if not isinstance(key, str) or not key:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidFilter(f"{column} has the key {key!r}; keys must be text that is not empty")
         deeper = path + tuple(part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", key))
-        if any('"' in part or "\x00" in part or not part for part in deeper):
-            raise InvalidFilter(f"{column} key {key!r} has an empty part, a quote or a NUL; it cannot be filtered by")
+        if any("\x00" in part or not part for part in deeper):
+            raise InvalidFilter(f"{column} key {key!r} has an empty part or a NUL; it cannot be filtered by")
         if len(deeper) > _MAX_DEPTH:
             raise InvalidFilter(f"{column} key {key!r} is nested too deeply")
         if isinstance(value, Mapping):

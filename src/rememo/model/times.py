@@ -56,7 +56,7 @@ def to_seconds(value: object, field: str) -> float:
             )
         seconds = float(found[1]) * _UNITS[found[2].lower()]
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
+        seconds = float(value) if -_CENTURY < value < _CENTURY else _CENTURY
     else:
         raise InvalidInput(f"{field} must be seconds, a timedelta or text such as '24h', not {type(value).__name__}")
     if not 0 < seconds < _CENTURY:  # NaN fails this too

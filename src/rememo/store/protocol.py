@@ -51,6 +51,10 @@ class Draft:
     """Whether the text asks something."""
     vector: NDArray[np.float32] | None = None
     """Its embedding by the store's current model, if there is one."""
+    vector_of: int | None = None
+    """The version of the same record whose vector it has."""
+    created_at: datetime | None = None
+    """When the record was first made; None leaves that to the store."""
     jobs: tuple[NewJob, ...] = ()
     """Later work that this version causes."""
 
@@ -235,8 +239,8 @@ class Reading(Protocol):
         """Return all versions of a record within a scope, oldest first."""
         ...
 
-    def touched(self, scope: Scope, since: datetime, until: datetime) -> list[str]:
-        """Return the ids of records within a scope that changed after `since`, up to and including `until`."""
+    def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
+        """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
         ...
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
@@ -312,8 +316,11 @@ class Keeping(Protocol):
         """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
         ...
 
-    def dump(self, scope: Scope) -> Iterator[Stored]:
-        """Give every version within a scope as of the call, in order of arrival, without holding anything up."""
+    def dump(self, scope: Scope, known_at: datetime | None = None) -> Iterator[Stored]:
+        """Give every version within a scope, as of the call or as known before, in order of arrival.
+
+        Nothing is held up meanwhile.
+        """
         ...
 
     def clashes(self, versions: Sequence[Stored]) -> list[str]:
@@ -336,8 +343,8 @@ class Keeping(Protocol):
         """Check that records, words, vectors and jobs agree."""
         ...
 
-    def stats(self, tenant: str) -> Stats:
-        """Count what is stored."""
+    def stats(self, tenant: str, moment: datetime) -> Stats:
+        """Count what is stored; what has expired does not count as a record or a key."""
         ...
 
 
@@ -357,6 +364,10 @@ class Store(Reading, Finding, Jobs, Keeping, Protocol):
 
     def model(self) -> tuple[str, int] | None:
         """Return the name and dimension of the embedding model, or None when there is none yet."""
+        ...
+
+    def repeated(self, scope: Scope, key: str) -> Commit | None:
+        """Return what the batch under an idempotency key did, or None when there was none."""
         ...
 
     def close(self) -> None:

@@ -1,15 +1,15 @@
 """Hooks of a view: called after changes within its scope."""
 
-from rememo.engine.hooks import Hook, HookTable
-from rememo.model.scope import Scope
+from rememo.engine.hooks import Hook
+from rememo.engine.view import View
 
 
 class Hooks:
     """Functions that are told of every change within a view's scope, after it is durable."""
 
-    def __init__(self, table: HookTable, scope: Scope) -> None:
-        self._table = table
-        self._scope = scope
+    def __init__(self, view: View) -> None:
+        self._table = view.engine.hooks
+        self._scope = view.scope
 
     def on_change(self, hook: Hook) -> Hook:
         """Call `hook(change)` after every change in this scope; usable as a decorator.

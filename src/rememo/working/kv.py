@@ -5,10 +5,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from rememo.engine.engine import Engine
+from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_json, check_label, dump_json
-from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 from rememo.store.kv.protocol import KeyValue
 
@@ -18,11 +17,12 @@ _MOST_TRIES = 1_000
 class KeyValues:
     """The keys of one scope: exactly this view's labels are their namespace."""
 
-    def __init__(self, engine: Engine, scope: Scope, *, past: bool = False) -> None:
-        self._engine = engine
+    def __init__(self, view: View) -> None:
+        scope = view.scope
+        self._engine = view.engine
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room])
-        self._past = past
+        self._past = view.known_at is not None
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""

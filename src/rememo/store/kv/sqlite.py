@@ -1,6 +1,6 @@
 """Key-value in the same SQLite file as the records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -70,7 +70,7 @@ class SqliteKeyValue:
             alive = ends is None or ends > now
             if expected is not None and expected != (held if alive else 0):
                 return None
-            version = held + 1
+            version = held + 1 if row is not None else _floor(connection, tenant) + 1
             connection.execute(
                 _SET,
                 (tenant, space, key, value, version, None if life is None else now + life, life if sliding else None),
@@ -84,12 +84,13 @@ class SqliteKeyValue:
         now = to_micros(moment)
 
         def run(connection: Connection) -> bool:
-            connection.execute(
-                "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? AND expires_at <= ?",
-                (tenant, space, key, now),
+            alive = connection.execute(_GET, (tenant, space, key, now)).get is not None
+            gone = connection.execute(
+                "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version",
+                (tenant, space, key),
             )
-            connection.execute("DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, key))
-            return connection.changes() == 1
+            keep_floor(connection, gone)
+            return alive
 
         return self._database.write(run)
 
@@ -103,7 +104,10 @@ class SqliteKeyValue:
                 f"SELECT count(*) FROM kv WHERE {condition} AND (expires_at IS NULL OR expires_at > ?)",
                 (tenant, space, pattern, now),
             ).get
-            connection.execute(f"DELETE FROM kv WHERE {condition}", (tenant, space, pattern))
+            gone = connection.execute(
+                f"DELETE FROM kv WHERE {condition} RETURNING tenant, version", (tenant, space, pattern)
+            )
+            keep_floor(connection, gone)
             return found
 
         return self._database.write(run)
@@ -142,6 +146,22 @@ class SqliteKeyValue:
             return connection.changes() == 1
 
         return self._database.write(run)
+
+
+def keep_floor(connection: Connection, gone: Iterable[tuple[str, int]]) -> int:
+    """See to it that versions of keys that are gone are never given again; returns how many are gone."""
+    rows = list(gone)
+    for tenant in {tenant for tenant, _ in rows}:
+        highest = max(version for owner, version in rows if owner == tenant)
+        connection.execute(
+            "INSERT INTO tenants (tenant, floor) VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET floor = max(floor, excluded.floor)",
+            (tenant, highest),
+        )
+    return len(rows)
+
+
+def _floor(connection: Connection, tenant: str) -> int:
+    return connection.execute("SELECT floor FROM tenants WHERE tenant = ?", (tenant,)).get or 0
 
 
 def _entry(row: Any) -> Entry:

@@ -15,13 +15,14 @@ from rememo.errors import AlreadyExists, StorageError
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Draft, Stats, Stored
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.words import MOST_STAGED, move, tables
-from rememo.store.sqlite.writing import Times, insert_version, latest_time, next_time, retire, tick
+from rememo.store.sqlite.writing import Times, insert_version, latest_version, next_time, retire, tick
 
 _CHUNK = 500
 
@@ -56,18 +57,20 @@ class Keeper(Part):
                 connection.execute(
                     "INSERT OR IGNORE INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, to_micros(at))
                 )
-            return connection.total_changes() - before
+            added = connection.total_changes() - before
+            tick(connection, tenant, max((to_micros(at) for at in snapshots.values()), default=0))
+            return added
 
         return self._database.write(put)
 
     # ---- taking away and bringing back
 
-    def dump(self, scope: Scope) -> Iterator[Stored]:
-        """Give every version within a scope as of the call, in order of arrival, without holding anything up."""
+    def dump(self, scope: Scope, known_at: datetime | None = None) -> Iterator[Stored]:
+        """Give every version within a scope, as of the call or as known before, in order of arrival."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
         with self._database.snapshot() as connection:
-            clock = latest_time(connection, scope.tenant)
-            last: int = connection.execute("SELECT max(number) FROM records").get or 0
+            last, clock = latest_version(connection, scope.tenant)
+        clock = clock if known_at is None else min(clock, to_micros(known_at))
         inside, values = within(scope)
         sql = (
             f"SELECT {COLUMNS}, speaker, vector, records.number FROM records"
@@ -78,6 +81,8 @@ class Keeper(Part):
         while rows := self._database.rows(sql, [number, last, *values]):
             for row in rows:
                 record = to_record(row[:-3], scope.tenant)
+                if to_micros(record.recorded_at) > clock:
+                    continue
                 if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
                     record = replace(record, superseded_at=None, deleted=False)
                 yield Stored(record=record, speaker=row[-3], vector=_vector(row[-2]))
@@ -105,11 +110,20 @@ class Keeper(Part):
             tenant = record.scope.tenant
             words, past = tables(tenant)
             superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
-            times = Times(to_micros(record.created_at), to_micros(record.recorded_at), superseded_at, record.deleted)
+            times = Times(
+                created_at=to_micros(record.created_at),
+                recorded_at=to_micros(record.recorded_at),
+                superseded_at=superseded_at,
+                deleted=record.deleted,
+                arrival=_arrival(connection, one),
+            )
             there = _there(connection, one)
             if there is None:
                 table = words if superseded_at is None else past
-                insert_version(connection, self._draft(one), record.version, times, words=table, model=self._model)
+                number = latest_version(connection, tenant)[0] + 1
+                insert_version(
+                    connection, self._draft(one), record.version, times, number=number, words=table, model=self._model
+                )
                 added += 1
             elif there.text_and_time != _text_and_time(one):
                 raise AlreadyExists(
@@ -183,11 +197,12 @@ class Keeper(Part):
                 (before, limit),
             )
             forgotten = connection.changes()
-            connection.execute(
-                "DELETE FROM kv WHERE (tenant, space, key) IN (SELECT tenant, space, key FROM kv WHERE expires_at <= ? LIMIT ?)",
+            gone = connection.execute(
+                "DELETE FROM kv WHERE (tenant, space, key) IN (SELECT tenant, space, key FROM kv WHERE expires_at <= ? LIMIT ?)"
+                " RETURNING tenant, version",
                 (now, limit),
             )
-            return len(rows) + forgotten + connection.changes()
+            return len(rows) + forgotten + keep_floor(connection, gone)
 
         return self._database.write(run)
 
@@ -210,11 +225,14 @@ class Keeper(Part):
         finally:
             part.unlink(missing_ok=True)
 
-    def stats(self, tenant: str) -> Stats:
-        """Count what is stored."""
+    def stats(self, tenant: str, moment: datetime) -> Stats:
+        """Count what is stored; what has expired does not count as a record or a key."""
+        now = to_micros(moment)
         with self._database.snapshot() as connection:
             kinds = connection.execute(
-                "SELECT kind, count(*) FROM records WHERE tenant = ? AND superseded_at IS NULL GROUP BY kind", (tenant,)
+                "SELECT kind, count(*) FROM records WHERE tenant = ? AND superseded_at IS NULL"
+                " AND (expires_at IS NULL OR expires_at > ?) GROUP BY kind",
+                (tenant, now),
             ).fetchall()
             jobs = connection.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY state", (tenant,))
             return Stats(
@@ -227,7 +245,9 @@ class Keeper(Part):
                 ).get,
                 kinds=dict(kinds),
                 jobs=dict(jobs.fetchall()),
-                keys=connection.execute("SELECT count(*) FROM kv WHERE tenant = ?", (tenant,)).get,
+                keys=connection.execute(
+                    "SELECT count(*) FROM kv WHERE tenant = ? AND (expires_at IS NULL OR expires_at > ?)", (tenant, now)
+                ).get,
                 file_bytes=_size(self._database.path),
                 log_bytes=_size(self._database.path + "-wal"),
                 free_bytes=connection.pragma("freelist_count") * connection.pragma("page_size"),
@@ -252,6 +272,15 @@ def _there(connection: Connection, one: Stored) -> _There | None:
         (one.record.scope.tenant, one.record.id, one.record.version),
     ).get
     return None if row is None else _There(row)
+
+
+def _arrival(connection: Connection, one: Stored) -> int | None:
+    """Return the arrival of the version before, if this one goes on with its life."""
+    row: Any = connection.execute(
+        "SELECT arrival, created_at FROM records WHERE tenant = ? AND id = ? AND version = ?",
+        (one.record.scope.tenant, one.record.id, one.record.version - 1),
+    ).get
+    return row[0] if row is not None and row[1] == to_micros(one.record.created_at) else None
 
 
 def _text_and_time(one: Stored) -> tuple[int, str, str, str, str]:

@@ -104,7 +104,7 @@ def union(queries: list[Sql]) -> Sql:
 
 
 def _condition(condition: Condition) -> Sql:
-    path = "$" + "".join(f'."{key}"' for key in condition.path)
+    path = "$" + "".join(f".{dump_json(key)}" for key in condition.path)
     column = {"metadata": "metadata", "data": "data"}[condition.column]
     operator, value = condition.operator, condition.value
     if operator == "$exists":

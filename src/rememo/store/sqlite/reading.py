@@ -13,6 +13,7 @@ from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union, within
 
+_LATEST = 2**63 - 1
 _GET = f"""SELECT {COLUMNS} FROM records
 WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
 
@@ -76,15 +77,15 @@ class Reader(Part):
         self, filter: Filter, moment: datetime, *, limit: int | None = None, offset: int = 0, oldest: bool = False
     ) -> list[Record]:
         """Return the latest `limit` records, oldest first; `offset` passes over the newest."""
-        order = "at, number" if oldest else "at DESC, number DESC"
+        order = "at, arrival" if oldest else "at DESC, arrival DESC"
         most = -1 if limit is None else limit
         reach = -1 if limit is None else limit + offset
-        queries = selects(filter, moment, f"{COLUMNS}, at, number", f" ORDER BY {order} LIMIT ?", [reach])
+        queries = selects(filter, moment, f"{COLUMNS}, at, arrival", f" ORDER BY {order} LIMIT ?", [reach])
         if len(queries) > 1:
             # Find which ones first: long texts of rows that are not wanted stay on their pages.
-            inner, values = union(selects(filter, moment, "at, number", f" ORDER BY {order} LIMIT ?", [reach]))
+            inner, values = union(selects(filter, moment, "at, arrival, number", f" ORDER BY {order} LIMIT ?", [reach]))
             chosen = f"SELECT number FROM ({inner}) ORDER BY {order} LIMIT ? OFFSET ?"
-            sql = f"SELECT {COLUMNS}, at, number FROM records WHERE number IN ({chosen}) ORDER BY at, number"
+            sql = f"SELECT {COLUMNS}, at, arrival FROM records WHERE number IN ({chosen}) ORDER BY at, arrival"
             rows = self._database.rows(sql, [*values, most, offset])
         else:
             sql, values = queries[0]
@@ -106,17 +107,19 @@ class Reader(Part):
         )
         return [to_record(row, scope.tenant) for row in rows]
 
-    def touched(self, scope: Scope, since: datetime, until: datetime) -> list[str]:
-        """Return the ids of records within a scope that changed after `since`, up to and including `until`."""
+    def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
+        """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
         sql, values = within(scope)
-        span = [to_micros(since), to_micros(until)]
+        span = [to_micros(since), _LATEST if until is None else to_micros(until)]
+        ends = [to_micros(since), to_micros(moment if until is None else until)]
         with self._database.snapshot() as connection:
             loaded: int = connection.execute("SELECT ifnull(max(loaded), 0) FROM tenants").get
             first = _first_after(connection, span[0], loaded)
             rows = connection.execute(
                 f"SELECT id FROM records WHERE {sql} AND (number >= ? OR number <= ?) AND recorded_at > ? AND recorded_at <= ?"
-                f" UNION SELECT id FROM records WHERE {sql} AND superseded_at > ? AND superseded_at <= ?",
-                [*values, first, loaded, *span, *values, *span],
+                f" UNION SELECT id FROM records WHERE {sql} AND superseded_at > ? AND superseded_at <= ?"
+                f" UNION SELECT id FROM records WHERE {sql} AND expires_at > ? AND expires_at <= ?",
+                [*values, first, loaded, *span, *values, *span, *values, *ends],
             ).fetchall()
         return [row[0] for row in rows]
 

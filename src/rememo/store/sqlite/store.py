@@ -62,6 +62,11 @@ class SqliteStore(Reader, Finder, JobTable, Keeper):
 
         return self._database.write(run)
 
+    def repeated(self, scope: Scope, key: str) -> Commit | None:
+        """Return what the batch under an idempotency key did, or None when there was none."""
+        with self._database.snapshot() as connection:
+            return recall_key(connection, scope, key)
+
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
         return verify(self._database)

@@ -18,17 +18,19 @@ from rememo.store.sqlite.queries import selects
 from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, tables
 
 _INSERT = """INSERT INTO records (
-  number, tenant, id, version, kind, agent, user, room, at, created_at, recorded_at, superseded_at, occurred_at, valid_from,
+  number, tenant, id, version, kind, agent, user, room, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from,
   valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, asks,
   fingerprint, hash, data, metadata, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
 ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
-_NEWEST = "SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1"
-_LAST = """SELECT number, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
+_NEWEST = "SELECT number, recorded_at FROM records ORDER BY number DESC LIMIT 1"
+_LAST = """SELECT number, arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
 _CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
 _ADD_VECTOR = "INSERT INTO vectors (place, vector) VALUES (?, ?)"
+_COPY_VECTOR = """INSERT INTO vectors (place, vector) SELECT ?, vector FROM records JOIN vectors ON place = ? | number
+WHERE tenant = ? AND id = ? AND version = ?"""
 _MANY = 8  # from here on, whole statements over many rows are worth it
 _ADD_JOB = (
     "INSERT INTO jobs (tenant, id, task, payload, state, due_at, created_at) VALUES (?, ?, ?, ?, 'waiting', ?, ?)"
@@ -47,8 +49,9 @@ class Transaction:
         self._analyze = analyze
         self._model = model
         self._words = tables(scope.tenant)[0]
-        self.clock = next_time(connection, scope.tenant, moment)
-        self._newest = 0
+        self._newest, latest = latest_version(connection, scope.tenant)
+        self.clock = max(to_micros(moment), latest + 1)
+        self._opened = False
         self._retired = 0
         self._jobs: list[str] = []
 
@@ -67,7 +70,7 @@ class Transaction:
                 written.append(self._remove(write))
             else:
                 written += self._remove_all(write)
-        if not self._newest:
+        if not self._opened:
             tick(self._connection, self._tenant, self.clock)
         # Counting what waits costs a read, so only every so often; a batch of endings may always be large.
         if self._retired or self._newest % MOST_STAGED == 0:
@@ -82,7 +85,7 @@ class Transaction:
         """Create records whose ids are new: statement by statement over all of them, as SQLite likes it best."""
         connection, model = self._connection, self._model
         times = Times(self.clock, self.clock)
-        first: int = connection.execute("SELECT ifnull(max(number), 0) + 1 FROM records").get
+        first = self._newest + 1
         connection.executemany(_INSERT, [_row(first + place, draft, 1, times) for place, draft in enumerate(drafts)])
         connection.executemany(
             f"INSERT INTO {self._words} (rowid, terms) VALUES (?, ?)",
@@ -97,7 +100,7 @@ class Transaction:
                     if draft.vector is not None
                 ],
             )
-        self._newest = first + len(drafts) - 1
+        self._newest, self._opened = first + len(drafts) - 1, True
         for draft in drafts:
             self._add_jobs(draft, 1)
         return [Written(draft.id, 1, "added", draft.kind, draft.scope) for draft in drafts]
@@ -105,19 +108,20 @@ class Transaction:
     def _put(self, write: Put) -> Written:
         draft = write.draft
         if write.fresh:
-            return self._open(draft, 1, self.clock, "added")
+            return self._open(draft, None, "added")
         last = self._last(draft.id)
         if last is None:
-            return self._open(draft, 1, self.clock, "added")
+            return self._open(draft, None, "added")
         if not last.live:
             if last.open:
                 self._close(last, deleted=False)
-            return self._open(draft, last.version + 1, self.clock, "added")
-        if write.on_conflict == "ignore" and self._scope.contains(last.scope):
+            return self._open(draft, last, "added", anew=True)
+        # The scope of a new record is that of the view that asked for it.
+        if write.on_conflict == "ignore" and draft.scope.contains(last.scope):
             return Written(draft.id, last.version, "ignored", last.kind, last.scope)
-        if write.on_conflict == "replace" and self._scope.contains(last.scope):
+        if write.on_conflict == "replace" and draft.scope.contains(last.scope):
             self._close(last, deleted=False)
-            return self._open(draft, last.version + 1, last.created_at, "replaced")
+            return self._open(draft, last, "replaced")
         raise AlreadyExists(
             f"there is a record {draft.id!r} already; use update(), another id, or on_conflict='ignore' or 'replace'"
         )
@@ -125,7 +129,7 @@ class Transaction:
     def _revise(self, write: Revise) -> Written:
         draft = write.draft
         last = self._last(draft.id)
-        if last is None or not self._scope.contains(last.scope):
+        if last is None or (last.live and not self._scope.contains(last.scope)):
             raise NotFound(f"there is no record {draft.id!r} in this scope")
         if write.expected == 0:
             if last.live:
@@ -140,7 +144,7 @@ class Transaction:
             )
         else:
             self._close(last, deleted=False)
-        return self._open(draft, last.version + 1, last.created_at, write.outcome)
+        return self._open(draft, last, write.outcome)
 
     def _remove(self, write: Remove) -> Written:
         last = self._last(write.id)
@@ -180,9 +184,23 @@ class Transaction:
         retire(self._connection, number, scope, text, at=self.clock, deleted=deleted, analyze=self._analyze)
         self._retired += 1
 
-    def _open(self, draft: Draft, version: int, created_at: int, outcome: Outcome) -> Written:
-        times = Times(created_at=created_at, recorded_at=self.clock)
-        self._newest = insert_version(self._connection, draft, version, times, words=self._words, model=self._model)
+    def _open(self, draft: Draft, last: "_Last | None", outcome: Outcome, *, anew: bool = False) -> Written:
+        """Open the version after the last one; `anew` begins another life of a record that was gone."""
+        version = 1 if last is None else last.version + 1
+        created_at = self.clock if last is None or anew else last.created_at
+        if draft.created_at is not None:
+            created_at = to_micros(draft.created_at)
+        arrival = None if last is None or anew else last.arrival
+        number = insert_version(
+            self._connection,
+            draft,
+            version,
+            Times(created_at=created_at, recorded_at=self.clock, arrival=arrival),
+            number=self._newest + 1,
+            words=self._words,
+            model=self._model,
+        )
+        self._newest, self._opened = number, True
         self._add_jobs(draft, version)
         return Written(draft.id, version, outcome, draft.kind, draft.scope)
 
@@ -195,14 +213,14 @@ class Transaction:
 
 def next_time(connection: Connection, tenant: str, moment: datetime) -> int:
     """Return a system time later than that of every write of the tenant before: now, unless a clock went back."""
-    return max(to_micros(moment), latest_time(connection, tenant) + 1)
+    return max(to_micros(moment), latest_version(connection, tenant)[1] + 1)
 
 
-def latest_time(connection: Connection, tenant: str) -> int:
-    """Return a system time no earlier than that of the tenant's last write: the file's newest row may be another's."""
-    newest: int = connection.execute(_NEWEST).get or 0
+def latest_version(connection: Connection, tenant: str) -> tuple[int, int]:
+    """Return the number of the file's newest version, and a system time no earlier than the tenant's last write."""
+    number, newest = connection.execute(_NEWEST).get or (0, 0)
     clock: int = connection.execute("SELECT clock FROM tenants WHERE tenant = ?", (tenant,)).get or 0
-    return max(newest, clock)
+    return number, max(newest, clock)
 
 
 def tick(connection: Connection, tenant: str, clock: int) -> None:
@@ -218,21 +236,27 @@ class Times:
     recorded_at: int
     superseded_at: int | None = None
     deleted: bool = False
+    arrival: int | None = None
+    """The number of the record's first version; None for the first one itself."""
 
 
 def insert_version(
-    connection: Connection, draft: Draft, version: int, times: Times, *, words: str, model: int | None
+    connection: Connection, draft: Draft, version: int, times: Times, *, number: int, words: str, model: int | None
 ) -> int:
     """Store one version with its words and its vector; returns its number."""
-    connection.execute(_INSERT, _row(None, draft, version, times))
-    number = connection.last_insert_rowid()
+    connection.execute(_INSERT, _row(number, draft, version, times))
     stage(connection, words, number, line(draft.scope, draft.terms))
-    if draft.vector is not None and model is not None:
-        connection.execute(_ADD_VECTOR, (vector_place(model, number), draft.vector.tobytes()))
+    if model is not None:
+        if draft.vector is not None:
+            connection.execute(_ADD_VECTOR, (vector_place(model, number), draft.vector.tobytes()))
+        elif draft.vector_of is not None:
+            connection.execute(
+                _COPY_VECTOR, (vector_place(model, number), model << 40, draft.scope.tenant, draft.id, draft.vector_of)
+            )
     return number
 
 
-def _row(number: int | None, draft: Draft, version: int, times: Times) -> tuple[Any, ...]:
+def _row(number: int, draft: Draft, version: int, times: Times) -> tuple[Any, ...]:
     scope = draft.scope
     occurred_at = _micros(draft.occurred_at)
     return (
@@ -245,6 +269,7 @@ def _row(number: int | None, draft: Draft, version: int, times: Times) -> tuple[
         scope.user,
         scope.room,
         times.created_at if occurred_at is None else occurred_at,
+        number if times.arrival is None else times.arrival,
         times.created_at,
         times.recorded_at,
         times.superseded_at,
@@ -291,10 +316,20 @@ def retire(
 class _Last:
     """The newest version of a record, as a write finds it."""
 
-    __slots__ = ("created_at", "kind", "live", "number", "open", "scope", "text", "version")
+    __slots__ = ("arrival", "created_at", "kind", "live", "number", "open", "scope", "text", "version")
 
     def __init__(self, row: Any, tenant: str, clock: int) -> None:
-        self.number, self.version, superseded_at, expires_at, self.created_at, self.kind, *labels, self.text = row
+        (
+            self.number,
+            self.arrival,
+            self.version,
+            superseded_at,
+            expires_at,
+            self.created_at,
+            self.kind,
+            *labels,
+            self.text,
+        ) = row
         agent, user, room = labels
         self.scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
         self.open: bool = superseded_at is None

@@ -9,6 +9,7 @@ CREATE TABLE records (
   user          TEXT,
   room          TEXT,
   at            INTEGER NOT NULL,     -- occurred_at, else created_at: what lists are ordered by
+  arrival       INTEGER NOT NULL,     -- the number of its first version: what ties are ordered by
   created_at    INTEGER NOT NULL,
   recorded_at   INTEGER NOT NULL,
   superseded_at INTEGER,              -- null: the current version
@@ -32,10 +33,10 @@ CREATE TABLE records (
 ) STRICT;
 
 CREATE UNIQUE INDEX records_by_id ON records (tenant, id, version);
-CREATE INDEX records_by_kind ON records (tenant, kind, superseded_at, at);
-CREATE INDEX records_by_room ON records (tenant, room, kind, superseded_at, at) WHERE room IS NOT NULL;
-CREATE INDEX records_by_user ON records (tenant, user, kind, superseded_at, at) WHERE user IS NOT NULL;
-CREATE INDEX records_by_agent ON records (tenant, agent, kind, superseded_at, at) WHERE agent IS NOT NULL;
+CREATE INDEX records_by_kind ON records (tenant, kind, superseded_at, at, arrival);
+CREATE INDEX records_by_room ON records (tenant, room, kind, superseded_at, at, arrival) WHERE room IS NOT NULL;
+CREATE INDEX records_by_user ON records (tenant, user, kind, superseded_at, at, arrival) WHERE user IS NOT NULL;
+CREATE INDEX records_by_agent ON records (tenant, agent, kind, superseded_at, at, arrival) WHERE agent IS NOT NULL;
 CREATE INDEX records_by_end ON records (tenant, superseded_at) WHERE superseded_at IS NOT NULL;
 CREATE INDEX records_by_expiry ON records (tenant, expires_at) WHERE expires_at IS NOT NULL;
 
@@ -46,7 +47,8 @@ CREATE TABLE tenants (
   tenant TEXT PRIMARY KEY,
   clock  INTEGER NOT NULL DEFAULT 0,
   epoch  INTEGER NOT NULL DEFAULT 0,
-  loaded INTEGER NOT NULL DEFAULT 0
+  loaded INTEGER NOT NULL DEFAULT 0,
+  floor  INTEGER NOT NULL DEFAULT 0   -- the highest version of a key that is gone: no new one starts below
 ) STRICT, WITHOUT ROWID;
 
 -- Embedding models of this file; one is current, another may be under construction beside it.

@@ -1,0 +1,175 @@
+"""View: an engine seen through a scope, at a moment, perhaps inside a batch. What every face of a memory is made on."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from rememo.engine.batch import Batch
+from rememo.engine.engine import Engine
+from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.model.check import check_label, check_version
+from rememo.model.filters import Filter, make_filter
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import Put, Remove, RemoveAll, Write
+
+_MOST_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Where reads look and writes go."""
+
+    engine: Engine
+    scope: Scope
+    known_at: datetime | None = None
+    """A view of the past: nothing recorded later is seen, and nothing can be written."""
+    batch: Batch | None = None
+    """An open batch: writes wait in it."""
+
+    def narrow(self, scope: Scope) -> "View":
+        """Return the view of a narrower scope."""
+        return replace(self, scope=scope)
+
+    def at(self, moment: datetime) -> "View":
+        """Return a view of the past; one of a view of the past never sees more than that one."""
+        return replace(self, known_at=moment if self.known_at is None else min(moment, self.known_at))
+
+    def need_present(self) -> None:
+        """Refuse to write through a view of the past."""
+        if self.known_at is not None:
+            raise ReadOnly("this is a view of the past and cannot be written to; use the memory it came from")
+
+    def need_no_batch(self, verb: str) -> None:
+        """Refuse what cannot wait."""
+        if self.batching is not None:
+            raise InvalidInput(f"{verb} cannot be part of a batch; call it before or after the batch")
+
+    @property
+    def batching(self) -> Batch | None:
+        """The batch that writes wait in, while it is open."""
+        return self.batch if self.batch is not None and self.batch.open else None
+
+    # ---- reading
+
+    def filter(self, *, known_at: datetime | None = None, **parts: Any) -> Filter:
+        """Return a checked filter within this view."""
+        filter = make_filter(self.scope, known_at=known_at, **parts)
+        if self.known_at is not None:
+            filter = filter.narrowed(known_at=min(filter.known_at or self.known_at, self.known_at))
+        return filter
+
+    def find(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record | None:
+        """Return a record, or None when there is none in this view."""
+        if known_at is None and valid_at is None and self.known_at is None:
+            filter = Filter(scope=self.scope, ids=(check_label(id, "id"),))
+        else:
+            filter = self.filter(ids=[id], known_at=known_at, valid_at=valid_at)
+        return self.engine.store.get(filter, self.engine.now())
+
+    def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
+        """Return a record; raises `NotFound` when there is none in this view."""
+        record = self.find(id, known_at=known_at, valid_at=valid_at)
+        if record is None:
+            raise NotFound(f"there is no record {id!r} in this scope")
+        return record
+
+    # ---- writing
+
+    def put(self, items: list[dict[str, Any]], key: str | None = None) -> Receipt:
+        """Create records of `Memory.add`'s arguments, all or none."""
+        self.need_present()
+        if (first := self._first(key)) is not None:
+            return first
+        writes = self.engine.puts(self.scope, items)
+        batch = self.batching
+        if batch is None:
+            return self.commit(writes, key)
+        for item, write in zip(items, writes, strict=True):
+            batch.add(write, _rebuilding(self, item, write))
+        return _pending(write.draft.id for write in writes)
+
+    def revise(
+        self, id: str, changes: Mapping[str, Any], expected: int | None = None, key: str | None = None
+    ) -> Receipt:
+        """Change some fields of a record; without an expected version, of whatever version is current."""
+        self.need_present()
+        check_label(id, "id")
+        if expected is not None:
+            check_version(expected)
+        if (first := self._first(key)) is not None:
+            return first
+        batch = self.batching
+        if batch is not None and self._change_waiting(batch, id, changes):
+            return _pending([id])
+        for _ in range(_MOST_TRIES):
+            record = self.get(id)
+            if expected is not None and record.version != expected:
+                raise VersionConflict(
+                    f"record {id!r} is at version {record.version}, not {expected}; read it again and repeat the change"
+                )
+            write = self.engine.revise(record, changes)
+            if batch is not None:
+                batch.add(write, lambda more, record=record: self.engine.revise(record, {**changes, **more}))
+                return _pending([id])
+            try:
+                return self.commit([write], key)
+            except VersionConflict:
+                if expected is not None:
+                    raise
+        raise VersionConflict(f"record {id!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+    def _change_waiting(self, batch: Batch, id: str, changes: Mapping[str, Any]) -> bool:
+        if id in batch.removed:
+            raise NotFound(f"record {id!r} is deleted earlier in this batch")
+        waiting = batch.waiting(id)
+        # One that would be ignored leaves the stored record as it is: then that is what is changed.
+        if isinstance(waiting, Put) and waiting.on_conflict == "ignore" and self.find(id) is not None:
+            return False
+        return batch.change(id, changes)
+
+    def remove(self, id: str, expected: int | None = None, key: str | None = None) -> Receipt:
+        """End a record."""
+        self.need_present()
+        write = Remove(id=check_label(id, "id"), scope=self.scope, expected=expected)
+        if expected is not None:
+            check_version(expected)
+        if (first := self._first(key)) is not None:
+            return first
+        batch = self.batching
+        if batch is None:
+            return self.commit([write], key)
+        if not batch.drop(id):
+            batch.remove(write)
+        return _pending([id])
+
+    def remove_all(self, filter: Filter) -> int:
+        """End every record that a filter means; returns how many."""
+        self.need_present()
+        return len(self.commit([RemoveAll(filter=filter)]).ids)
+
+    def commit(self, writes: Iterable[Write], key: str | None = None) -> Receipt:
+        """Write at once, as one transaction."""
+        return self.engine.commit(self.scope, list(writes), key)
+
+    def _first(self, key: str | None) -> Receipt | None:
+        """Return what was done under an idempotency key before, so that a retry needs nothing to be as it was."""
+        if key is None:
+            return None
+        if self.batching is not None:
+            raise InvalidInput("a key names a whole batch: give it to batch(key=…), not to a write inside")
+        return self.engine.first_receipt(self.scope, key)
+
+
+def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:
+    def rebuild(changes: Mapping[str, Any]) -> Put:
+        again = view.engine.put(view.scope, {**item, "id": write.draft.id, **changes})
+        return replace(again, fresh=write.fresh)
+
+    return rebuild
+
+
+def _pending(ids: Iterable[str]) -> Receipt:
+    return Receipt(ids=tuple(ids), status="pending")
