@@ -227,8 +227,9 @@ class SimilarSuite(Suite):
 
     def test_a_length_does_not_matter_a_direction_does(self, memory: Memory) -> None:
         memory.add("far", embedding=[1e-20] + [0.0] * 15)
-        [hit] = memory.similar([1e6] + [0.0] * 15)
-        assert hit.score == pytest.approx(1.0, abs=1e-5)
+        for length in (1e-20, 1.0, 1e39):
+            [hit] = memory.similar([length] + [0.0] * 15)
+            assert hit.score == pytest.approx(1.0, abs=1e-5)
 
     @pytest.mark.requirement("record.embed-one-and-batch")
     @pytest.mark.parametrize(
@@ -241,7 +242,6 @@ class SimilarSuite(Suite):
             ([float("nan")] * 16, "NaN"),
             ([float("inf")] + [0.0] * 15, "infinity"),
             ([0.0] * 16, "zeros"),
-            ([1e39] * 16, "infinity"),
             (["a"] * 16, "numbers"),
             ("text", "numbers"),
         ],

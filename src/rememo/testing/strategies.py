@@ -20,7 +20,24 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(TEXTS, JSON, max_size=4)
 
 # Few keys and few values, so that conditions meet what they ask for; odd ones, so that nothing hangs on their letters.
-_KEYS = ["a", "b", "with space", "é", "back\\slash", "dot.ted", "$dollar", "line\nbreak", "[0]", "'", "#", "日本"]
+_KEYS = [
+    "a",
+    "b",
+    "with space",
+    "é",
+    "back\\slash",
+    "dot.ted",
+    "$dollar",
+    "line\nbreak",
+    "[0]",
+    "'",
+    '"',
+    "tab\t",
+    "\u2028",
+    "\x7f",
+    "#",
+    "日本",
+]
 KEYS = st.sampled_from(_KEYS)
 _FEW: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, 1, 2, -1, 0.0, 1.0, 1.5, "", "a", "b", "ab", "1", "true", "null", "é", 2**53 + 1, 1e300, 0.1]
