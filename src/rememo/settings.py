@@ -45,6 +45,9 @@ class Settings:
         """Refuse values that cannot be meant."""
         if self.durability not in ("full", "fast"):
             raise InvalidInput(f'durability must be "full" or "fast", not {self.durability!r}')
+        known = {one.name: one for one in fields(self)}
+        for one in known.values():
+            _fitting(known, one.name, getattr(self, one.name), one.name)
         for name, least in (("busy_timeout", 0), ("max_file_bytes", 0), ("vector_cache_bytes", 0), ("key_days", 0)):
             if not getattr(self, name) >= least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")

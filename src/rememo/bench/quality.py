@@ -9,7 +9,7 @@ import re
 import statistics
 import time as clock
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
-from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.memory import Memory
 from rememo.recall.embed.protocol import Embedder, embed_question
 from rememo.recall.embed.static import StaticEmbedder
-from rememo.recall.question import understand
-from rememo.recall.rank import MOST_HITS, arrange, rank
+from rememo.recall.rank import MOST_HITS
 from rememo.recall.stopwords import STOPWORDS
-from rememo.recall.types import Candidates, Postings, RecallSettings, Timeline
+from rememo.recall.types import Postings
 
 Search: TypeAlias = Callable[[BenchQuestion], Sequence[int]]
 """Answers a question with places of messages, best first."""
@@ -111,70 +110,41 @@ def measure(
     return QualityReport(dataset=dataset, methods=tuple(tally.result() for tally in tallies.values()))
 
 
-def default_methods(*, settings: RecallSettings | None = None, embedder: Embedder | None = None) -> dict[str, Method]:
+def default_methods(*, embedder: Embedder | None = None) -> dict[str, Method]:
     """Return Rememo's recall and, to compare it with, plain BM25 and vectors alone."""
-    analyzer = Analyzer()
-    embedder = embedder or StaticEmbedder()
-    chosen = settings or RecallSettings()
+    chosen = embedder or StaticEmbedder()
     return {
-        "rememo": lambda scope: InMemoryRecall(scope, analyzer, embedder, chosen).search,
+        "rememo": lambda scope: StoredRecall(scope, chosen).search,
         "words": lambda scope: PlainWords(scope).search,
-        "vectors": lambda scope: PlainVectors(scope, embedder).search,
+        "vectors": lambda scope: PlainVectors(scope, chosen).search,
     }
 
 
-class InMemoryRecall:
-    """Rememo's recall over arrays in memory: what a store gives to the ranking, without the store."""
+class StoredRecall:
+    """Rememo as its users have it: messages stored in a memory and searched by its front door."""
 
-    def __init__(self, scope: BenchScope, analyzer: Analyzer, embedder: Embedder, settings: RecallSettings) -> None:
-        """Index all messages of a scope."""
-        self._analyzer = analyzer
-        self._embedder = embedder
-        self._settings = settings
-        messages = scope.messages
-        terms = [analyzer.terms(message.text) for message in messages]
-        rooms = _numbers(message.room for message in messages)
-        speakers = _numbers(message.speaker for message in messages)
-        count = len(messages)
-        self._timeline = Timeline(
-            room=np.array([rooms[message.room] for message in messages], dtype=np.int32),
-            time=np.array([int(message.time.timestamp() * 1000) for message in messages], dtype=np.int64),
-            length=np.array([len(found) for found in terms], dtype=np.int32),
-            speaker=np.array([speakers[message.speaker] for message in messages], dtype=np.int32),
-            kind=np.zeros(count, dtype=np.int16),
-            importance=np.full(count, 0.5, dtype=np.float32),
-            trust=np.ones(count, dtype=np.float32),
-            asks=np.array([asks(message.text) for message in messages], dtype=np.bool_),
-            speakers=tuple(speakers),
-            fingerprint=np.array([fingerprint(found) for found in terms], dtype=np.int64),
-        )
-        self._structure = arrange(self._timeline, settings)
-        self._postings = _postings(terms)
-        self._vectors = _Vectors([message.text for message in messages], embedder)
+    def __init__(self, scope: BenchScope, embedder: Embedder) -> None:
+        """Store all messages of a scope, under ids that say nothing."""
+        self._memory = Memory(":memory:", embedder=embedder)
+        self._most = min(MOST_HITS, max(1, len(scope.messages)))
+        askers = {question.asker for question in scope.questions} - {None}
+        agents = {question.addressee for question in scope.questions} - {None}
+        self._asker = askers.pop() if len(askers) == 1 else None
+        with self._memory.batch() as batch:
+            for place, message in enumerate(scope.messages):
+                by_agent = message.speaker in agents
+                view = batch.scope(
+                    room=message.room,
+                    user=self._asker if by_agent and self._asker else message.speaker,
+                    agent=message.speaker if by_agent else None,
+                )
+                role = "assistant" if by_agent else "user"
+                view.add(message.text, kind="message", id=str(place), occurred_at=message.time, data={"role": role})
 
     def search(self, question: BenchQuestion) -> Sequence[int]:
         """Rank the messages for a question."""
-        asked = understand(
-            question.text,
-            analyzer=self._analyzer,
-            at=question.at,
-            speakers=self._timeline.speakers,
-            asker=question.asker,
-            addressee=question.addressee,
-            limit=min(MOST_HITS, max(1, len(self._timeline))),
-        )
-        found = (self._postings.get(term) for term in asked.terms)
-        rows, cosines = self._vectors.cosines(asked.meaning)
-        candidates = Candidates(
-            postings=tuple(posting for posting in found if posting is not None),
-            vector_documents=rows,
-            vector_scores=cosines,
-        )
-        ranking = rank(asked, candidates, self._timeline, self._settings, self._structure)
-        places: list[int] = []
-        for document, folded in zip(ranking.documents.tolist(), ranking.folded, strict=True):
-            places += [document, *folded]
-        return places
+        view = self._memory.scope(user=question.asker) if question.asker == self._asker else self._memory
+        return [int(hit.id) for hit in view.search(question.text, at=question.at, limit=self._most)]
 
 
 class PlainWords:
@@ -283,10 +253,6 @@ def session_measures(scope: BenchScope, question: BenchQuestion, found: Sequence
     gain = sum(1 / math.log2(2 + place) for place, name in enumerate(sessions[:10]) if name in question.sessions)
     ideal = sum(1 / math.log2(2 + place) for place in range(min(10, len(question.sessions))))
     return {**measures, "nDCG@10": gain / ideal}
-
-
-def _numbers(labels: Iterable[str]) -> dict[str, int]:
-    return {label: number for number, label in enumerate(dict.fromkeys(labels))}
 
 
 def _postings(terms: Sequence[Sequence[str]]) -> dict[str, Postings]:

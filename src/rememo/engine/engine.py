@@ -132,7 +132,7 @@ class Engine:
             importance=None if importance is None else check_unit(importance, "importance"),
             source=None if source is None else check_label(source, "source"),
             trust=1.0 if trust is None else check_unit(trust, "trust"),
-            speaker=get("speaker", scope.user),
+            speaker=_speaker(scope, data),
             terms=terms,
             fingerprint=fingerprint(terms),
             asks=asks(text),
@@ -151,8 +151,6 @@ class Engine:
             "importance", "source", "trust",
         )  # fmt: skip
         fields = {name: getattr(record, name) for name in names} | dict(changes)
-        name = record.data.get("name")
-        fields.setdefault("speaker", name if isinstance(name, str) else record.scope.user)
         check_text(fields["text"], "text", max_bytes=self.settings.max_text_bytes)
         own = fields.get("embedding")
         if own is not None:
@@ -263,6 +261,16 @@ def _changes(commit: Commit) -> list[Change]:
         for one in commit.written
         if one.outcome not in ("ignored", "unchanged")
     ]
+
+
+def _speaker(scope: Scope, data: Mapping[str, Any]) -> str | None:
+    """Return who said it: the name it carries, else the agent for what an assistant said, else the user."""
+    name, role = data.get("name"), data.get("role")
+    if isinstance(name, str) and name:
+        return name
+    if role == "assistant":
+        return scope.agent or "assistant"
+    return scope.user if role in (None, "user") else None
 
 
 def _time(value: object, field: str) -> datetime | None:

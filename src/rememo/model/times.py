@@ -31,7 +31,10 @@ def to_utc(value: object, field: str) -> datetime:
         raise InvalidInput(f"{field} must be a datetime, not {type(value).__name__}")
     if value.tzinfo is None:
         raise InvalidInput(f"{field} has no time zone; give it one, such as {field}=value.replace(tzinfo=UTC)")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{field} lies outside the years 1 to 9999: {value!r}") from None
 
 
 def to_micros(value: datetime) -> int:

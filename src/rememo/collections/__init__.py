@@ -1,0 +1,1 @@
+"""The collections of a memory: one typed face for each kind of thing that is remembered."""
