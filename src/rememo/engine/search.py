@@ -17,6 +17,7 @@ from rememo.recall.types import Timeline as RankedTimeline
 from rememo.store.protocol import Timeline, WordMatch
 
 _RECALL = RecallSettings()
+_SPARSE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,16 +116,33 @@ def _structure(timeline: Timeline, ranked: RankedTimeline) -> Structure:
 def _postings(engine: Engine, query: Query, question: Question, timeline: Timeline) -> tuple[Postings, ...]:
     if query.mode == "vector":
         return ()
-    matches = engine.store.words(query.filter, question.terms)
-    found = [_inside(match, timeline.numbers) for match in matches]
+    matches = engine.store.words(query.filter, question.terms, held=len(timeline.numbers))
+    found = [_posting(match, timeline) for match in matches]
     return tuple(one for one in found if len(one.documents))
 
 
-def _inside(match: WordMatch, numbers: NDArray[np.int64]) -> Postings:
+def _posting(match: WordMatch, timeline: Timeline) -> Postings:
     """Bring a term's places to rows of the timeline, without those that lie outside."""
-    rows = np.minimum(np.searchsorted(numbers, match.numbers), len(numbers) - 1)
-    inside = numbers[rows] == match.numbers
-    return Postings(term=match.term, documents=rows[inside], frequencies=match.counts[inside])
+    rows, inside = _rows(timeline, match.numbers)
+    return Postings(term=match.term, documents=rows, frequencies=match.counts[inside])
+
+
+def _rows(timeline: Timeline, numbers: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the rows of those numbers that stand in the timeline, and which ones these are."""
+    first, last = int(timeline.numbers[0]), int(timeline.numbers[-1])
+    if last - first > _SPARSE * len(timeline.numbers) + 1_000:
+        rows = np.minimum(np.searchsorted(timeline.numbers, numbers), len(timeline.numbers) - 1)
+        inside = timeline.numbers[rows] == numbers
+        return rows[inside], inside
+    # Numbers that lie close together are looked up in a table: no search for each.
+    table = timeline.worked_out.get("rows")
+    if table is None:
+        table = np.full(last - first + 2, -1, np.int32)
+        table[timeline.numbers - first] = np.arange(len(timeline.numbers), dtype=np.int32)
+        timeline.worked_out["rows"] = table
+    found = table[np.where((numbers >= first) & (numbers <= last), numbers - first, last - first + 1)]
+    inside = found >= 0
+    return found[inside].astype(np.intp), inside
 
 
 def _candidates(engine: Engine, query: Query, question: Question, timeline: Timeline, moment: datetime) -> Candidates:
@@ -136,12 +154,11 @@ def _candidates(engine: Engine, query: Query, question: Question, timeline: Time
         return Candidates(postings=postings, eligible=eligible)
     most = max(_RECALL.meaning_candidates, 2 * query.limit)
     near = engine.store.nearest(query.filter, vector, most, moment)
-    rows = np.minimum(np.searchsorted(timeline.numbers, near.numbers), len(timeline.numbers) - 1)
-    inside = timeline.numbers[rows] == near.numbers
+    rows, inside = _rows(timeline, near.numbers)
     return Candidates(
         postings=postings,
         eligible=eligible,
-        vector_documents=rows[inside],
+        vector_documents=rows,
         vector_scores=near.scores[inside],
         vector_background=(near.mean, near.deviation),
         vector_prior=engine.background,

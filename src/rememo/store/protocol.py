@@ -259,8 +259,11 @@ class Finding(Protocol):
         """Return which entries of its scope's timeline a filter means; None when all are meant."""
         ...
 
-    def words(self, filter: Filter, terms: Sequence[str]) -> list[WordMatch]:
-        """Return where each term stands, at least within the filter's scope: the timeline drops what lies outside."""
+    def words(self, filter: Filter, terms: Sequence[str], *, held: int) -> list[WordMatch]:
+        """Return where each term stands, at least within the filter's scope: the timeline drops what lies outside.
+
+        `held` is the length of that timeline, so that the store can choose its way.
+        """
         ...
 
     def nearest(

@@ -16,7 +16,7 @@ from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.scopes import COLUMNS as TIMELINE_COLUMNS
-from rememo.store.sqlite.scopes import Columns, cosines
+from rememo.store.sqlite.scopes import Columns
 from rememo.store.sqlite.words import match
 
 _SPARE = 50  # how many more than asked for are scored exactly, since rounding may have changed their order
@@ -73,10 +73,10 @@ class Finder(Part):
         numbers = [row[0] for row in self._database.rows(sql, values)]
         return near & np.isin(timeline.numbers, np.array(numbers, np.int64))
 
-    def words(self, filter: Filter, terms: Sequence[str]) -> list[WordMatch]:
+    def words(self, filter: Filter, terms: Sequence[str], *, held: int) -> list[WordMatch]:
         """Return where each term stands, at least within the filter's scope."""
         with self._database.snapshot() as connection:
-            return match(connection, filter.scope, terms, past=filter.known_at is not None)
+            return match(connection, filter.scope, terms, past=filter.known_at is not None, held=held)
 
     def nearest(
         self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
@@ -87,11 +87,11 @@ class Finder(Part):
             timeline, vectors = held.timeline, held.vectors
         else:
             timeline, columns = self._past(filter.scope, filter.known_at)
-            vectors = columns["vectors"]
-        near = cosines(vectors, vector)
-        known = near[near != 0]
+            vectors = columns.vectors()
+        near = vectors.cosines(vector)
+        known = near[vectors.embedded]
         eligible = self.eligible(filter, timeline, moment)
-        places = np.flatnonzero(near != 0 if eligible is None else (near != 0) & eligible)
+        places = np.flatnonzero(vectors.embedded if eligible is None else vectors.embedded & eligible)
         wanted = limit + _SPARE if exact else limit
         if wanted < len(places):
             places = places[np.argpartition(near[places], len(places) - wanted)[len(places) - wanted :]]

@@ -34,6 +34,7 @@ _TYPES: dict[str, Any] = {
     "fingerprints": np.int64,
     "asks": np.bool_,
     "expires": np.int64,
+    "embedded": np.bool_,
 }
 _NEVER = 2**63 - 1
 _READ = 5_000
@@ -58,7 +59,8 @@ class Columns:
     def __init__(self, dimension: int) -> None:
         self.count = 0
         self._arrays: dict[str, NDArray[Any]] = {name: np.zeros(64, kind) for name, kind in _TYPES.items()}
-        self._arrays["vectors"] = np.zeros((64, dimension), np.float16)
+        self._arrays["vectors"] = np.zeros((64, dimension), np.int8)
+        self._largest = 0.0
         self._names: dict[str, dict[str | None, int]] = {name: {None: -1} for name in ("rooms", "speakers", "kinds")}
 
     @property
@@ -98,11 +100,24 @@ class Columns:
         }
         for name, values in new.items():
             self._arrays[name][start : self.count] = values
-        vectors = self._arrays["vectors"]
         held = [place for place, blob in enumerate(blobs) if blob is not None]
-        if held and vectors.shape[1]:
+        if held and self._arrays["vectors"].shape[1]:
             joined = np.frombuffer(b"".join(blobs[place] for place in held), np.float32)
-            vectors[start + np.array(held)] = joined.reshape(len(held), -1)
+            places = start + np.array(held)
+            self._arrays["embedded"][places] = True
+            self._scale_to(float(np.abs(joined).max()))
+            self._arrays["vectors"][places] = np.rint(joined.reshape(len(held), -1) * self.scale)
+
+    @property
+    def scale(self) -> float:
+        """What a vector's numbers are multiplied by to become whole ones: the same for all, or they could not be compared."""
+        return 127 / self._largest if self._largest else 1.0
+
+    def _scale_to(self, largest: float) -> None:
+        """Make room for a larger number than any before; timelines that were handed out keep their arrays."""
+        if largest > self._largest:
+            before, self._largest = self.scale, largest * (1.25 if self._largest else 1.05)
+            self._arrays["vectors"] = np.rint(self._arrays["vectors"] * (self.scale / before)).astype(np.int8)
 
     def _numbered(self, name: str, values: tuple[str | None, ...]) -> list[int]:
         places = self._names[name]
@@ -117,8 +132,12 @@ class Columns:
         rest = Columns(self._arrays["vectors"].shape[1])
         rest.count = int(self.count - gone.sum())
         rest._arrays = {name: self[name][~gone] for name in self._arrays}
-        rest._names = self._names
+        rest._names, rest._largest = self._names, self._largest
         return rest
+
+    def vectors(self) -> "Vectors":
+        """Return the vectors as they are now."""
+        return Vectors(self["vectors"], self["embedded"], self.scale)
 
     def timeline(self, grown_from: Timeline | None = None) -> Timeline:
         """Return what ranking must know, as it is now."""
@@ -146,16 +165,28 @@ class Held:
     stamp: Stamp
     columns: Columns
     timeline: Timeline
-    vectors: NDArray[np.float16]
+    vectors: "Vectors"
     next_end: int
     """When the first of its records expires."""
 
 
-def cosines(vectors: NDArray[np.float16], asked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine of every vector with the one asked for; 0 for a record without one."""
-    if not vectors.size:
-        return np.zeros(len(vectors), np.float32)
-    return np.asarray(simsimd.cdist(asked.astype(np.float16)[None], vectors, metric="dot"), np.float32)[0]
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of a view as whole numbers of one byte, all at one scale."""
+
+    rows: NDArray[np.int8]
+    embedded: NDArray[np.bool_]
+    """Which records have a vector."""
+    scale: float
+
+    def cosines(self, asked: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every vector with the one asked for, within half a hundredth."""
+        if not self.rows.size:
+            return np.zeros(len(self.rows), np.float32)
+        own_scale = 127 / float(np.abs(asked).max())
+        whole = np.rint(asked * own_scale).astype(np.int8)
+        products = np.asarray(simsimd.cdist(whole[None], self.rows, metric="dot"), np.float32)[0]
+        return products / np.float32(own_scale * self.scale)
 
 
 class ScopeCache:
@@ -201,7 +232,7 @@ class ScopeCache:
         else:
             timeline = columns.timeline(grown_from)
         ends = columns["expires"]
-        return Held(stamp, columns, timeline, columns["vectors"], int(ends.min()) if len(ends) else _NEVER)
+        return Held(stamp, columns, timeline, columns.vectors(), int(ends.min()) if len(ends) else _NEVER)
 
     def _keep(self, scope: Scope, held: Held) -> None:
         self._held[scope] = held

@@ -15,6 +15,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rememo.model.scope import Scope
 from rememo.store.protocol import WordMatch
@@ -23,6 +24,7 @@ from rememo.store.sqlite.connection import Connection
 BUCKETS = 16
 MOST_COUNTED = 3
 MOST_STAGED = 64
+_LARGE_SHARE = 4
 
 
 @lru_cache(maxsize=4096)
@@ -101,11 +103,17 @@ def remove(connection: Connection, table: str, number: int) -> None:
 # ---- finding
 
 
-def match(connection: Connection, scope: Scope, terms: Sequence[str], *, past: bool) -> list[WordMatch]:
-    """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too."""
+def match(connection: Connection, scope: Scope, terms: Sequence[str], *, past: bool, held: int) -> list[WordMatch]:
+    """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too.
+
+    `held` is how many records the scope has. One that holds much of the file is asked for without its label: walking two
+    long lists side by side costs more than dropping some places afterwards.
+    """
     current_table, past_table = tables(scope.tenant)
     places = (current_table, past_table) if past else (current_table,)
     wanted = narrowest(scope)
+    newest = connection.execute("SELECT max(number) FROM records").get or 0
+    labelled = f'"{wanted}" AND ' if held * _LARGE_SHARE < newest else ""
     waiting = [
         (row[0], set(row[1].split()))
         for place in places
@@ -115,23 +123,27 @@ def match(connection: Connection, scope: Scope, terms: Sequence[str], *, past: b
     ]
     found: list[WordMatch] = []
     for term in dict.fromkeys(terms):
-        levels: list[list[int]] = []
+        levels: list[NDArray[np.int64]] = []
         for level in range(1, MOST_COUNTED + 1):
             marked = term if level == 1 else f"{term}^{level}"
-            question = f'"{wanted}" AND {_quoted(marked)}'
-            numbers = [number for number, there in waiting if marked in there]
-            for place in places:
-                rows = connection.execute(f"SELECT rowid FROM {place} WHERE {place} MATCH ?", (question,))
-                numbers += [row[0] for row in rows]
-            if not numbers:
+            numbers = [np.array([number for number, there in waiting if marked in there], np.int64)]
+            numbers += [_numbers(connection, place, labelled + _quoted(marked)) for place in places]
+            joined = np.concatenate(numbers)
+            if not len(joined):
                 break
-            levels.append(numbers)
-        sorted_numbers = np.array(sorted(levels[0]) if levels else [], dtype=np.int64)
-        counts = np.ones(len(sorted_numbers), dtype=np.int8)
+            levels.append(joined)
+        standing = np.sort(levels[0]) if levels else np.zeros(0, np.int64)
+        counts = np.ones(len(standing), dtype=np.int8)
         for numbers in levels[1:]:
-            counts[np.searchsorted(sorted_numbers, numbers)] += 1
-        found.append(WordMatch(term, sorted_numbers, counts))
+            counts[np.searchsorted(standing, numbers)] += 1
+        found.append(WordMatch(term, standing, counts))
     return found
+
+
+def _numbers(connection: Connection, table: str, question: str) -> NDArray[np.int64]:
+    # As one text: a row for each number would cost twelve times as much on its way to an array.
+    text = connection.execute(f"SELECT group_concat(rowid) FROM {table} WHERE {table} MATCH ?", (question,)).get
+    return np.fromstring(text, np.int64, sep=",") if text else np.zeros(0, np.int64)
 
 
 def _quoted(term: str) -> str:
