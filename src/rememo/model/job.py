@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 JobState = Literal["waiting", "running", "done", "dead"]
 
@@ -35,3 +35,14 @@ class Job:
     error: str | None
     """What the last attempt said."""
     created_at: datetime
+
+
+class Settlement(NamedTuple):
+    """How a lease ends."""
+
+    job: Job
+    state: str
+    """`done`, `dead`, or `waiting` for another try."""
+    error: str | None = None
+    due_at: datetime | None = None
+    """When it may be tried again; None leaves it as it was."""

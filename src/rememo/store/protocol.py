@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.filters import Filter
-from rememo.model.job import Job, NewJob
+from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import OnConflict, Outcome
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -287,12 +287,30 @@ class Jobs(Protocol):
         """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
         ...
 
+    def lease_many(
+        self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
+    ) -> list[Job]:
+        """Take the oldest jobs that are due, at most `limit`, of those named if some are; nobody else gets them meanwhile."""
+        ...
+
+    def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:
+        """Let leases last that long from now on; returns how many were still held."""
+        ...
+
     def load_jobs(self, jobs: Sequence[Job]) -> int:
         """Store jobs as they are; those already there are passed over. Returns how many were new."""
         ...
 
     def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
         """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
+        ...
+
+    def settle_many(self, endings: Sequence[Settlement]) -> int:
+        """End many leases in one transaction; returns how many were still held."""
+        ...
+
+    def requeue(self, tenant: str, id: str, moment: datetime) -> bool:
+        """Let a dead job be tried again from now on; False when it is not dead."""
         ...
 
     def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
@@ -351,15 +369,8 @@ class Keeping(Protocol):
         ...
 
 
-class Store(Reading, Finding, Jobs, Keeping, Protocol):
-    """Records in versions, their words and vectors, and the jobs they cause."""
-
-    def write(self, scope: Scope, writes: Sequence[Write], moment: datetime, key: str | None = None) -> Commit:
-        """Apply a batch atomically and in order; it is durable and findable when this returns.
-
-        `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
-        """
-        ...
+class Models(Protocol):
+    """The embedding model in use, and one that is built beside it."""
 
     def use_model(self, name: str, dimension: int) -> None:
         """Bind the store to an embedding model; one with vectors of another raises `EmbeddingMismatch`."""
@@ -367,6 +378,37 @@ class Store(Reading, Finding, Jobs, Keeping, Protocol):
 
     def model(self) -> tuple[str, int] | None:
         """Return the name and dimension of the embedding model, or None when there is none yet."""
+        ...
+
+    def begin_model(self, name: str, dimension: int) -> int:
+        """Return the number of a model to be built beside the one in use; one that was begun before goes on."""
+        ...
+
+    def unembedded(self, model: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
+        """Return how many versions still have no vector by a model, and the first of them with their texts."""
+        ...
+
+    def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:
+        """Store vectors by a model under construction, in the order they were asked for."""
+        ...
+
+    def swap_model(self, model: int) -> bool:
+        """Put a model into use if every version has its vector by it; False when some came in meanwhile."""
+        ...
+
+    def drop_models(self, limit: int) -> int:
+        """Remove vectors of models that are not in use, at most so many; returns how many were removed."""
+        ...
+
+
+class Store(Reading, Finding, Jobs, Keeping, Models, Protocol):
+    """Records in versions, their words and vectors, and the jobs they cause."""
+
+    def write(self, scope: Scope, writes: Sequence[Write], moment: datetime, key: str | None = None) -> Commit:
+        """Apply a batch atomically and in order; it is durable and findable when this returns.
+
+        `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
+        """
         ...
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:

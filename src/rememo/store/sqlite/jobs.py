@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.check import dump_json
-from rememo.model.job import Job
+from rememo.model.job import Job, Settlement
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.sqlite.connection import Connection
@@ -20,6 +20,14 @@ _NEXT = f"""SELECT {_COLUMNS} FROM jobs
 WHERE state IN ('waiting', 'running') AND due_at <= :now AND (leased_until IS NULL OR leased_until <= :now)
   AND task IN (SELECT value FROM json_each(:tasks))
 ORDER BY due_at, id LIMIT 1"""
+_DUE = _NEXT.replace("ORDER BY", "AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))\nORDER BY").replace(
+    "LIMIT 1", "LIMIT :limit"
+)
+_TAKE = "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE tenant = ? AND id = ?"
+_END = (
+    "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL"
+    " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?"
+)
 
 
 class JobTable(Part):
@@ -37,13 +45,45 @@ class JobTable(Part):
             row: Any = connection.execute(_NEXT, values).get
             if row is None:
                 return None
-            connection.execute(
-                "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE tenant = ? AND id = ?",
-                (until, row[0], row[1]),
-            )
+            connection.execute(_TAKE, (until, row[0], row[1]))
             return _job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:]))
 
         return self._database.write(take)
+
+    def lease_many(
+        self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
+    ) -> list[Job]:
+        """Take the oldest jobs that are due, at most `limit`, of those named if some are; nobody else gets them meanwhile."""
+        values: dict[str, Any] = {
+            "now": to_micros(moment),
+            "tasks": dump_json(list(tasks)),
+            "ids": None if ids is None else dump_json(list(ids)),
+            "limit": limit,
+        }
+        if self._database.value(_DUE, {**values, "limit": 1}) is None:
+            return []
+        until = to_micros(moment + timedelta(seconds=seconds))
+
+        def take(connection: Connection) -> list[Job]:
+            rows: list[Any] = connection.execute(_DUE, values).fetchall()
+            connection.executemany(_TAKE, [(until, row[0], row[1]) for row in rows])
+            return [_job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:])) for row in rows]
+
+        return self._database.write(take)
+
+    def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:
+        """Let leases last that long from now on; returns how many were still held."""
+        until = to_micros(moment + timedelta(seconds=seconds))
+
+        def prolong(connection: Connection) -> int:
+            before = connection.total_changes()
+            connection.executemany(
+                "UPDATE jobs SET leased_until = ? WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?",
+                [(until, job.tenant, job.id, job.attempts) for job in jobs],
+            )
+            return connection.total_changes() - before
+
+        return self._database.write(prolong)
 
     def load_jobs(self, jobs: Sequence[Job]) -> int:
         """Store jobs as they are; those already there are passed over. Returns how many were new."""
@@ -73,14 +113,33 @@ class JobTable(Part):
         """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
 
         def end(connection: Connection) -> bool:
-            connection.execute(
-                "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL"
-                " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?",
-                (state, error, None if due_at is None else to_micros(due_at), job.tenant, job.id, job.attempts),
-            )
+            connection.execute(_END, _ending(Settlement(job, state, error, due_at)))
             return connection.changes() == 1
 
         return self._database.write(end)
+
+    def settle_many(self, endings: Sequence[Settlement]) -> int:
+        """End many leases in one transaction; returns how many were still held."""
+
+        def end(connection: Connection) -> int:
+            before = connection.total_changes()
+            connection.executemany(_END, [_ending(one) for one in endings])
+            return connection.total_changes() - before
+
+        return self._database.write(end)
+
+    def requeue(self, tenant: str, id: str, moment: datetime) -> bool:
+        """Let a dead job be tried again from now on; False when it is not dead."""
+
+        def wake(connection: Connection) -> bool:
+            connection.execute(
+                "UPDATE jobs SET state = 'waiting', attempts = 0, due_at = ?, leased_until = NULL"
+                " WHERE tenant = ? AND id = ? AND state = 'dead'",
+                (to_micros(moment), tenant, id),
+            )
+            return connection.changes() == 1
+
+        return self._database.write(wake)
 
     def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
         """Return jobs, oldest first."""
@@ -113,6 +172,11 @@ class JobTable(Part):
             return stored
 
         return self._database.write(store)
+
+
+def _ending(one: Settlement) -> tuple[Any, ...]:
+    due_at = None if one.due_at is None else to_micros(one.due_at)
+    return (one.state, one.error, due_at, one.job.tenant, one.job.id, one.job.attempts)
 
 
 def _job(row: Any) -> Job:
