@@ -1,11 +1,12 @@
 """Real processes for the tests of this folder: started by name, never left behind."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,12 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
                 stdout=subprocess.PIPE,
                 text=True,
                 bufsize=1,
+                start_new_session=True,
                 # The machine's own settings must not decide what these tests show.
                 env={name: value for name, value in os.environ.items() if not name.startswith("REMEMO_")},
             )
             # A worker that hangs ends by this, and the reader of its lines sees the end instead of waiting for ever.
-            watchdog = threading.Timer(LONGEST, process.kill)
+            watchdog = threading.Timer(LONGEST, _kill, [process])
             watchdog.start()
             stack.callback(_end, process, watchdog)
             return process
@@ -40,7 +42,7 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
 
 def _end(process: "subprocess.Popen[str]", watchdog: threading.Timer) -> None:
     watchdog.cancel()
-    process.kill()
+    _kill(process)
     process.wait()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
@@ -49,3 +51,9 @@ def _end(process: "subprocess.Popen[str]", watchdog: threading.Timer) -> None:
             except BrokenPipeError:
                 continue
     watchdog.join()
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """Kill a worker with the children it may have forked."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -160,6 +160,8 @@ def fork_while_writing(path: str, forks: str, count: str) -> None:
     receipts: list[str] = []
     errors: list[str] = []
     with Memory(path) as memory:
+        # The embedder is loaded by now: a fork in the middle of loading would carry its lock over to the child.
+        memory.add("before the threads")
 
         def write(who: int) -> None:
             number = 0
