@@ -438,6 +438,14 @@ class AsyncMemory(Mirror):
         """Reclaim what has expired, in short steps; returns how much. Nothing that can be read is removed."""
         return await self._call(self._mirrored.maintain)
 
+    async def reembed(self, embedder: Embedder, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Change the embedding model of the whole store; returns how many versions were embedded anew.
+
+        The new vectors are built beside the old ones and take over when complete; searches go on meanwhile, and an
+        interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
+        """
+        return await self._call(self._mirrored.reembed, embedder, progress=progress)
+
     async def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""
         await self._call(self._mirrored.close)

@@ -12,6 +12,7 @@
     ├── ReadOnly                a write through a view of the past
     ├── MissingExtra            an optional dependency is not installed
     ├── EmbeddingMismatch       vectors of another model or dimension
+    ├── EmbeddingFailed         a model gave no vectors
     ├── JobFailed               later work of a write is dead, or not done in time
     └── StorageError            the store could not do its work
         ├── Busy                another writer held the store too long
@@ -81,6 +82,12 @@ class EmbeddingMismatch(InvalidInput):
     """Vectors of another model or dimension than this memory holds."""
 
     code = "embedding_mismatch"
+
+
+class EmbeddingFailed(RememoError):
+    """A model gave no vectors."""
+
+    code = "embedding_failed"
 
 
 class JobFailed(RememoError):

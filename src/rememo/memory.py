@@ -1,6 +1,6 @@
 """Memory: the front door; a view of one engine bound to a scope."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from rememo.engine.search import Mode, Query, search, similar
 from rememo.engine.view import View
 from rememo.errors import InvalidFilter, InvalidInput, NotFound
 from rememo.keep.export import Transferred, export, import_file
+from rememo.keep.reembed import reembed
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
 from rememo.model.filters import Filter, make_filter
@@ -434,6 +435,15 @@ class Memory:
         while done := self._engine.store.sweep(moment, keys_before=keys_before, limit=_SWEEP):
             total += done
         return total
+
+    def reembed(self, embedder: Embedder, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Change the embedding model of the whole store; returns how many versions were embedded anew.
+
+        The new vectors are built beside the old ones and take over when complete; searches go on meanwhile, and an
+        interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
+        """
+        self._view.need_present()
+        return reembed(self._engine, embedder, progress)
 
     def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
-from rememo.engine.opening import repair_file
+from rememo.engine.opening import embedder_by_name, repair_file
 from rememo.memory import Memory
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
@@ -21,6 +22,7 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(backup)
     cli.command()(verify)
     cli.command()(repair)
+    cli.command()(reembed)
     cli.command()(stats)
     cli.command()(maintain)
 
@@ -73,6 +75,22 @@ def repair(file: File, target: Target) -> None:
     print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
     for loss in report.lost:
         errors.print(loss, markup=False)
+
+
+def reembed(
+    file: File,
+    model: Annotated[
+        str, typer.Argument(help='"static", "fastembed:NAME", "sentence-transformers:NAME" or "openai:NAME".')
+    ],
+    url: Annotated[str | None, typer.Option(help="The endpoint's address, for openai: models.")] = None,
+    dimension: Annotated[int | None, typer.Option(help="The length of its vectors, for openai: models.")] = None,
+) -> None:
+    """Change the embedding model: built beside the old one, swapped in when complete, resumable."""
+    embedder = embedder_by_name(model, url=url, dimension=dimension)
+    with Memory(file, embedder=None) as memory, Progress(console=console) as progress:
+        task = progress.add_task(f"embedding by {embedder.name}", total=None)
+        done = memory.reembed(embedder, progress=lambda done, of: progress.update(task, completed=done, total=of))
+    console.print(f"{done:,} versions have vectors of {embedder.name}", markup=False)
 
 
 def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:

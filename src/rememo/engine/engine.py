@@ -56,12 +56,18 @@ class Engine:
         self.store = store
         self.kv = kv
         self.analyzer = analyzer
-        self.embedder = embedder
+        self.embedder: Embedder | None = None
         self.settings = settings
         self.clock = clock
         self.hooks = HookTable()
+        self.use(embedder)
+
+    def use(self, embedder: Embedder | None) -> None:
+        """Embed by another model from now on; one that the store does not hold raises `EmbeddingMismatch`."""
         if embedder is not None:
-            store.use_model(embedder.name, embedder.dimension)
+            self.store.use_model(embedder.name, embedder.dimension)
+        self.embedder = embedder
+        self.__dict__.pop("background", None)
 
     @cached_property
     def background(self) -> tuple[float, float]:

@@ -4,7 +4,10 @@ from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.recall.embed.fastembed import FastEmbedEmbedder
+from rememo.recall.embed.openai import OpenAIEmbedder
 from rememo.recall.embed.protocol import Embedder
+from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.sqlite import SqliteKeyValue
@@ -51,6 +54,26 @@ def repair_file(source: str, target: str) -> RepairReport:
     """Save what can be read of a damaged file into a new one."""
     analyzer = Analyzer(Settings.load().language)
     return repair(source, target, analyze=analyzer.terms, fingerprint=fingerprint)
+
+
+def embedder_by_name(name: str, *, url: str | None = None, dimension: int | None = None) -> Embedder:
+    """Return an embedder by what a command line can say of it, such as "fastembed:BAAI/bge-small-en-v1.5"."""
+    kind, _, model = name.partition(":")
+    match kind:
+        case "static":
+            return StaticEmbedder(Settings.load().language)
+        case "fastembed":
+            return FastEmbedEmbedder(model) if model else FastEmbedEmbedder()
+        case "sentence-transformers":
+            return SentenceTransformerEmbedder(model) if model else SentenceTransformerEmbedder()
+        case "openai":
+            if not model or dimension is None:
+                raise InvalidInput("an openai: model needs its name and the length of its vectors (--dimension)")
+            return OpenAIEmbedder(model, dimension) if url is None else OpenAIEmbedder(model, dimension, base_url=url)
+        case _:
+            raise InvalidInput(
+                f"there is no embedder {kind!r}; the embedders are static, fastembed, sentence-transformers and openai"
+            )
 
 
 def default_embedder(settings: Settings) -> Embedder:

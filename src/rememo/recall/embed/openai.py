@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from rememo.errors import InvalidInput
+from rememo.errors import EmbeddingFailed, InvalidInput
 from rememo.recall.embed.extras import require
-from rememo.recall.embed.protocol import EmbeddingFailed, Vector, embed_present
+from rememo.recall.embed.protocol import Vector, embed_present
 
 if TYPE_CHECKING:
     import httpx

@@ -6,15 +6,9 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.errors import EmbeddingMismatch, RememoError
+from rememo.errors import EmbeddingFailed, EmbeddingMismatch
 
 Vector: TypeAlias = NDArray[np.float32]
-
-
-class EmbeddingFailed(RememoError):
-    """A model could not be asked or did not answer: try again later."""
-
-    code = "embedding_failed"
 
 
 class Embedder(Protocol):

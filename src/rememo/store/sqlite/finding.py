@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.errors import EmbeddingMismatch
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -88,6 +89,11 @@ class Finder(Part):
         else:
             timeline, columns = self._past(filter.scope, filter.known_at)
             vectors = columns.vectors()
+        if self._database.value("SELECT model FROM models WHERE current") != self._model:
+            # Another process has changed the model since this one was opened.
+            raise EmbeddingMismatch(
+                f"{self._database.path} has vectors of another model by now; open the memory again with its embedder"
+            )
         near = vectors.cosines(vector)
         known = near[vectors.embedded]
         eligible = self.eligible(filter, timeline, moment)

@@ -9,6 +9,8 @@ from typing import Any
 
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.check import dump_json
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
@@ -47,7 +49,12 @@ class Transaction:
         self._scope = scope
         self._tenant = scope.tenant
         self._analyze = analyze
-        self._model = model
+        # Another process may have changed the model: then our vectors are not what is searched any more.
+        stale = (
+            model is not None and connection.execute("SELECT current FROM models WHERE model = ?", (model,)).get != 1
+        )
+        self._model = None if stale else model
+        self._stale = stale
         self._words = tables(scope.tenant)[0]
         self._newest, latest = latest_version(connection, scope.tenant)
         self.clock = max(to_micros(moment), latest + 1)
@@ -205,7 +212,8 @@ class Transaction:
         return Written(draft.id, version, outcome, draft.kind, draft.scope)
 
     def _add_jobs(self, draft: Draft, version: int) -> None:
-        for job in draft.jobs:
+        owed = (NewJob(id=new_id(), task="embed", payload={}),) if self._stale and draft.vector is not None else ()
+        for job in (*draft.jobs, *owed):
             payload = dump_json({**job.payload, "record": draft.id, "version": version})
             self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
             self._jobs.append(job.id)

@@ -9,10 +9,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from rememo.errors import EmbeddingMismatch
+from rememo.errors import EmbeddingFailed, EmbeddingMismatch
 from rememo.recall.embed.background import background
 from rememo.recall.embed.fastembed import FastEmbedEmbedder
-from rememo.recall.embed.protocol import EmbeddingFailed, embed_question
+from rememo.recall.embed.protocol import embed_question
 from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rememo.errors import EmbeddingMismatch, InvalidInput, MissingExtra
+from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, MissingExtra
 from rememo.recall.embed.extras import require
 from rememo.recall.embed.openai import OpenAIEmbedder
-from rememo.recall.embed.protocol import EmbeddingFailed
 
 
 class Endpoint:

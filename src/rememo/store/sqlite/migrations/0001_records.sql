@@ -56,7 +56,8 @@ CREATE TABLE models (
   model     INTEGER PRIMARY KEY,
   name      TEXT NOT NULL UNIQUE,
   dimension INTEGER NOT NULL,
-  current   INTEGER NOT NULL DEFAULT 0
+  current   INTEGER NOT NULL DEFAULT 0,
+  done      INTEGER NOT NULL DEFAULT 0  -- under construction: versions up to this number have their vector
 ) STRICT;
 
 -- The place is the model's number times 2^40 plus the version's: one range a model, and no row spills to a second page.

@@ -1,0 +1,127 @@
+"""Embedding models of a file: the one in use, and one that is built beside it until it takes over."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.errors import EmbeddingMismatch
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.writing import vector_place
+
+_FIND = "SELECT model FROM models WHERE name = ? AND dimension = ?"
+
+
+class ModelTable(Part):
+    """The `Models` half of the store."""
+
+    def use_model(self, name: str, dimension: int) -> None:
+        """Bind the store to an embedding model; a file with vectors of another one is refused."""
+
+        def use(connection: Connection) -> int:
+            row = connection.execute("SELECT model, name, dimension FROM models WHERE current").get
+            if row is None:
+                connection.execute("INSERT INTO models (name, dimension, current) VALUES (?, ?, 1)", (name, dimension))
+                return connection.last_insert_rowid()
+            model, held, its_dimension = row
+            if (held, its_dimension) == (name, dimension):
+                return model
+            if _has_vectors(connection, model):
+                raise EmbeddingMismatch(
+                    f"{self._database.path} holds vectors of {held} ({its_dimension} numbers), but this memory was opened with"
+                    f" {name} ({dimension}); open it with {held}, or change the model with `rememo reembed` or memory.reembed()"
+                )
+            connection.execute("UPDATE models SET name = ?, dimension = ? WHERE model = ?", (name, dimension, model))
+            return model
+
+        known = self._database.value(_FIND + " AND current", (name, dimension))
+        self._model = known if known is not None else self._database.write(use)
+
+    def model(self) -> tuple[str, int] | None:
+        """Return the name and dimension of the file's embedding model, or None when it has none yet."""
+        row = self._database.value("SELECT name, dimension FROM models WHERE current")
+        return None if row is None else (row[0], row[1])
+
+    def begin_model(self, name: str, dimension: int) -> int:
+        """Return the number of a model to be built beside the one in use; one that was begun before goes on."""
+
+        def begin(connection: Connection) -> int:
+            known: int | None = connection.execute(_FIND, (name, dimension)).get
+            if known is not None:
+                return known
+            # Another one that was begun and given up makes room.
+            for (other,) in connection.execute("SELECT model FROM models WHERE NOT current").fetchall():
+                _drop(connection, other)
+            connection.execute("INSERT INTO models (name, dimension) VALUES (?, ?)", (name, dimension))
+            return connection.last_insert_rowid()
+
+        return self._database.write(begin)
+
+    def unembedded(self, model: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
+        """Return how many versions still have no vector by a model, and the first of them with their texts."""
+        with self._database.snapshot() as connection:
+            done: int = connection.execute("SELECT done FROM models WHERE model = ?", (model,)).get or 0
+            left: int = connection.execute("SELECT count(*) FROM records WHERE number > ?", (done,)).get
+            rows = connection.execute(
+                "SELECT number, text FROM records WHERE number > ? ORDER BY number LIMIT ?", (done, limit)
+            ).fetchall()
+        return left, [(row[0], row[1]) for row in rows]
+
+    def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:
+        """Store vectors by a model under construction, in the order they were asked for."""
+
+        def put(connection: Connection) -> None:
+            rows = [(vector_place(model, number), one.tobytes()) for number, one in vectors if one is not None]
+            connection.executemany("INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)", rows)
+            connection.execute("UPDATE models SET done = max(done, ?) WHERE model = ?", (vectors[-1][0], model))
+
+        self._database.write(put)
+
+    def swap_model(self, model: int) -> bool:
+        """Put a model into use if every version has its vector by it; False when some came in meanwhile."""
+
+        def swap(connection: Connection) -> bool:
+            if connection.execute(
+                "SELECT 1 FROM records, models WHERE model = ? AND number > done LIMIT 1", (model,)
+            ).get:
+                return False
+            connection.execute("UPDATE models SET current = (model = ?)", (model,))
+            connection.execute(
+                "INSERT INTO tenants (tenant) SELECT DISTINCT tenant FROM records WHERE true ON CONFLICT DO NOTHING"
+            )
+            connection.execute("UPDATE tenants SET epoch = epoch + 1")
+            return True
+
+        swapped = self._database.write(swap)
+        if swapped:
+            self._model = model
+        return swapped
+
+    def drop_models(self, limit: int) -> int:
+        """Remove vectors of models that are not in use, at most so many; returns how many were removed."""
+
+        def drop(connection: Connection) -> int:
+            current: int = connection.execute("SELECT model FROM models WHERE current").get or 0
+            connection.execute(
+                "DELETE FROM vectors WHERE place IN (SELECT place FROM vectors"
+                " WHERE place < ? << 40 OR place >= (? + 1) << 40 LIMIT ?)",
+                (current, current, limit),
+            )
+            removed = connection.changes()
+            if removed < limit:
+                connection.execute("DELETE FROM models WHERE NOT current")
+            return removed
+
+        return self._database.write(drop)
+
+
+def _has_vectors(connection: Connection, model: int) -> bool:
+    bounds = (vector_place(model, 0), vector_place(model + 1, 0))
+    return connection.execute("SELECT 1 FROM vectors WHERE place >= ? AND place < ? LIMIT 1", bounds).get is not None
+
+
+def _drop(connection: Connection, model: int) -> None:
+    bounds = (vector_place(model, 0), vector_place(model + 1, 0))
+    connection.execute("DELETE FROM vectors WHERE place >= ? AND place < ?", bounds)
+    connection.execute("DELETE FROM models WHERE model = ?", (model,))

@@ -1,0 +1,65 @@
+"""The hot queries walk an index, in the order they return."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rememo import Memory, Scope
+from rememo.model.filters import Filter
+from rememo.store.sqlite.queries import COLUMNS, selects
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+VIEWS = {
+    "records_by_room": Scope(room="r"),
+    "records_by_user": Scope(user="u"),
+    "records_by_agent": Scope(agent="a"),
+    "records_by_kind": Scope(),
+}
+
+
+def plan(path: Path, sql: str, values: list[object]) -> str:
+    connection = apsw.Connection(str(path))
+    try:
+        return "\n".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportArgumentType] - the library's types
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Memory(tmp_path / "a.db", embedder=None) as memory:
+        memory.scope(user="u", room="r", agent="a").add_many([f"note {number}" for number in range(100)])
+    return tmp_path / "a.db"
+
+
+@pytest.mark.requirement("index.fast")
+@pytest.mark.parametrize(("index", "scope"), VIEWS.items())
+def test_lists_walk_the_index_of_their_narrowest_label(path: Path, index: str, scope: Scope):
+    order = " ORDER BY at DESC, arrival DESC LIMIT ?"
+    [(sql, values)] = selects(Filter(scope=scope, kinds=("note",)), NOW, COLUMNS, order, [20])
+    found = plan(path, sql, values)
+    assert f"USING INDEX {index}" in found
+    assert "TEMP B-TREE" not in found
+
+
+@pytest.mark.requirement("index.fast")
+def test_a_list_of_every_kind_scans_no_table(path: Path):
+    for sql, values in selects(
+        Filter(scope=Scope(room="r")), NOW, "number", " ORDER BY at DESC, arrival DESC LIMIT ?", [20]
+    ):
+        assert "SCAN" not in plan(path, sql, values)
+
+
+@pytest.mark.requirement("index.fast")
+def test_a_record_is_found_by_its_key(path: Path):
+    [(sql, values)] = selects(Filter(scope=Scope(), ids=("x",)), NOW, COLUMNS)
+    assert "USING INDEX records_by_id (tenant=? AND id=?)" in plan(path, sql, values)
+
+
+@pytest.mark.requirement("index.fast")
+def test_the_past_is_read_by_index_too(path: Path):
+    filter = Filter(scope=Scope(room="r"), kinds=("note",), known_at=NOW)
+    for sql, values in selects(filter, NOW, COLUMNS):
+        assert "USING INDEX records_by_room" in plan(path, sql, values)
