@@ -279,7 +279,7 @@ def repeat_export(path: str, folder: str) -> None:
 
 def import_export(path: str, source: str) -> None:
     """Import once."""
-    with Memory(path, embedder=Numbers()) as memory:
+    with Memory(path, embedder=None) as memory:
         say("ready")
         memory.import_(source)
         say("done")
