@@ -1,0 +1,134 @@
+"""What the typed collections share: records of one kind, and checks that name the field."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound, VersionConflict
+from rememo.model.check import check_label, check_limit, check_offset, check_text, dump_json
+from rememo.model.filters import Condition, Filter
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.times import to_utc
+
+ExternalId = str | int
+_NAMESPACE = UUID("6f2c1d0e-8a57-5b44-9d3b-0c5a7e6b1f20")
+_MOST_TRIES = 100
+MOST_PRIORITY = 10
+_PARTS = 2
+
+
+class Kind:
+    """The records of one kind within a view; what the collections are made of."""
+
+    kind = "note"
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def _filter(
+        self, *, known_at: datetime | None = None, data: Mapping[str, Any] | None = None, **parts: Any
+    ) -> Filter:
+        """Return a filter of this kind; `data` holds what fields must equal (any of a tuple), None does not matter."""
+        conditions = tuple(
+            Condition("data", (name,), "$in", list(value))  # pyright: ignore[reportUnknownArgumentType] - of text
+            if isinstance(value, tuple)
+            else Condition("data", (name,), "$eq", value)
+            for name, value in (data or {}).items()
+            if value is not None
+        )
+        return self._view.filter(kind=self.kind, known_at=known_at, conditions=conditions, **parts)
+
+    def _read(self, filter: Filter, limit: int | None, offset: int = 0) -> list[Record]:
+        engine = self._view.engine
+        most = None if limit is None else check_limit(limit)
+        return engine.store.read(filter, engine.now(), limit=most, offset=check_offset(offset))
+
+    def _record(self, id: str, *, known_at: datetime | None = None) -> Record:
+        record = self._view.find(id, known_at=known_at)
+        if record is None or record.kind != self.kind:
+            raise NotFound(f"there is no {self.kind} {id!r} in this scope")
+        return record
+
+    def _change(
+        self,
+        id: str,
+        change: Callable[[Record], Mapping[str, Any] | None],
+        expected: int | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change a record by what a function makes of its current version; None leaves it as it is."""
+        # A retry under a known key needs nothing to be as it was; a key inside a batch is refused by the view.
+        if key is not None and self._view.batching is None:
+            first = self._view.engine.first_receipt(self._view.scope, key)
+            if first is not None:
+                return first
+        for _ in range(_MOST_TRIES):
+            record = self._record(id)
+            changes = change(record)
+            if changes is None:
+                self._view.need_present()
+                return Receipt(ids=(id,), versions={id: record.version}, outcomes={id: "unchanged"})
+            try:
+                return self._view.revise(id, changes, record.version if expected is None else expected, key)
+            except VersionConflict:
+                if expected is not None:
+                    raise
+        raise VersionConflict(f"{self.kind} {id!r} changed {_MOST_TRIES} times while it was being updated; try again")
+
+
+def present(**fields: Any) -> dict[str, Any]:
+    """Return the fields that have a value: what is not there takes no room in a record."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def external(value: object, field: str = "external_id") -> list[str]:
+    """Return a platform's ids as two texts; numbers are what platforms give, so they are taken too."""
+    if not isinstance(value, tuple | list) or len(value) != _PARTS:  # pyright: ignore[reportUnknownArgumentType] - checked below
+        raise InvalidInput(f"{field} must be two ids together, such as ('chat-7', 42), not {value!r}")
+    parts: list[str] = []
+    for part in value:  # pyright: ignore[reportUnknownVariableType] - checked here
+        if isinstance(part, bool) or not isinstance(part, str | int):
+            raise InvalidInput(f"{field} must hold texts or whole numbers, not {part!r}")
+        parts.append(check_label(str(part), field))
+    return parts
+
+
+def external_record_id(kind: str, parts: list[str]) -> str:
+    """Return the id of the record with these platform ids: the same in every process, so it is stored once."""
+    return str(uuid5(_NAMESPACE, dump_json([kind, *parts])))
+
+
+def need_text(value: object, field: str, *, most: int) -> str:
+    """Return text that is not blank."""
+    text = check_text(value, field, max_bytes=most)
+    if not text.strip():
+        raise InvalidInput(f"{field} is empty; say something")
+    return text
+
+
+def choice(value: object, field: str, choices: tuple[str, ...]) -> str:
+    """Return one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInput(f"{field} must be one of {', '.join(choices)}, not {value!r}")
+    return value
+
+
+def priority_of(value: object) -> int:
+    """Return a priority: a whole number from 0 to 10, the most urgent."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PRIORITY:
+        raise InvalidInput(f"priority must be a whole number from 0 to {MOST_PRIORITY}, not {value!r}")
+    return value
+
+
+def moment(value: object, field: str) -> str | None:
+    """Return a time as it stands in data: UTC, so that texts sort as the times do."""
+    return None if value is None else to_utc(value, field).isoformat()
+
+
+def time_in(record: Record, field: str) -> datetime | None:
+    """Return a time that `moment` wrote."""
+    value = record.data.get(field)
+    return None if value is None else to_utc(value, field)

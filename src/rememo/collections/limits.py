@@ -1,0 +1,243 @@
+"""Limits of a room: how much of a conversation is kept, and what becomes of the rest."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+from weakref import WeakKeyDictionary
+
+from rememo.collections.message import Message
+from rememo.collections.overflow import summary_write
+from rememo.context.tokens import default_counter, message_tokens
+from rememo.context.window import call_ids, units
+from rememo.engine.engine import Engine
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.model.check import check_limit, dump_json
+from rememo.model.filters import Filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import Remove, Write
+
+Strategy = Callable[[list[Message]], Iterable[Message | str]]
+Handler = Callable[[list[Message]], object]
+Evict = Literal["fifo", "summarise"] | Strategy
+
+_KEY = "messages"
+_MOST = 1_000_000_000
+_MOST_TRIES = 50
+_AT_ONCE = 1_000
+"""How many may leave in one transaction; a room that was far too large is brought down in several."""
+_AHEAD = 64
+
+_log = logging.getLogger("rememo.limits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a room may hold."""
+
+    max_messages: int | None
+    """All messages count, those that stay too."""
+    max_tokens: int | None
+    """Counted as `messages.window` does."""
+    evict: str
+    """`fifo`, `summarise`, or `custom` for a function."""
+    keep_roles: tuple[str, ...]
+    """Roles that stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Functions:
+    """What of a limit only lives in the process that set it."""
+
+    strategy: Strategy | None
+    handler: Handler | None
+
+
+_functions: WeakKeyDictionary[Engine, dict[tuple[str, str], _Functions]] = WeakKeyDictionary()
+
+
+class RoomLimits:
+    """The limits of the room that a view is bound to. They belong to the room: to all its users and agents."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._engine = view.engine
+        self._tenant = view.scope.tenant
+        self._room = view.scope.room
+        # Beside the room's own keys, so that no pattern given to `kv.invalidate` takes the limits away.
+        self._space = dump_json([None, None, self._room, "limits"])
+
+    def set(
+        self,
+        max_messages: int | None,
+        max_tokens: int | None,
+        evict: Evict,
+        keep_roles: tuple[str, ...],
+        handler: Handler | None,
+    ) -> Limits:
+        """Keep new limits, and apply them at once."""
+        room = self._need_room()
+        self._view.need_present()
+        self._view.need_no_batch("messages.limit()")
+        if max_messages is None and max_tokens is None:
+            raise InvalidInput("limit() needs max_messages or max_tokens; to have no limit say unlimit()")
+        if not callable(evict) and evict not in ("fifo", "summarise"):
+            raise InvalidInput(f'evict must be "fifo", "summarise" or a function, not {evict!r}')
+        if handler is not None and not callable(handler):
+            raise InvalidInput("on_overflow must be a function that takes the messages that leave")
+        limits = Limits(
+            max_messages=None if max_messages is None else check_limit(max_messages, "max_messages", maximum=_MOST),
+            max_tokens=None if max_tokens is None else check_limit(max_tokens, "max_tokens", maximum=_MOST),
+            evict="custom" if callable(evict) else evict,
+            keep_roles=keep_roles,
+        )
+        own = _Functions(evict if callable(evict) else None, handler)
+        _functions.setdefault(self._engine, {})[self._tenant, room] = own
+        value = dump_json({name: getattr(limits, name) for name in limits.__slots__})
+        self._engine.kv.set(self._tenant, self._space, _KEY, value, self._engine.now())
+        self.enforce()
+        return limits
+
+    def get(self) -> Limits | None:
+        """Return what is kept, or None."""
+        self._need_room()
+        if self._view.known_at is not None:
+            raise ReadOnly("limits have no past; ask the memory that this view came from")
+        return self._stored()
+
+    def remove(self) -> bool:
+        """Forget the limits; False when there were none."""
+        room = self._need_room()
+        self._view.need_present()
+        _functions.get(self._engine, {}).pop((self._tenant, room), None)
+        return self._engine.kv.delete(self._tenant, self._space, _KEY, self._engine.now())
+
+    def enforce(self) -> None:
+        """Let what is too much leave: each time in one transaction, and only if nobody was faster."""
+        if self._room is None or (limits := self._stored()) is None:
+            return
+        own = _functions.get(self._engine, {}).get((self._tenant, self._room), _Functions(None, None))
+        strategy = own.strategy if limits.evict == "custom" else None
+        if limits.evict == "custom" and strategy is None:
+            _log.warning("room %r has a strategy of another process; the oldest leave instead", self._room)
+        room = _Room(self._engine, Scope(tenant=self._tenant, room=self._room), limits)
+        for _ in range(_MOST_TRIES):
+            try:
+                leaving = room.leaving(strategy)
+                if leaving and own.handler is not None:
+                    own.handler([Message(record) for record in leaving])
+            except Exception as error:  # noqa: BLE001 - a handler may veto by any exception; the message is stored
+                _log.warning("nothing leaves room %r: %s: %s", self._room, type(error).__name__, error)
+                return
+            if not leaving:
+                return
+            try:
+                room.let_go(leaving)
+            except (NotFound, VersionConflict):
+                continue  # another process let some of them go, or one was changed: look again
+
+    def _stored(self) -> Limits | None:
+        entry = self._engine.kv.get(self._tenant, self._space, _KEY, self._engine.now())
+        if entry is None:
+            return None
+        held = cast("dict[str, Any]", json.loads(entry.value))
+        held["keep_roles"] = tuple(held["keep_roles"])
+        return Limits(**held)
+
+    def _need_room(self) -> str:
+        if self._room is None:
+            raise InvalidInput("limits belong to a room; bind one first: memory.scope(room=…).messages")
+        return self._room
+
+
+class _Room:
+    """The messages of a room, and which of them are too much."""
+
+    def __init__(self, engine: Engine, scope: Scope, limits: Limits) -> None:
+        self._engine = engine
+        self._scope = scope
+        self._limits = limits
+        self._filter = Filter(scope=scope, kinds=("message",))
+
+    def leaving(self, strategy: Strategy | None) -> list[Record]:
+        """Return what must leave next, oldest first; nothing when all is well or all that is left must stay."""
+        limits = self._limits
+        total = self._engine.store.count(self._filter, self._engine.now())
+        over = 0 if limits.max_messages is None else total - limits.max_messages
+        if limits.max_tokens is None and over <= 0:
+            return []
+        # The oldest are enough to look at, unless tokens are counted or a strategy may choose among all.
+        everything = limits.max_tokens is not None or strategy is not None
+        size = None if everything else min(over, _AT_ONCE) + _AHEAD
+        while True:
+            records = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
+            whole = size is None or len(records) < size
+            chosen = self._choose(records, over, strategy, whole=whole)
+            if chosen is not None:
+                return [records[place] for place in sorted(chosen)]
+            size = None if size is None or size > _AT_ONCE * 4 else size * 4
+
+    def _choose(
+        self, records: Sequence[Record], over: int, strategy: Strategy | None, *, whole: bool
+    ) -> list[int] | None:
+        """Return the places of what leaves; None when more must be read to know."""
+        limits = self._limits
+        costs = [0] * len(records)
+        excess = 0
+        if limits.max_tokens is not None:
+            counter = default_counter()
+            costs = [message_tokens(counter, record.text, record.data) for record in records]
+            excess = sum(costs) - limits.max_tokens
+        if over <= 0 and excess <= 0:
+            return []
+        grouped = units([record.data for record in records])
+        # The newest turn is what the conversation is at: it stays, however large it is.
+        newest = max(grouped, key=lambda one: one[-1]) if whole and grouped else ()
+        free = [one for one in grouped if one is not newest and not any(self._stays(records[place]) for place in one)]
+        if strategy is not None:
+            free = _ordered(strategy, records, free)
+        chosen: list[int] = []
+        for group in free:
+            if (over <= 0 and excess <= 0) or len(chosen) >= _AT_ONCE:
+                break
+            if not whole and not _closed([records[place] for place in group]):
+                return None
+            chosen += group
+            over -= len(group)
+            excess -= sum(costs[place] for place in group)
+        else:
+            if not whole and over > 0:
+                return None
+            if over > 0 or excess > 0:
+                _log.info("what is left in room %r must stay, though it is more than its limit", self._scope.room)
+        return chosen
+
+    def _stays(self, record: Record) -> bool:
+        return record.pinned or record.data.get("role") in self._limits.keep_roles
+
+    def let_go(self, leaving: Sequence[Record]) -> None:
+        """End the records in one transaction, with the summary that stands for them where one is wanted."""
+        writes: list[Write] = []
+        if self._limits.evict == "summarise":
+            writes.append(summary_write(self._engine, self._scope, leaving))
+        writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in leaving]
+        self._engine.commit(self._scope, writes)
+
+
+def _closed(records: Sequence[Record]) -> bool:
+    """Whether every tool call among records has its result among them."""
+    answered = {record.data.get("tool_call_id") for record in records}
+    return all(id in answered for record in records for id in call_ids(record.data))
+
+
+def _ordered(strategy: Strategy, records: Sequence[Record], free: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the units that a strategy names, in its order, each once."""
+    belongs = {records[place].id: one for one in free for place in one}
+    named = strategy([Message(records[place]) for place in sorted(place for one in free for place in one)])
+    ids = [one if isinstance(one, str) else one.id for one in named]
+    if unknown := [id for id in ids if id not in belongs]:
+        raise InvalidInput(f"the strategy named {unknown[0]!r}, which is none of the messages that may leave")
+    return list(dict.fromkeys(belongs[id] for id in ids))

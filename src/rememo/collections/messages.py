@@ -1,0 +1,354 @@
+"""Messages: conversations, turn by turn."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from rememo.collections.fields import ExternalId, Kind, external, external_record_id, present
+from rememo.collections.limits import Evict, Limits, RoomLimits
+from rememo.collections.message import Message
+from rememo.context.chat import chat_messages, image_url
+from rememo.context.tokens import TokenCounter, check_counter, cut_to, message_tokens
+from rememo.context.window import newest_that_fit, orphans, units
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound
+from rememo.model.check import check_label, check_limit, check_text
+from rememo.model.filters import Filter
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+
+ROLES = ("user", "assistant", "system", "tool")
+Image = bytes | str | Path
+_LEARNED = ("user", "assistant")
+_FIRST_PAGE, _FARTHEST = 64, 16_384
+_MOST_TOKENS = 100_000_000
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Messages(Kind):
+    """The messages within a view, ordered by when they were said, ties by arrival."""
+
+    kind = "message"
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self._limits = RoomLimits(view)
+
+    # ---- writing
+
+    def add(
+        self,
+        role: str,
+        content: str,
+        *,
+        id: str | None = None,
+        external_id: tuple[ExternalId, ExternalId] | None = None,
+        reply_to: str | tuple[ExternalId, ExternalId] | None = None,
+        name: str | None = None,
+        username: str | None = None,
+        tool_calls: Sequence[Mapping[str, Any]] | None = None,
+        tool_call_id: str | None = None,
+        images: Sequence[Image] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        source: str | None = None,
+        trust: float | None = None,
+        learn: bool = True,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember a turn; it is durable and findable when this returns, and learned from later.
+
+        `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
+        a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message in
+        this scope; one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
+        Outside a batch, a limit of the room is applied before this returns.
+        """
+        if (first := self._first(key)) is not None:
+            return first
+        data = present(
+            reply_to=self._replied(reply_to),
+            name=_label(name, "name"),
+            username=_label(username, "username"),
+            tool_calls=_tool_calls(tool_calls),
+            tool_call_id=_label(tool_call_id, "tool_call_id"),
+            images=[image_url(one, f"images[{place}]") for place, one in enumerate(images or ())] or None,
+        )
+        fields = self._fields(role, content, data, learn=learn, source=source)
+        fields |= {
+            "id": id, "metadata": metadata, "occurred_at": at, "pinned": pinned, "importance": importance,
+            "trust": trust,
+        }  # fmt: skip
+        if external_id is not None:
+            if id is not None:
+                raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
+            data["external_id"] = external(external_id)
+            fields |= {"id": external_record_id(self.kind, data["external_id"]), "on_conflict": "ignore"}
+        return self._put([fields], key)
+
+    def add_pair(
+        self,
+        user: str,
+        assistant: str,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+        source: str | None = None,
+        trust: float | None = None,
+        learn: bool = True,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
+        if (first := self._first(key)) is not None:
+            return first
+        asked = new_id()
+        both = [
+            self._fields("user", user, present(name=_label(name, "name")), learn=learn, source=source) | {"id": asked},
+            self._fields("assistant", assistant, {"reply_to": asked}, learn=learn, source=source),
+        ]
+        more = {"metadata": metadata, "occurred_at": at, "trust": trust}
+        return self._put([one | more for one in both], key)
+
+    def clear(self) -> int:
+        """End every message in this scope; returns how many. Other kinds stay."""
+        self._view.need_no_batch("messages.clear()")
+        return self._view.remove_all(Filter(scope=self._view.scope, kinds=(self.kind,)))
+
+    # ---- reading
+
+    def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:
+        """Return a message by its id or its external id; one that is not in this scope raises `NotFound`."""
+        return Message(self._record(self._id(id, "id"), known_at=known_at))
+
+    def history(
+        self,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        roles: str | Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        known_at: datetime | None = None,
+    ) -> list[Message]:
+        """Return the latest `limit` messages, oldest first; `offset` passes over the newest.
+
+        `after` is included, `before` is not.
+        """
+        filter = self._filter(
+            data={"role": self._roles(roles)}, after=after, before=before, metadata=metadata, known_at=known_at
+        )
+        return [Message(record) for record in self._read(filter, limit, offset)]
+
+    def latest(self, n: int = 1) -> list[Message]:
+        """Return the last `n` messages, oldest first."""
+        return self.history(n)
+
+    def replies(self, id: str | tuple[ExternalId, ExternalId], *, limit: int = 100) -> list[Message]:
+        """Return the direct answers to a message, oldest first; of more than `limit`, the latest."""
+        asked = self._record(self._id(id, "id"))
+        return [Message(record) for record in self._read(self._filter(data={"reply_to": asked.id}), limit)]
+
+    def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
+        """Return what a message answers, what that answers, and so on: from the root to the message itself.
+
+        It begins later where a message in between is gone, and where links go round in a circle it is cut there.
+        """
+        record = self._record(self._id(id, "id"))
+        found = {record.id: record}
+        while (above := record.data.get("reply_to")) is not None and above not in found:
+            answered = self._view.find(above)
+            if answered is None or answered.kind != self.kind:
+                break
+            found[above] = record = answered
+        return [Message(one) for one in reversed(found.values())]
+
+    def window(
+        self, max_tokens: int, *, counter: TokenCounter | None = None, known_at: datetime | None = None
+    ) -> list[Message]:
+        """Return the newest messages that fit a number of tokens, oldest first, whole and without a hole.
+
+        System messages are always there. A tool call and its results are shown together or not at all; a result whose
+        call is gone is left out. When the newest turn alone does not fit, its longest text is cut at the end and marked
+        with "…"; `InvalidInput` when even that does not help. A message costs 4 tokens beside its text, an image 765.
+        """
+        most, counter = check_limit(max_tokens, "max_tokens", maximum=_MOST_TOKENS), check_counter(counter)
+        records, costs = self._recent(most, counter, self._filter(known_at=known_at))
+        system = {place for place, record in enumerate(records) if record.data.get("role") == "system"}
+        left = most - sum(costs[place] for place in system)
+        if left < 0:
+            raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
+        data = [record.data for record in records]
+        alone = orphans(data)
+        grouped = [one for one in units(data) if one[0] not in system and one[0] not in alone]
+        taken, _ = newest_that_fit(grouped, costs, left)
+        if not taken and grouped:
+            newest = max(grouped, key=lambda one: one[-1])
+            longest = max(newest, key=lambda place: costs[place])
+            others = sum(costs[place] for place in newest if place != longest)
+            records[longest] = _cut(counter, records[longest], left - others)
+            taken = set(newest)
+        return [Message(record) for place, record in enumerate(records) if place in taken or place in system]
+
+    def for_model(
+        self, *, system: str | None = None, user: str | None = None, image: Image | None = None, limit: int = 20
+    ) -> list[dict[str, Any]]:
+        """Return a model's input in the OpenAI chat shape: a system prompt, the latest `limit` messages, the current one.
+
+        `image` (bytes, a path, an address or a data URL) goes with the current message. Nothing is stored. Tool results
+        follow their calls; what a model would refuse (a result without its call, an old call without its result) is
+        left out.
+        """
+        settings = self._view.engine.settings
+        turns: list[tuple[str, str, Mapping[str, Any]]] = []
+        if system is not None:
+            turns.append(("system", check_text(system, "system", max_bytes=settings.max_text_bytes), {}))
+        turns += [(one.role, one.content, one.record.data) for one in self.history(limit)]
+        if user is not None or image is not None:
+            text = check_text(user or "", "user", max_bytes=settings.max_text_bytes)
+            turns.append(("user", text, {} if image is None else {"images": [image_url(image)]}))
+        return chat_messages(turns)
+
+    # ---- limits
+
+    def limit(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+        evict: Evict = "fifo",
+        keep_roles: Iterable[str] = ("system",),
+        on_overflow: Callable[[list[Message]], object] | None = None,
+    ) -> Limits:
+        """Limit this room (of all its users and agents) from now on, in every process and over restarts.
+
+        What is too much leaves after each `add`, and at once now: the oldest first (`fifo`), the oldest into a summary
+        (`summarise`), or in the order a function returns that is given the messages which may leave. Pinned messages,
+        `keep_roles` and the newest turn stay; a tool call and its results leave together. `on_overflow` sees what leaves
+        before it leaves; when it raises, that is logged and nothing leaves. Functions are known in this process only:
+        elsewhere, and after a restart until `limit()` is called again, the oldest leave and no handler is called.
+        """
+        roles = self._roles(keep_roles) or ()
+        return self._limits.set(max_messages, max_tokens, evict, roles, on_overflow)
+
+    def limits(self) -> Limits | None:
+        """Return the limits of this room, or None when it has none."""
+        return self._limits.get()
+
+    def unlimit(self) -> bool:
+        """Take the limits of this room away; False when it had none."""
+        return self._limits.remove()
+
+    # ---- inside
+
+    def _first(self, key: str | None) -> Receipt | None:
+        """Return what was done under a key before, so that a retry needs nothing to be as it was."""
+        if key is None or self._view.batching is not None or self._view.known_at is not None:
+            return None
+        return self._view.engine.first_receipt(self._view.scope, key)
+
+    def _put(self, items: list[dict[str, Any]], key: str | None) -> Receipt:
+        receipt = self._view.put(items, key)
+        if receipt.status != "pending" and "added" in receipt.outcomes.values():
+            self._limits.enforce()
+        return receipt
+
+    def _fields(
+        self, role: str, content: str, data: dict[str, Any], *, learn: bool, source: str | None
+    ) -> dict[str, Any]:
+        allowed = self._allowed()
+        if role not in allowed:
+            raise InvalidInput(f"there is no role {role!r}; the roles are {', '.join(allowed)}, others by setting")
+        check_text(content, "content", max_bytes=self._view.engine.settings.max_text_bytes)
+        if not content.strip() and not data.get("tool_calls") and not data.get("images"):
+            raise InvalidInput("content is empty; only a message with tool calls or images may say nothing")
+        data["role"] = role
+        fields: dict[str, Any] = {"text": content, "kind": self.kind, "data": data, "source": source}
+        wanted = learn and getattr(self._view.engine.settings, "learn", True)
+        # What came out of recall was learned when it went in.
+        if wanted and role in _LEARNED and not str(source or "").startswith("recall"):
+            fields["jobs"] = (NewJob(id=new_id(), task="learn", payload={}),)
+        return fields
+
+    def _allowed(self) -> tuple[str, ...]:
+        told: object = getattr(self._view.engine.settings, "roles", ROLES)
+        if isinstance(told, str):
+            return tuple(one.strip() for one in told.split(",") if one.strip())
+        return tuple(cast("Iterable[str]", told))
+
+    def _roles(self, roles: str | Iterable[str] | None) -> tuple[str, ...] | None:
+        if roles is None:
+            return None
+        wanted = (roles,) if isinstance(roles, str) else tuple(roles)
+        allowed = self._allowed()
+        for role in wanted:
+            if role not in allowed:
+                raise InvalidInput(f"there is no role {role!r}; the roles are {', '.join(allowed)}, others by setting")
+        return wanted
+
+    def _id(self, id: str | tuple[ExternalId, ExternalId], field: str) -> str:
+        return check_label(id, field) if isinstance(id, str) else external_record_id(self.kind, external(id, field))
+
+    def _replied(self, reply_to: str | tuple[ExternalId, ExternalId] | None) -> str | None:
+        if reply_to is None:
+            return None
+        id = self._id(reply_to, "reply_to")
+        batch = self._view.batching
+        if batch is not None and batch.waiting(id) is not None:
+            return id
+        record = self._view.find(id)
+        if record is None or record.kind != self.kind:
+            raise NotFound(f"reply_to: there is no message {reply_to!r} in this scope; add it first, or leave it out")
+        return id
+
+    def _recent(self, most: int, counter: TokenCounter, filter: Filter) -> tuple[list[Record], list[int]]:
+        """Return more of the newest messages than fit, with every system message, and what each costs."""
+        store, now = self._view.engine.store, self._view.engine.now()
+        size = _FIRST_PAGE
+        while True:
+            records = store.read(filter, now, limit=size)
+            costs = [message_tokens(counter, record.text, record.data) for record in records]
+            if len(records) < size or size >= _FARTHEST:
+                break
+            said = sum(cost for cost, one in zip(costs, records, strict=True) if one.data.get("role") != "system")
+            # A result at the edge may have its call a little farther back.
+            if said > most and not orphans([record.data for record in records]):
+                break
+            size *= 4
+        if len(records) == size:
+            rules = self._filter(data={"role": "system"}, before=records[0].at + _MICROSECOND, known_at=filter.known_at)
+            here = {record.id for record in records}
+            older = [record for record in store.read(rules, now) if record.id not in here]
+            costs = [message_tokens(counter, record.text, record.data) for record in older] + costs
+            records = older + records
+        return records, costs
+
+
+def _label(value: str | None, field: str) -> str | None:
+    return None if value is None else check_label(value, field)
+
+
+def _tool_calls(calls: object) -> list[Any] | None:
+    if calls is None:
+        return None
+    if not isinstance(calls, list | tuple):
+        raise InvalidInput(f"tool_calls must be a list of calls, not {type(calls).__name__}")
+    for place, call in enumerate(cast("Sequence[object]", calls)):
+        if not isinstance(call, Mapping) or not isinstance(cast("Mapping[str, Any]", call).get("id"), str):
+            raise InvalidInput(f"tool_calls[{place}] must be a mapping with an id, by which its result names it")
+    return list(cast("Sequence[Any]", calls)) or None
+
+
+def _cut(counter: TokenCounter, record: Record, most: int) -> Record:
+    """Return a record whose text is short enough for the message to cost at most so much."""
+    bare = message_tokens(counter, "", record.data)
+    text = cut_to(counter, record.text, most - bare)
+    if not text:
+        raise InvalidInput("the newest message does not fit into max_tokens, not even cut; allow more")
+    return replace(record, text=text)

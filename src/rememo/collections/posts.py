@@ -1,0 +1,152 @@
+"""Posts: what an agent has published."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rememo.collections.fields import ExternalId, Kind, external, external_record_id, need_text, present
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.check import check_label, check_limit, check_text
+from rememo.model.filters import Condition
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A post as it stands in a record."""
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+    @property
+    def content(self) -> str:
+        """What was published."""
+        return self.record.text
+
+    @property
+    def type(self) -> str:
+        """What it is: a post, a story or a reel."""
+        return str(self.record.data.get("type", "post"))
+
+    @property
+    def location(self) -> str | None:
+        """Where it is set."""
+        return self.record.data.get("location")
+
+    @property
+    def prompt(self) -> str | None:
+        """What it was made from."""
+        return self.record.data.get("prompt")
+
+    @property
+    def image(self) -> str | None:
+        """The address of its picture."""
+        return self.record.data.get("image")
+
+    @property
+    def external_id(self) -> tuple[str, str] | None:
+        """The platform and the post's id there."""
+        held = self.record.data.get("external_id")
+        return None if held is None else (held[0], held[1])
+
+    @property
+    def published_at(self) -> datetime:
+        """When it was published, else when it was stored."""
+        return self.record.at
+
+
+class Posts(Kind):
+    """The posts within a view."""
+
+    kind = "post"
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+
+    def add(
+        self,
+        content: str,
+        *,
+        type: str = "post",
+        location: str | None = None,
+        prompt: str | None = None,
+        image: str | None = None,
+        external_id: tuple[ExternalId, ExternalId] | None = None,
+        published_at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember what was published.
+
+        `external_id` is the platform and the post's id there, unique together within the tenant: a repeat is stored
+        once, and its receipt says `ignored`.
+        """
+        settings = self._view.engine.settings
+        need_text(content, "content", most=settings.max_text_bytes)
+        for name, value in (("prompt", prompt), ("image", image), ("location", location)):
+            if value is not None:
+                check_text(value, name, max_bytes=settings.max_data_bytes)
+        parts = None if external_id is None else external(external_id)
+        if parts is not None and id is not None:
+            raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
+        data = present(
+            type=check_label(type, "type"), location=location or None, prompt=prompt, image=image, external_id=parts
+        )
+        fields: dict[str, Any] = {
+            "text": content, "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": published_at,
+            "id": id if parts is None else external_record_id(self.kind, parts),
+            "on_conflict": "error" if parts is None else "ignore", "pinned": pinned, "importance": importance,
+        }  # fmt: skip
+        return self._view.put([fields], key)
+
+    def get(self, id: str, *, known_at: datetime | None = None) -> Post:
+        """Return a post; one that is not in this scope raises `NotFound`."""
+        return Post(self._record(id, known_at=known_at))
+
+    def recent_locations(self, n: int = 5) -> "list[str]":
+        """Return the last `n` different locations of posts, newest first, so as not to repeat them.
+
+        Spellings that differ in case or outer blanks only are one; the newest is given.
+        """
+        most = check_limit(n, "n")
+        filter = self._filter()
+        filter = filter.narrowed(conditions=(Condition("data", ("location",), "$exists", True),))
+        found: dict[str, str] = {}
+        offset = 0
+        while len(found) < most and (page := self._read(filter, _PAGE, offset)):
+            for record in reversed(page):
+                place = str(record.data["location"]).strip()
+                if place:
+                    found.setdefault(place.casefold(), place)
+            offset += len(page)
+        return [*found.values()][:most]
+
+    def list(
+        self,
+        *,
+        type: str | None = None,
+        location: str | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Post]":
+        """Return the latest `limit` posts, oldest first, by when they were published."""
+        filter = self._filter(
+            data={"type": type, "location": location}, after=after, before=before, metadata=metadata, known_at=known_at
+        )
+        return [Post(record) for record in self._read(filter, limit, offset)]

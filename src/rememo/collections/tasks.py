@@ -1,0 +1,235 @@
+"""Tasks: what is to be done, by when, and how often."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rememo.collections.fields import Kind, choice, moment, need_text, present, priority_of, time_in
+from rememo.collections.recurrence import CALENDAR, check_recurrence, next_due, zone_named, zone_of
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.check import check_label, check_limit
+from rememo.model.filters import Condition
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.times import to_utc
+from rememo.model.unset import NOTHING, Unset
+
+STATUSES = ("open", "done", "dropped")
+Recurrence = str | float | timedelta
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as it stands in a record."""
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+    @property
+    def text(self) -> str:
+        """What is to be done."""
+        return self.record.text
+
+    @property
+    def status(self) -> str:
+        """`open`, `done` or `dropped`; a recurring task stays open when it is done."""
+        return str(self.record.data.get("status", "open"))
+
+    @property
+    def priority(self) -> int:
+        """From 0 to 10, the most urgent."""
+        return int(self.record.data.get("priority", 0))
+
+    @property
+    def due(self) -> datetime | None:
+        """When it is due (next), in UTC."""
+        return time_in(self.record, "due")
+
+    @property
+    def recurrence(self) -> str | timedelta | None:
+        """How often it comes round: a word of the calendar or a span of time."""
+        value: str | float | None = self.record.data.get("recurrence")
+        return value if value is None or isinstance(value, str) else timedelta(seconds=value)
+
+    @property
+    def goal(self) -> str | None:
+        """The id of the goal that it serves."""
+        return self.record.data.get("goal")
+
+    @property
+    def times_done(self) -> int:
+        """How often it was done."""
+        return int(self.record.data.get("times_done", 0))
+
+    @property
+    def done_at(self) -> datetime | None:
+        """When it was last done."""
+        return time_in(self.record, "done_at")
+
+
+class Tasks(Kind):
+    """The tasks within a view."""
+
+    kind = "task"
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+
+    def add(
+        self,
+        text: str,
+        *,
+        due: datetime | None = None,
+        recurrence: Recurrence | None = None,
+        priority: int = 0,
+        goal: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember an open task.
+
+        `recurrence` is "daily", "weekly", "monthly", "yearly" or a span of time, and needs a due time to count from. The
+        calendar's words keep the time of day in the zone of `due`. A due time in the past is taken as it is: the task is
+        due now, once, however many times have passed, and `done` moves it past now.
+        """
+        need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+        data = present(
+            status="open", priority=priority_of(priority), goal=None if goal is None else check_label(goal, "goal")
+        )
+        fields: dict[str, Any] = {
+            "text": text, "kind": self.kind, "data": data | present(**_timing(due, recurrence)), "metadata": metadata,
+            "id": id, "pinned": pinned, "importance": importance,
+        }  # fmt: skip
+        return self._view.put([fields], key)
+
+    def get(self, id: str, *, known_at: datetime | None = None) -> Task:
+        """Return a task; one that is not in this scope raises `NotFound`."""
+        return Task(self._record(id, known_at=known_at))
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        status: str | Unset = NOTHING,
+        due: datetime | Unset | None = NOTHING,
+        recurrence: Recurrence | Unset | None = NOTHING,
+        priority: int | Unset = NOTHING,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on."""
+        changed: dict[str, Any] = {}
+        if status is not NOTHING:
+            changed["status"] = choice(status, "status", STATUSES)
+        if priority is not NOTHING:
+            changed["priority"] = priority_of(priority)
+        whole: dict[str, Any] = {}
+        if text is not NOTHING:
+            whole["text"] = need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+        timed = due is not NOTHING or recurrence is not NOTHING
+        if not changed and not whole and not timed:
+            raise InvalidInput("update() was given nothing to change")
+
+        def change(record: Record) -> dict[str, Any]:
+            data = record.data | changed
+            if timed:
+                when = _told(record) if due is NOTHING else due
+                often = data.get("recurrence") if recurrence is NOTHING else recurrence
+                data |= _timing(when, often)
+            return whole | {"data": present(**data)}
+
+        return self._change(id, change, expected_version, key)
+
+    def done(self, id: str, *, key: str | None = None) -> Receipt:
+        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+
+        A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
+        same one at once it moves on once.
+        """
+        now = self._view.engine.now()
+        first: list[str | None] = []
+
+        def change(record: Record) -> dict[str, Any] | None:
+            data = record.data
+            first.append(data.get("due"))
+            # Another was faster: that time is done, and the next one is not ours to do.
+            if data.get("status") == "done" or first[0] != data.get("due"):
+                return None
+            done = {"done_at": now.isoformat(), "times_done": data.get("times_done", 0) + 1}
+            often, due = data.get("recurrence"), time_in(record, "due")
+            later = None
+            if often is not None and due is not None:
+                later = next_due(time_in(record, "first") or due, often, max(due, now), data.get("zone"))
+            if later is None:
+                return {"data": {**data, **done, "status": "done"}}
+            return {"data": {**data, **done, "status": "open", "due": later.isoformat()}}
+
+        return self._change(id, change, None, key)
+
+    def drop(self, id: str, *, key: str | None = None) -> Receipt:
+        """Give a task up; a recurring one does not come round again."""
+        return self._change(
+            id,
+            lambda record: (
+                None if record.data.get("status") == "dropped" else {"data": {**record.data, "status": "dropped"}}
+            ),
+            None,
+            key,
+        )
+
+    def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
+        """Return the open tasks that are due at a moment (the present one unless given), longest due first."""
+        when = self._view.engine.now() if now is None else to_utc(now, "now")
+        filter = self._filter(data={"status": "open"})
+        filter = filter.narrowed(conditions=(*filter.conditions, Condition("data", ("due",), "$lte", when.isoformat())))
+        return self._sorted([Task(record) for record in self._read(filter, None)])[: check_limit(limit)]
+
+    def open(self, *, limit: int = 100) -> "list[Task]":
+        """Return the open tasks: those due first come first, then the more urgent, then the older."""
+        found = [Task(record) for record in self._read(self._filter(data={"status": "open"}), None)]
+        return self._sorted(found)[: check_limit(limit)]
+
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        goal: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Task]":
+        """Return the latest `limit` tasks, oldest first."""
+        wanted = None if status is None else choice(status, "status", STATUSES)
+        filter = self._filter(data={"status": wanted, "goal": goal}, metadata=metadata, known_at=known_at)
+        return [Task(record) for record in self._read(filter, limit, offset)]
+
+    def _sorted(self, tasks: "list[Task]") -> "list[Task]":
+        return sorted(tasks, key=lambda task: (task.due or _NEVER, -task.priority))
+
+
+def _timing(due: object, recurrence: object) -> dict[str, Any]:
+    """Return what data holds of when a task is due; None where nothing is to be held."""
+    often = check_recurrence(recurrence)
+    when = moment(due, "due")
+    if often is not None and when is None:
+        raise InvalidInput("recurrence needs a due time to count from; give due= too")
+    zone = zone_of(due) if often in CALENDAR and isinstance(due, datetime | str) else None
+    return {"due": when, "recurrence": often, "first": when if often is not None else None, "zone": zone}
+
+
+def _told(record: Record) -> datetime | None:
+    """Return when a task is due, in the zone that was told where it is known."""
+    due, zone = time_in(record, "due"), record.data.get("zone")
+    return due if due is None or zone is None else due.astimezone(zone_named(zone))

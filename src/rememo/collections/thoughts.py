@@ -1,0 +1,97 @@
+"""Thoughts: the steps of an agent's reasoning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rememo.collections.fields import Kind, choice, need_text
+from rememo.engine.view import View
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+
+STEPS = ("THINK", "ACT", "OBSERVE", "FINAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A thought as it stands in a record."""
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+    @property
+    def step(self) -> str:
+        """`THINK`, `ACT`, `OBSERVE` or `FINAL`."""
+        return str(self.record.data.get("step", "THINK"))
+
+    @property
+    def text(self) -> str:
+        """What was thought."""
+        return self.record.text
+
+    @property
+    def at(self) -> datetime:
+        """When."""
+        return self.record.at
+
+
+class Thoughts(Kind):
+    """The thoughts within a view."""
+
+    kind = "thought"
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+
+    def add(
+        self,
+        step: str,
+        text: str,
+        *,
+        at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL for the answer; small letters will do."""
+        need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+        fields: dict[str, Any] = {
+            "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": at,
+            "id": id, "pinned": pinned, "importance": importance,
+        }  # fmt: skip
+        return self._view.put([fields], key)
+
+    def get(self, id: str, *, known_at: datetime | None = None) -> Thought:
+        """Return a thought; one that is not in this scope raises `NotFound`."""
+        return Thought(self._record(id, known_at=known_at))
+
+    def latest(self, n: int = 10, *, step: str | None = None) -> "list[Thought]":
+        """Return the latest thoughts, oldest first."""
+        return self.list(step=step, limit=n)
+
+    def list(
+        self,
+        *,
+        step: str | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Thought]":
+        """Return the latest `limit` thoughts, oldest first; `offset` passes over the newest."""
+        wanted = None if step is None else _step(step)
+        filter = self._filter(data={"step": wanted}, after=after, before=before, metadata=metadata, known_at=known_at)
+        return [Thought(record) for record in self._read(filter, limit, offset)]
+
+
+def _step(value: object) -> str:
+    return choice(value.upper() if isinstance(value, str) else value, "step", STEPS)

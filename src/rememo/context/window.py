@@ -1,0 +1,61 @@
+"""Which messages go together, and which of them fit. Pure: positions in, positions out.
+
+A tool call and its results are one unit: they are shown together, and leave together.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+
+def call_ids(data: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the tool calls that a message makes."""
+    calls = cast("list[Any]", data.get("tool_calls") or [])
+    found = [cast("Mapping[str, Any]", one).get("id") for one in calls if isinstance(one, Mapping)]
+    return [one for one in found if isinstance(one, str)]
+
+
+def units(messages: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
+    """Return the positions of messages (their data, oldest first) that belong together, by their first position.
+
+    A result belongs to the nearest call of its id before it; one whose call is not there stands alone.
+    """
+    groups: list[list[int]] = []
+    calls: dict[str, list[int]] = {}
+    for place, data in enumerate(messages):
+        answered = data.get("tool_call_id")
+        if isinstance(answered, str) and answered in calls:
+            calls[answered].append(place)
+            continue
+        group = [place]
+        groups.append(group)
+        for id in call_ids(data):
+            calls[id] = group
+    return [tuple(group) for group in groups]
+
+
+def orphans(messages: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Return the positions of tool results whose call is not among the messages."""
+    called: set[str] = set()
+    found: set[int] = set()
+    for place, data in enumerate(messages):
+        called.update(call_ids(data))
+        answered = data.get("tool_call_id")
+        if isinstance(answered, str) and answered not in called:
+            found.add(place)
+    return found
+
+
+def newest_that_fit(grouped: Sequence[Sequence[int]], costs: Sequence[int], most: int) -> tuple[set[int], int]:
+    """Return the positions of the newest whole units that fit, without a hole between them, and what they cost.
+
+    A unit is as new as its newest message. The first that does not fit ends the window.
+    """
+    taken: set[int] = set()
+    spent = 0
+    for group in sorted(grouped, key=lambda one: one[-1], reverse=True):
+        cost = sum(costs[place] for place in group)
+        if spent + cost > most:
+            break
+        spent += cost
+        taken.update(group)
+    return taken, spent
