@@ -1,0 +1,58 @@
+"""How many short messages a second one worker learns on one core: `python -m bench.learn [messages]`."""
+
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rememo import Memory, Settings
+from rememo.learn.worker import LEARN, Worker
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
+
+BOUND = 1_000
+PLACES = "Lisbon Porto Rome Berlin Oslo Paris Madrid Vienna Prague Dublin".split()
+PEOPLE = "Ana Bea Carl Dora Emil Fay Gus Hana Ivo Jana".split()
+THINGS = "tea coffee jazz chess hiking opera cycling sushi gardening poetry".split()
+SAID = (
+    "I moved to {place}.",
+    "My sister {person} works at Siemens.",
+    "I love {thing}!",
+    "What time is it in {place}?",
+    "ok, thanks",
+    "I have a meeting with {person} later today.",
+    "That sounds great, let us talk about it tomorrow.",
+    "My cat is called Miso.",
+    "Could you remind me to call {person}?",
+    "I don't like {thing} any more.",
+)
+
+
+def message(dice: random.Random) -> dict[str, object]:
+    text = dice.choice(SAID).format(place=dice.choice(PLACES), person=dice.choice(PEOPLE), thing=dice.choice(THINGS))
+    job = NewJob(id=new_id(), task=LEARN, payload={})
+    return {"text": text, "kind": "message", "data": {"role": "user"}, "jobs": (job,)}
+
+
+def measure(count: int, users: int = 100) -> tuple[float, int]:
+    dice = random.Random(3)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(Path(folder) / "bench.db", settings=Settings(durability="full")) as memory,
+    ):
+        for user in range(users):
+            view = memory.scope(user=f"user-{user}", room="chat")._view  # noqa: SLF001 - jobs are not on the surface
+            view.put([message(dice) for _ in range(count // users)])
+        worker = Worker(memory._engine)  # noqa: SLF001 - the same engine
+        worker.stop()
+        begun = time.process_time()
+        done = worker.run_until_idle(timeout=600)
+        spent = time.process_time() - begun
+        return done / spent, memory.count(kind="fact")
+
+
+if __name__ == "__main__":
+    rate, facts = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    print(f"{rate:,.0f} messages a second of processor time, {facts:,} facts (bound: {BOUND:,})")
+    sys.exit(rate < BOUND)

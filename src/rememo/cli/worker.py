@@ -1,0 +1,34 @@
+"""`rememo worker`: learning in a process of its own."""
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from rememo.cli.output import File, console
+from rememo.learn.worker import Worker
+from rememo.memory import Memory
+
+Once = Annotated[bool, typer.Option("--once", help="Do what is due, then leave.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(worker)
+
+
+def worker(file: File, once: Once = False) -> None:
+    """Do the jobs of a file, of all its tenants, until interrupted."""
+    with Memory(file) as memory:
+        working = Worker(memory._engine)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        if once:
+            console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")
+            return
+        over = threading.Event()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, lambda _signal, _frame: over.set())
+        working.start()
+        console.print("working; interrupt to stop")
+        over.wait()
+        working.stop(30)

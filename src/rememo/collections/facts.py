@@ -1,0 +1,385 @@
+"""Facts: what is known about whom, from where, and for when."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound
+from rememo.learn.conflicts import POLICIES, Policy
+from rememo.learn.extract import FoundFact, extract
+from rememo.learn.facts import POLICY_SPACE, Changes, derived_id, is_fact, policy_of, settle, slot_of
+from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
+from rememo.learn.statements import Statement, folded
+from rememo.model.check import check_label, check_limit, check_text, check_unit, dump_json
+from rememo.model.fact import Conflict, Fact, FactStatus, Source
+from rememo.model.filters import Condition, Filter
+from rememo.model.ids import new_id
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.times import to_utc
+from rememo.model.unset import NOTHING, Unset
+
+_PAGE = 500
+_SHOWN = ["current", "disputed"]
+
+
+class Facts:
+    """The facts of one scope, added by hand or learned from what was said."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._engine = view.engine
+
+    # ---- writing
+
+    def add(
+        self,
+        subject: str,
+        predicate: str,
+        object: str,
+        *,
+        confidence: float = 1.0,
+        sources: Iterable[str | Source] = (),
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        wording: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+
+        "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
+        `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
+        """
+        self._need_writable("facts.add()")
+        about, name = self._subject(subject), _predicate(predicate)
+        value = normalise_object(self._text(object, "object"))
+        if not value:
+            raise InvalidInput("a fact needs an object: say what the subject is said to be, have or do")
+        check_unit(confidence, "confidence")
+        begin, end = _time(valid_from, "valid_from"), _time(valid_to, "valid_to")
+        if begin is not None and end is not None and begin > end:
+            raise InvalidInput("valid_from is later than valid_to; swap them")
+        tenant, scope = self._view.scope.tenant, self._view.scope
+        name_of = None if key is None else derived_id([scope.agent, scope.user, scope.room, check_label(key, "key")])
+        if name_of is not None and (first := self._engine.first_receipt(Scope(tenant=tenant), name_of)) is not None:
+            return self._repeated(first, name_of)
+        changes, now = Changes(tenant), self._engine.now()
+        said = Statement(
+            object=value,
+            said=begin or now,
+            known=now,
+            scope=scope,
+            confidence=float(confidence),
+            name=name_of or new_id(),
+            begin=begin,
+            end=end,
+            wording=None if wording is None else self._text(wording, "wording"),
+        )
+        given = [self._source(one) for one in sources]
+        statements = [replace(said, source=one, name=name_of or "hand") for one in given] or [said]
+        slots = [changes.add(about, name, one) for one in statements]
+        settled = settle(self._engine, changes, key=name_of)
+        return settled.receipt(settled.places[slots[-1], statements[-1].key])
+
+    def update(
+        self,
+        id: str,
+        *,
+        object: str | Unset = NOTHING,
+        confidence: float | Unset = NOTHING,
+        valid_from: datetime | Unset | None = NOTHING,
+        valid_to: datetime | Unset | None = NOTHING,
+        wording: str | Unset = NOTHING,
+    ) -> Receipt:
+        """Change a fact by hand; what is set so stays, whatever is learned later.
+
+        Another `object` is a correction: the fact becomes `retracted` and the returned one takes its place.
+        """
+        self._need_writable("facts.update()")
+        fact = self.get(id)
+        given = {"confidence": confidence, "begin": valid_from, "end": valid_to}
+        fixed = {name: value for name, value in given.items() if value is not NOTHING}
+        if not fixed and object is NOTHING and wording is NOTHING:
+            raise InvalidInput("update() was given nothing to change")
+        if "confidence" in fixed:
+            check_unit(fixed["confidence"], "confidence")
+        fixed |= {name: _time(fixed[name], _NAMES[name]) for name in ("begin", "end") if name in fixed}
+        begin, end = fixed.get("begin", fact.valid_from), fixed.get("end", fact.valid_to)
+        if isinstance(begin, datetime) and isinstance(end, datetime) and begin > end:
+            raise InvalidInput("valid_from is later than valid_to; swap them")
+        value = fact.object if object is NOTHING else normalise_object(self._text(object, "object"))
+        if not value:
+            raise InvalidInput("a fact needs an object: say what the subject is said to be, have or do")
+        corrects = None if folded(value) == folded(fact.object) else fact.object
+        before = [Statement.from_dict(one, fact.record.scope) for one in fact.record.data["statements"]]
+        asserted = [one for one in before if one.asserts] or before
+        now = self._engine.now()
+        statement = replace(
+            asserted[-1],
+            **cast("dict[str, Any]", {"begin": None, "end": None} | fixed),
+            object=value,
+            known=now,
+            name=new_id(),
+            source=None,
+            ends=False,
+            corrects=corrects,
+            fixed=tuple(fixed),
+            wording=asserted[-1].wording if wording is NOTHING else self._text(wording, "wording"),
+        )
+        if corrects is not None:
+            statement = replace(statement, begin=begin, end=end, said=max(one.said for one in before))
+        if "confidence" not in fixed:
+            statement = replace(statement, confidence=fact.confidence)
+        changes = Changes(self._view.scope.tenant)
+        slot = changes.add(fact.subject, fact.predicate, statement)
+        settled = settle(self._engine, changes)
+        return settled.receipt(settled.places[slot, statement.key])
+
+    def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
+        """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
+        self._need_writable("facts.resolve()")
+        if not isinstance(conflict, Conflict):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"resolve() takes a conflict that conflicts() returned, not {type(conflict).__name__}")
+        wanted = keep.id if isinstance(keep, Fact) else keep
+        kept = [one for one in conflict.facts if wanted == one.id or folded(wanted) == folded(one.object)]
+        if not kept:
+            choices = ", ".join(repr(one.object) for one in conflict.facts)
+            raise InvalidInput(f"{wanted!r} is none of the facts in this conflict; keep one of {choices}")
+        open_now = {fact.id for one in self.conflicts() for fact in one.facts}
+        if any(fact.id not in open_now for fact in conflict.facts):
+            raise InvalidInput(
+                f"there is no such conflict about {conflict.subject!r} {conflict.predicate!r} any more; look at conflicts() again"
+            )
+        changes, now = Changes(self._view.scope.tenant), self._engine.now()
+        for fact in conflict.facts:
+            if folded(fact.object) == folded(kept[0].object):
+                continue
+            said = [Statement.from_dict(one, fact.record.scope).said for one in fact.record.data["statements"]]
+            refusal = Statement(
+                object=fact.object,
+                said=max(now, *said),
+                known=now,
+                scope=fact.record.scope,
+                confidence=1.0,
+                name=new_id(),
+                refused=True,
+            )
+            changes.add(fact.subject, fact.predicate, refusal)
+        return settle(self._engine, changes).receipt(kept[0].id)
+
+    def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
+        """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
+
+        `latest`: what began later ends the older. `keep`: the first stays. `ask`: both stay until `resolve`.
+        `gather`: all hold, as with predicates of many values.
+        """
+        name, tenant = _predicate(predicate), self._view.scope.tenant
+        if mode is None:
+            return policy_of(self._engine, tenant, name)
+        if mode not in POLICIES:
+            raise InvalidInput(f"there is no policy {mode!r}; the policies are {', '.join(POLICIES)}")
+        self._need_writable("facts.policy()")
+        self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
+        filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_equal("predicate", name),))
+        changes = Changes(tenant)
+        changes.slots |= {slot_of(one) for one in self._engine.store.read(filter, self._engine.now()) if is_fact(one)}
+        settle(self._engine, changes)
+        return mode
+
+    # ---- reading
+
+    def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
+        """Return a fact, whatever its status; raises `NotFound` when there is none in this scope."""
+        record = self._view.get(id, known_at=known_at)
+        if not is_fact(record):
+            raise NotFound(f"record {id!r} is no fact that was added or learned here, but a {record.kind}")
+        return _fact(record, self._moment(known_at))
+
+    def list(
+        self,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        current_only: bool = True,
+        valid_at: datetime | None = None,
+        known_at: datetime | None = None,
+        min_confidence: float = 0.0,
+        limit: int = 100,
+    ) -> "list[Fact]":
+        """Return the latest `limit` facts, oldest first: what holds now, or at `valid_at`, or all of it.
+
+        `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one.
+        """
+        check_unit(min_confidence, "min_confidence")
+        check_limit(limit)
+        moment = self._moment(known_at)
+        conditions = self._conditions(subject, predicate, object)
+        if valid_at is not None:
+            status = () if not current_only else (Condition("data", ("status",), "$ne", "retracted"),)
+            filters = [self._filter(conditions + status, known_at, valid_at)]
+        elif current_only:
+            shown = (Condition("data", ("status",), "$in", list(_SHOWN)),)
+            ending = (_equal("status", "superseded"),)
+            # What will be superseded one day still holds today.
+            filters = [self._filter(conditions + shown, known_at), self._filter(conditions + ending, known_at, moment)]
+        else:
+            filters = [self._filter(conditions, known_at)]
+        found: list[Fact] = []
+        for filter in filters:
+            held = current_only and valid_at is None
+            found += self._read(filter, limit, moment, min_confidence, held=held)
+        found.sort(key=lambda fact: fact.record.at)
+        return found[-limit:]
+
+    def conflicts(self) -> "list[Conflict]":
+        """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
+        filter = self._filter((_equal("status", "disputed"),), None)
+        moment = self._moment(None)
+        groups: dict[Any, list[Fact]] = {}
+        for record in self._engine.store.read(filter, self._engine.now()):
+            if is_fact(record):
+                groups.setdefault(slot_of(record), []).append(_fact(record, moment))
+        return [
+            Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts))
+            for facts in groups.values()
+        ]
+
+    def extract(self, text: str, *, speaker: str | None = None, at: datetime | None = None) -> "list[FoundFact]":
+        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user."""
+        moment = self._engine.now() if at is None else to_utc(at, "at")
+        who = self._speaker if speaker is None else self._text(speaker, "speaker")
+        return extract(self._text(text, "text"), speaker=who, at=moment)
+
+    # ---- inside
+
+    def _repeated(self, first: Receipt, name: str) -> Receipt:
+        """Return the part of a batch's receipt that is about the fact a key was given for."""
+        for id in first.ids:
+            for version in self._engine.store.history(Scope(tenant=self._view.scope.tenant), id):
+                if is_fact(version) and any(one.get("name") == name for one in version.data["statements"]):
+                    return replace(
+                        first, ids=(id,), versions={id: first.versions[id]}, outcomes={id: first.outcomes[id]}
+                    )
+        return first
+
+    def _read(self, filter: Filter, limit: int, moment: datetime, least: float, *, held: bool) -> "list[Fact]":
+        """Return the latest facts of a filter, newest pages first until there are enough."""
+        found: dict[Any, Fact] = {}
+        offset = 0
+        while len(found) < limit:
+            records = self._engine.store.read(filter, self._engine.now(), limit=_PAGE, offset=offset)
+            for record in reversed(records):
+                if not is_fact(record):
+                    continue
+                fact = _fact(record, moment)
+                if held and not _holds(fact, moment):
+                    continue
+                same = (slot_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
+                found[same] = _joined(fact, found[same]) if same in found else fact
+            if len(records) < _PAGE:
+                break
+            offset += _PAGE
+        chosen = [fact for fact in found.values() if fact.confidence >= least]
+        return list(reversed(chosen))[-limit:]
+
+    def _filter(
+        self, conditions: tuple[Condition, ...], known_at: datetime | None, valid_at: datetime | None = None
+    ) -> Filter:
+        return self._view.filter(kind="fact", conditions=conditions, known_at=known_at, valid_at=valid_at)
+
+    def _conditions(self, subject: str | None, predicate: str | None, object: str | None) -> tuple[Condition, ...]:
+        found: list[Condition] = []
+        if subject is not None:
+            found.append(Condition("data", ("match", "subject"), "$eq", folded(self._subject(subject))))
+        if predicate is not None:
+            found.append(_equal("predicate", _predicate(predicate)))
+        if object is not None:
+            value = normalise_object(self._text(object, "object"))
+            found.append(Condition("data", ("match", "object"), "$eq", folded(value)))
+        return tuple(found)
+
+    def _moment(self, known_at: datetime | None) -> datetime:
+        moments = [to_utc(known_at, "known_at")] if known_at is not None else []
+        if self._view.known_at is not None:
+            moments.append(self._view.known_at)
+        return min(moments, default=self._engine.now())
+
+    @property
+    def _speaker(self) -> str:
+        return self._view.scope.user or "user"
+
+    def _subject(self, subject: object) -> str:
+        found = normalise_subject(self._text(subject, "subject"), self._speaker)
+        if not found:
+            raise InvalidInput("a fact needs a subject: say whom or what it is about")
+        return found
+
+    def _source(self, source: str | Source) -> Source:
+        if isinstance(source, Source):
+            self._view.get(source.id)
+            return source
+        return Source(source, self._view.get(source).version)
+
+    def _text(self, value: object, field: str) -> str:
+        return check_text(value, field, max_bytes=self._engine.settings.max_text_bytes)
+
+    def _need_writable(self, verb: str) -> None:
+        self._view.need_present()
+        self._view.need_no_batch(verb)
+
+
+_NAMES = {"begin": "valid_from", "end": "valid_to"}
+
+
+def _predicate(predicate: object) -> str:
+    name = normalise_predicate(check_label(predicate, "predicate"))
+    if not name:
+        raise InvalidInput(f"a fact needs a predicate: {predicate!r} has no word in it")
+    return name
+
+
+def _equal(name: str, value: str) -> Condition:
+    return Condition("data", (name,), "$eq", value)
+
+
+def _time(value: object, field: str) -> datetime | None:
+    return None if value is None else to_utc(value, field)
+
+
+def _holds(fact: Fact, moment: datetime) -> bool:
+    """Whether a fact without a recorded end holds: a home only once one lives there, a plan as soon as it is made."""
+    return fact.valid_from is None or fact.valid_from <= moment or fact.predicate in _AHEAD
+
+
+_AHEAD = frozenset({"plans", "appointment", "event"})
+
+
+def _fact(record: Record, moment: datetime) -> Fact:
+    data = record.data
+    status: FactStatus = data["status"]
+    if status == "superseded" and record.valid_to is not None and record.valid_to > moment:
+        status = "current"
+    versions = {one["source"]: one["version"] for one in data["statements"] if "source" in one}
+    return Fact(
+        id=record.id,
+        subject=data["subject"],
+        predicate=data["predicate"],
+        object=data["object"],
+        confidence=data["confidence"],
+        sources=tuple(Source(id, versions[id]) for id in data["sources"]),
+        valid_from=record.valid_from,
+        valid_to=record.valid_to,
+        status=status,
+        wording=data["wording"],
+        record=record,
+    )
+
+
+def _joined(one: Fact, other: Fact) -> Fact:
+    """Return one fact of two rooms as one."""
+    confidence = round(1 - (1 - one.confidence) * (1 - other.confidence), 6)
+    return replace(one, confidence=confidence, sources=tuple(dict.fromkeys((*one.sources, *other.sources))))

@@ -1,0 +1,36 @@
+"""Jobs: the later work of a tenant, and what went wrong with it."""
+
+from typing import get_args
+
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound
+from rememo.model.check import check_label
+from rememo.model.job import Job, JobState
+
+
+class Jobs:
+    """The jobs of one tenant."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def list(self, state: JobState | None = None) -> "list[Job]":
+        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`."""
+        if state is not None and state not in get_args(JobState):
+            raise InvalidInput(f"there is no state {state!r}; the states are {', '.join(get_args(JobState))}")
+        return self._view.engine.store.jobs(self._view.scope.tenant, state=state)
+
+    def get(self, id: str) -> Job:
+        """Return one job; raises `NotFound` when there is none."""
+        found = self._view.engine.store.jobs(self._view.scope.tenant, ids=[check_label(id, "id")])
+        if not found:
+            raise NotFound(f"there is no job {id!r} in this tenant; list() shows those there are")
+        return found[0]
+
+    def retry(self, id: str) -> Job:
+        """Let a dead job be tried again from now on, as often as a new one, and return it."""
+        self._view.need_present()
+        job = self.get(id)
+        if not self._view.engine.store.requeue(self._view.scope.tenant, id, self._view.engine.now()):
+            raise InvalidInput(f"job {id!r} is {job.state}, not dead; only a dead job can be tried again")
+        return self.get(id)

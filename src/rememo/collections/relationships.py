@@ -1,0 +1,296 @@
+"""Relationships: who or what is connected with whom."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rememo.engine.view import View
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rememo.learn.predicates import normalise_predicate, normalise_subject
+from rememo.learn.relationships import Link, link_fields
+from rememo.learn.statements import folded
+from rememo.model.check import check_label, check_limit, check_unit
+from rememo.model.filters import Condition
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.relationship import Graph, Relationship
+from rememo.model.times import from_micros, to_micros, to_utc
+from rememo.model.unset import NOTHING, Unset
+from rememo.store.protocol import Remove
+
+_MOST_TRIES = 100
+_DEEPEST = 10
+_FRONTIER = 200
+
+
+class Relationships:
+    """The relationships of one scope, added by hand or learned from what was said."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._engine = view.engine
+
+    # ---- writing
+
+    def add(
+        self,
+        entity: str,
+        target: str,
+        type: str,
+        *,
+        strength: float = 0.5,
+        sentiment: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Receipt:
+        """Connect an entity with a target; one that is there already takes the new strength, sentiment and metadata.
+
+        `strength` is where it starts: after n interactions it is 1 - (1 - strength) · 0.9^n.
+        """
+        own: dict[str, Any] = {"strength": check_unit(strength, "strength")}
+        if sentiment is not None:
+            own["sentiment"] = _sentiment(sentiment)
+        return self._change(
+            self._ends(entity, target, type), own, NOTHING if metadata is None else metadata, create=True
+        )
+
+    def update(
+        self,
+        id: str,
+        *,
+        strength: float | Unset = NOTHING,
+        sentiment: float | Unset | None = NOTHING,
+        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+    ) -> Receipt:
+        """Change what was told of a relationship; `metadata` replaces what was there."""
+        own: dict[str, Any] = {}
+        if strength is not NOTHING:
+            own["strength"] = check_unit(strength, "strength")
+        if sentiment is not NOTHING:
+            own["sentiment"] = None if sentiment is None else _sentiment(sentiment)
+        if not own and metadata is NOTHING:
+            raise InvalidInput("update() was given nothing to change")
+        found = self.get(id)
+        return self._change((found.entity, found.target, found.type), own, metadata, id=id)
+
+    def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:
+        """Note one interaction, now or `at`: it is counted and strengthens the relationship, which is made if need be.
+
+        Each interaction closes a tenth of what is missing to a strength of 1.
+        """
+        moment = to_micros(self._engine.now() if at is None else to_utc(at, "at"))
+        return self._change(self._ends(entity, target, type), {}, NOTHING, create=True, touched=moment)
+
+    def remove(self, id: str) -> Receipt:
+        """Remove one relationship."""
+        self._need_writable("relationships.remove()")
+        return self._view.remove(self.get(id).id)
+
+    def remove_entity(self, name: str) -> int:
+        """Remove every relationship from or to an entity, so that none points at nothing; returns how many."""
+        self._need_writable("relationships.remove_entity()")
+        for _ in range(_MOST_TRIES):
+            found = self._around([self._name(name, "name")])
+            if not found:
+                return 0
+            try:
+                writes = [Remove(id=one.id, scope=one.scope, expected=one.version) for one in found]
+                return len(self._view.commit(writes).ids)
+            except (VersionConflict, NotFound):
+                continue
+        raise VersionConflict(f"relationships of {name!r} kept changing while they were removed; try again later")
+
+    # ---- reading
+
+    def get(self, id: str) -> Relationship:
+        """Return a relationship; raises `NotFound` when there is none in this scope."""
+        record = self._view.get(id)
+        if not _is_relationship(record):
+            raise NotFound(f"record {id!r} is no relationship, but a {record.kind}")
+        return _relationship(record)
+
+    def list(
+        self,
+        *,
+        entity: str | None = None,
+        target: str | None = None,
+        type: str | None = None,
+        min_strength: float = 0.0,
+        limit: int = 100,
+    ) -> "list[Relationship]":
+        """Return relationships, the strongest first."""
+        check_unit(min_strength, "min_strength")
+        check_limit(limit)
+        conditions: list[Condition] = []
+        if entity is not None:
+            conditions.append(_match("entity", "$eq", folded(self._name(entity, "entity"))))
+        if target is not None:
+            conditions.append(_match("target", "$eq", folded(self._name(target, "target"))))
+        if type is not None:
+            conditions.append(_match("type", "$eq", _type(type)))
+        if min_strength > 0:
+            conditions.append(Condition("data", ("strength",), "$gte", min_strength))
+        found = [_relationship(record) for record in self._records(conditions)]
+        found.sort(key=lambda one: (-one.strength, one.entity, one.target, one.type))
+        return found[:limit]
+
+    def graph(self, entity: str, depth: int = 2) -> Graph:
+        """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
+        start = self._name(entity, "entity")
+        names, edges = self._reach(start, check_limit(depth, "depth", maximum=_DEEPEST))
+        inside = [edge for edge in edges.values() if folded(edge.entity) in names and folded(edge.target) in names]
+        return Graph(nodes=tuple(names.values()), edges=tuple(inside))
+
+    def path(self, a: str, b: str, max_depth: int = 6) -> "list[Relationship]":
+        """Return the shortest way from one entity to another, in either direction; the empty list when there is none."""
+        start, goal = folded(self._name(a, "a")), folded(self._name(b, "b"))
+        steps: dict[str, tuple[str, Relationship] | None] = {start: None}
+        frontier = [start]
+        for _ in range(check_limit(max_depth, "max_depth", maximum=_DEEPEST)):
+            if goal in steps or not frontier:
+                break
+            near: list[str] = []
+            for edge in map(_relationship, self._around(frontier)):
+                for one, other in ((edge.entity, edge.target), (edge.target, edge.entity)):
+                    if folded(one) in steps and folded(other) not in steps and folded(one) in frontier:
+                        steps[folded(other)] = (folded(one), edge)
+                        near.append(folded(other))
+            frontier = near
+        way: deque[Relationship] = deque()
+        step = steps.get(goal)
+        while step is not None:
+            way.appendleft(step[1])
+            step = steps[step[0]]
+        return list(way)
+
+    # ---- inside
+
+    def _reach(self, start: str, depth: int) -> tuple[dict[str, str], dict[str, Relationship]]:
+        """Return the names within some steps, nearest first, and the relationships met on the way."""
+        names = {folded(start): start}
+        edges: dict[str, Relationship] = {}
+        frontier = [start]
+        for step in range(depth + 1):
+            # One step further is looked at for edges between the outermost only.
+            near: list[str] = []
+            for edge in map(_relationship, self._around(frontier)):
+                edges.setdefault(edge.id, edge)
+                for name in (edge.entity, edge.target):
+                    if step < depth and folded(name) not in names:
+                        names[folded(name)] = name
+                        near.append(name)
+            frontier = near
+            if not frontier:
+                break
+        return names, edges
+
+    def _around(self, names: Iterable[str]) -> "list[Record]":
+        """Return the relationships from or to some entities, oldest first."""
+        wanted = sorted({folded(name) for name in names})
+        found: dict[str, Record] = {}
+        for start in range(0, len(wanted), _FRONTIER):
+            some = wanted[start : start + _FRONTIER]
+            for end in ("entity", "target"):
+                found |= {record.id: record for record in self._records([_match(end, "$in", list(some))])}
+        return sorted(found.values(), key=lambda record: (record.at, record.id))
+
+    def _records(self, conditions: Iterable[Condition]) -> "list[Record]":
+        filter = self._view.filter(kind="relationship", conditions=tuple(conditions))
+        return [one for one in self._engine.store.read(filter, self._engine.now()) if _is_relationship(one)]
+
+    def _change(
+        self,
+        ends: tuple[str, str, str],
+        own: Mapping[str, Any],
+        metadata: Mapping[str, Any] | Unset | None,
+        *,
+        id: str | None = None,
+        create: bool = False,
+        touched: int | None = None,
+    ) -> Receipt:
+        """Change what was told of a relationship, or make it; whoever was faster is taken into account."""
+        self._need_writable("changing a relationship")
+        entity, target, type = ends
+        wanted = id or Link.make_id(self._view.scope, entity, target, type)
+        for _ in range(_MOST_TRIES):
+            record = self._view.find(wanted)
+            if record is None and not create:
+                raise NotFound(f"there is no relationship {wanted!r} in this scope")
+            data: dict[str, Any] = {"entity": entity, "target": target, "type": type, "own": {}}
+            if record is not None:
+                data = record.data
+            told: dict[str, Any] = {**data["own"], **own}
+            if touched is not None:
+                told |= _touched(told, touched)
+            fields = link_fields({**data, "own": {name: value for name, value in told.items() if value is not None}})
+            if metadata is not NOTHING:
+                fields["metadata"] = metadata
+            try:
+                if record is None:
+                    return self._view.put([{**fields, "id": wanted, "kind": "relationship"}])
+                return self._view.revise(wanted, fields, record.version)
+            except (AlreadyExists, VersionConflict):
+                continue
+        raise VersionConflict(f"relationship {wanted!r} changed {_MOST_TRIES} times meanwhile; try again later")
+
+    def _ends(self, entity: str, target: str, type: str) -> tuple[str, str, str]:
+        ends = self._name(entity, "entity"), self._name(target, "target"), _type(type)
+        if folded(ends[0]) == folded(ends[1]):
+            raise InvalidInput(f"a relationship connects two: {entity!r} cannot be connected with itself")
+        return ends
+
+    def _name(self, value: str, field: str) -> str:
+        name = normalise_subject(check_label(value, field), self._view.scope.user or "user")
+        if not name:
+            raise InvalidInput(f"{field} has no word in it; say who or what is meant")
+        return name
+
+    def _need_writable(self, verb: str) -> None:
+        self._view.need_present()
+        self._view.need_no_batch(verb)
+
+
+def _touched(own: Mapping[str, Any], moment: int) -> dict[str, int]:
+    return {
+        "count": own.get("count", 0) + 1,
+        "first": min(own.get("first", moment), moment),
+        "last": max(own.get("last", moment), moment),
+    }
+
+
+def _match(name: str, operator: str, value: Any) -> Condition:
+    return Condition("data", ("match", name), operator, value)
+
+
+def _type(value: str) -> str:
+    name = normalise_predicate(check_label(value, "type"))
+    if not name:
+        raise InvalidInput(f"type has no word in it: {value!r}; say how they are connected")
+    return name
+
+
+def _sentiment(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1 <= value <= 1:
+        raise InvalidInput(f"sentiment must be a number from -1 to 1, not {value!r}")
+    return float(value)
+
+
+def _is_relationship(record: Record) -> bool:
+    return record.kind == "relationship" and "own" in record.data and "match" in record.data
+
+
+def _relationship(record: Record) -> Relationship:
+    data = record.data
+    return Relationship(
+        id=record.id,
+        entity=data["entity"],
+        target=data["target"],
+        type=data["type"],
+        strength=data["strength"],
+        sentiment=data["own"].get("sentiment"),
+        count=data["count"],
+        first_interaction=None if data["first"] is None else from_micros(data["first"]),
+        last_interaction=None if data["last"] is None else from_micros(data["last"]),
+        metadata=record.metadata,
+        record=record,
+    )

@@ -1,0 +1,316 @@
+"""Facts kept: statements join the facts they are about, and every fact they touch is worked out anew.
+
+A fact record carries the statements it stands on, so nothing is ever subtracted: without one statement the same function
+gives what would have been known without it. Facts about one subject and predicate of one person (whatever the room) form
+a slot and are settled together.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+from rememo.engine.engine import Engine
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.learn.conflicts import DENIED, POLICIES, Policy, Run, arrange, default_policy
+from rememo.learn.relationships import CONNECTING, Link, link_writes
+from rememo.learn.sentences import sentence
+from rememo.learn.statements import Key, Statement, folded
+from rememo.model.check import dump_json
+from rememo.model.filters import Condition, Filter
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import Remove, Write
+
+POLICY_SPACE = "facts.policy"
+"""Where a tenant's policies are kept; no view's own space has such a name."""
+_MOST_STATEMENTS = 32
+"""Of one fact; repetitions in the middle are let go first."""
+_MOST_TRIES = 200
+_CHUNK = 400
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What contradicts each other if it differs: one predicate of one subject, as one person told it."""
+
+    home: Scope
+    subject: str
+    predicate: str
+
+
+def home(scope: Scope) -> Scope:
+    """Return within what facts are compared: a person's rooms together, each room without a person by itself."""
+    return scope if scope.user is None else replace(scope, room=None)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to become of the statements of one tenant."""
+
+    tenant: str
+    added: dict[Slot, list[Statement]] = field(default_factory=dict[Slot, list[Statement]])
+    spelled: dict[Slot, str] = field(default_factory=dict[Slot, str])
+    """Subjects as they were written."""
+    dropped: dict[str, Callable[[Statement], bool]] = field(default_factory=dict[str, Callable[[Statement], bool]])
+    """Sources that are gone or changed, and which of their statements go with it."""
+    slots: set[Slot] = field(default_factory=set[Slot])
+    """To be worked out anew, whether or not anything is added."""
+
+    def add(self, subject: str, predicate: str, statement: Statement) -> Slot:
+        """Add one statement."""
+        slot = Slot(home(statement.scope), folded(subject), predicate)
+        self.added.setdefault(slot, []).append(statement)
+        self.spelled.setdefault(slot, subject)
+        self.slots.add(slot)
+        return slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What settling did."""
+
+    places: Mapping[tuple[Slot, Key], str]
+    """The fact that each statement is in now."""
+    versions: Mapping[str, int]
+    """The version that each of these facts has."""
+    receipts: tuple[Receipt, ...]
+
+    def receipt(self, id: str) -> Receipt:
+        """Return what happened to one fact."""
+        for receipt in self.receipts:
+            if id in receipt.ids:
+                version, outcome = receipt.versions[id], receipt.outcomes[id]
+                return replace(receipt, ids=(id,), versions={id: version}, outcomes={id: outcome})
+        return Receipt(ids=(id,), versions={id: self.versions[id]}, outcomes={id: "unchanged"})
+
+
+def settle(engine: Engine, changes: Changes, *, key: str | None = None) -> Settled:
+    """Bring the facts of all touched slots to what their statements say, in one transaction.
+
+    It then looks again: whoever commits last sees what others wrote meanwhile and settles that too, so that no two
+    workers leave a contradiction behind them. Doing it again changes nothing.
+    """
+    receipts: list[Receipt] = []
+    policies: dict[str, Policy] = {}
+    for _ in range(_MOST_TRIES):
+        plan = _Plan(engine, changes, policies)
+        if not plan.writes:
+            return Settled(places=plan.places, versions=plan.versions, receipts=tuple(receipts))
+        try:
+            receipts.append(engine.commit(Scope(tenant=changes.tenant), plan.writes, key))
+        except (AlreadyExists, VersionConflict, NotFound):
+            continue
+        key = None
+    raise VersionConflict(f"facts changed {_MOST_TRIES} times while they were being settled; try again later")
+
+
+def policy_of(engine: Engine, tenant: str, predicate: str) -> Policy:
+    """Return how contradictions of a predicate are treated in a tenant."""
+    entry = engine.kv.get(tenant, POLICY_SPACE, predicate, engine.now())
+    kept = None if entry is None else json.loads(entry.value)
+    return kept if kept in POLICIES else default_policy(predicate)
+
+
+def slot_of(record: Record) -> Slot:
+    """Return the slot of a stored fact."""
+    return Slot(home(record.scope), record.data["match"]["subject"], record.data["predicate"])
+
+
+def facts_from(engine: Engine, tenant: str, source: str) -> list[Record]:
+    """Return the facts that stand on a record, wherever in the tenant they are."""
+    filter = Filter(
+        scope=Scope(tenant=tenant), kinds=("fact",), conditions=(Condition("data", ("sources",), "$contains", source),)
+    )
+    return engine.store.read(filter, engine.now())
+
+
+def is_fact(record: Record) -> bool:
+    """Whether a record was made here, and not by a caller who used the kind for something of his own."""
+    return record.kind == "fact" and "statements" in record.data and "match" in record.data
+
+
+class _Plan:
+    """The writes that bring some slots to what their statements say."""
+
+    def __init__(self, engine: Engine, changes: Changes, policies: dict[str, Policy]) -> None:
+        self._engine = engine
+        self._changes = changes
+        self._policies = policies
+        self._new: dict[Scope, list[dict[str, Any]]] = {}
+        self._links: dict[str, Link | None] = {}
+        self.writes: list[Write] = []
+        self.places: dict[tuple[Slot, Key], str] = {}
+        self.versions: dict[str, int] = {}
+        found = self._read()
+        for slot in sorted(changes.slots, key=repr):
+            self._settle(slot, found.get(slot, []))
+        for scope, items in self._new.items():
+            self.writes += engine.puts(scope, items)
+        self.writes += link_writes(engine, changes.tenant, self._links)
+
+    def _read(self) -> dict[Slot, list[Record]]:
+        found: dict[Slot, list[Record]] = {}
+        by_home: dict[Scope, list[Slot]] = {}
+        for slot in self._changes.slots:
+            by_home.setdefault(slot.home, []).append(slot)
+        for scope, slots in by_home.items():
+            subjects = sorted({slot.subject for slot in slots})
+            for start in range(0, len(subjects), _CHUNK):
+                some = subjects[start : start + _CHUNK]
+                conditions = (
+                    Condition("data", ("match", "subject"), "$in", list(some)),
+                    Condition("data", ("predicate",), "$in", sorted({slot.predicate for slot in slots})),
+                )
+                filter = Filter(scope=scope, kinds=("fact",), conditions=conditions)
+                for record in self._engine.store.read(filter, self._engine.now()):
+                    if is_fact(record) and slot_of(record) in self._changes.slots:
+                        found.setdefault(slot_of(record), []).append(record)
+        return found
+
+    def _settle(self, slot: Slot, records: Sequence[Record]) -> None:
+        statements = self._statements(slot, records)
+        runs = arrange(statements, slot.predicate, self._policy(slot.predicate))
+        spelled = records[0].data["subject"] if records else self._changes.spelled.get(slot, slot.subject)
+        existing = {record.id: record for record in records}
+        self.versions |= {record.id: record.version for record in records}
+        linking = slot.predicate in CONNECTING
+        for run in runs:
+            for scope, share in _by_scope(run.statements):
+                id = fact_id(scope, slot, run)
+                fields = _fields(spelled, slot, run, share)
+                self._write(id, scope, fields, existing.pop(id, None))
+                for one in share:
+                    self.places[slot, one.key] = id
+                if linking:
+                    self._link(spelled, slot, run, scope, share)
+        for record in existing.values():
+            self.writes.append(Remove(id=record.id, scope=record.scope, expected=record.version))
+            if linking:
+                self._links.setdefault(Link.make_id(record.scope, spelled, record.data["object"], slot.predicate), None)
+
+    def _statements(self, slot: Slot, records: Iterable[Record]) -> list[Statement]:
+        kept: dict[tuple[Scope, Key], Statement] = {}
+        for record in records:
+            for values in record.data["statements"]:
+                one = Statement.from_dict(values, record.scope)
+                drop = None if one.source is None else self._changes.dropped.get(one.source.id)
+                if drop is None or not drop(one):
+                    kept[record.scope, one.key] = one
+        for one in self._changes.added.get(slot, ()):
+            before = kept.get((one.scope, one.key))
+            if before is not None:
+                if one.name is None:
+                    kept[one.scope, one.key] = replace(one, known=before.known)
+                else:
+                    surer = max(one.confidence, before.confidence)
+                    kept[one.scope, one.key] = replace(before, confidence=surer)
+                continue
+            latest = max((other.known for other in kept.values()), default=None)
+            # What is added by hand at one moment keeps its order; a message has the time it was stored at.
+            late = one.name is not None and latest is not None and one.known <= latest
+            kept[one.scope, one.key] = replace(one, known=latest + _MICROSECOND) if late and latest else one
+        return list(kept.values())
+
+    def _policy(self, predicate: str) -> Policy:
+        if predicate not in self._policies:
+            self._policies[predicate] = policy_of(self._engine, self._changes.tenant, predicate)
+        return self._policies[predicate]
+
+    def _write(self, id: str, scope: Scope, fields: dict[str, Any], record: Record | None) -> None:
+        if record is None:
+            self._new.setdefault(scope, []).append({**fields, "id": id, "kind": "fact", "source": "learn"})
+        elif changed := {name: value for name, value in fields.items() if getattr(record, name) != value}:
+            self.writes.append(self._engine.revise(record, changed))
+
+    def _link(self, subject: str, slot: Slot, run: Run, scope: Scope, share: Sequence[Statement]) -> None:
+        asserted = [one for one in share if one.asserts]
+        spelled = share[-1].object
+        id = Link.make_id(scope, subject, spelled, slot.predicate)
+        if run.status in ("current", "disputed") and asserted:
+            said = [one.said for one in asserted]
+            self._links[id] = Link(
+                id=id, scope=scope, entity=subject, target=spelled, type=slot.predicate, count=len(asserted),
+                first=min(said), last=max(said),
+            )  # fmt: skip
+        else:
+            self._links.setdefault(id, None)
+
+
+def fact_id(scope: Scope, slot: Slot, run: Run) -> str:
+    """Return the id that follows from where and what a fact is."""
+    parts = ["fact", scope.agent, scope.user, scope.room, slot.subject, slot.predicate, run.object, run.number]
+    return derived_id(parts)
+
+
+def derived_id(parts: Sequence[str | int | None]) -> str:
+    """Return the same id for the same parts, everywhere."""
+    return str(UUID(bytes=blake2b(dump_json(list(parts)).encode(), digest_size=16).digest(), version=5))
+
+
+def _by_scope(statements: Iterable[Statement]) -> list[tuple[Scope, list[Statement]]]:
+    shares: dict[Scope, list[Statement]] = {}
+    for one in statements:
+        shares.setdefault(one.scope, []).append(one)
+    return list(shares.items())
+
+
+def _fields(subject: str, slot: Slot, run: Run, share: list[Statement]) -> dict[str, Any]:
+    """Return the content of a fact's record."""
+    asserted = [one for one in share if one.asserts] or share
+    last = asserted[-1]
+    kept = _within_bounds(share)
+    sources = dict.fromkeys(one.source.id for one in kept if one.source is not None)
+    denied = run.number == DENIED
+    return {
+        "text": sentence(subject, slot.predicate, last.object, denied=denied),
+        "data": {
+            "subject": subject,
+            "predicate": slot.predicate,
+            "object": last.object,
+            "confidence": gathered(asserted),
+            "sources": list(sources),
+            "wording": last.wording,
+            "status": run.status,
+            "match": {"subject": slot.subject, "object": run.object},
+            "statements": [one.to_dict() for one in kept],
+        },
+        "occurred_at": min(one.said for one in share),
+        "valid_from": run.valid_from,
+        "valid_to": run.valid_to,
+        "trust": 0.0 if run.status == "retracted" and not denied else max(one.trust for one in asserted),
+    }
+
+
+def gathered(statements: Iterable[Statement]) -> float:
+    """Return 1 - (1-a)(1-b)… over the sources, each with the surest of its statements; one set by hand stands."""
+    surest: dict[object, float] = {}
+    fixed: Statement | None = None
+    for one in statements:
+        if "confidence" in one.fixed:
+            fixed = one if fixed is None or one.known > fixed.known else fixed
+        elif not one.fixed:
+            name = one.name if one.source is None else one.source.id
+            surest[name] = max(surest.get(name, 0.0), one.confidence)
+    if fixed is not None:
+        return fixed.confidence
+    doubt = 1.0
+    for confidence in sorted(surest.values()):
+        doubt *= 1 - confidence
+    return round(1 - doubt, 6)
+
+
+def _within_bounds(share: list[Statement]) -> list[Statement]:
+    """Let go of mere repetitions in the middle when there are very many statements."""
+    over = len(share) - _MOST_STATEMENTS
+    if over <= 0:
+        return share
+    plain = [one for one in share if one.asserts and one.name is None and one.begin is one.end is one.corrects is None]
+    middle = max(1, (len(plain) - over) // 2)
+    gone = {id(one) for one in plain[middle : middle + over]}
+    return [one for one in share if id(one) not in gone]

@@ -1,0 +1,151 @@
+"""Learning from messages: what each one states now replaces what was learned from it before."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rememo.engine.engine import Engine
+from rememo.engine.view import View
+from rememo.errors import Closed, StorageError
+from rememo.learn.extract import FoundFact, corrections, extract
+from rememo.learn.facts import Changes, facts_from, is_fact, settle, slot_of
+from rememo.learn.statements import Key, Statement
+from rememo.model.check import MAX_LABEL
+from rememo.model.fact import Source
+from rememo.model.filters import Filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+
+LEAST_TRUST = 0.3
+"""What is trusted less is not learned from."""
+_CHUNK = 500
+_LOOK_BACK = 8
+_log = logging.getLogger("rememo.learn")
+
+
+def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exception]:
+    """Learn from records as they are now, together; returns what went wrong, by record.
+
+    A record that is gone takes what was learned from it along. Doing it again changes nothing.
+    """
+    wanted = list(dict.fromkeys(ids))
+    failed: dict[str, Exception] = {}
+    changes = Changes(tenant)
+    found = _read(engine, tenant, wanted)
+    for id in wanted:
+        try:
+            _gather(engine, changes, id, found.get(id))
+        except (StorageError, Closed):
+            raise
+        except Exception as error:  # noqa: BLE001 - one odd message must not keep the others from being learned
+            _log.exception("learning from %s failed", id)
+            failed[id] = error
+    try:
+        settle(engine, changes)
+    except (StorageError, Closed):
+        raise
+    except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
+        if len(wanted) == 1:
+            return {wanted[0]: error}
+        for id in wanted:
+            failed |= learn(engine, tenant, [id])
+    return failed
+
+
+def forget_source(view: View, record_id: str) -> None:
+    """Bring what was learned from a record in line with what it is now; a fact without any other source goes with it.
+
+    What such a fact had superseded comes back. For a fact's own record, its neighbours are settled anew. Idempotent.
+    """
+    failed = learn(view.engine, view.scope.tenant, [record_id])
+    if failed:
+        raise failed[record_id]
+
+
+def learnable(record: Record) -> bool:
+    """Whether facts may be learned from a record: what a person said, not recalled and not distrusted."""
+    return (
+        record.kind == "message"
+        and record.data.get("role", "user") == "user"
+        and record.trust >= LEAST_TRUST
+        and not (record.source or "").startswith("recall")
+    )
+
+
+def speaker_of(record: Record) -> str:
+    """Return who says "I" in a record."""
+    name = record.data.get("name")
+    return name.strip() if isinstance(name, str) and name.strip() else record.scope.user or "user"
+
+
+def _read(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+    found: dict[str, Record] = {}
+    for start in range(0, len(ids), _CHUNK):
+        filter = Filter(scope=Scope(tenant=tenant), ids=tuple(ids[start : start + _CHUNK]))
+        found.update((record.id, record) for record in engine.store.read(filter, engine.now()))
+    return found
+
+
+def _gather(engine: Engine, changes: Changes, id: str, record: Record | None) -> None:
+    """Add what a record states now, and what is to go of what it stated before."""
+    keys: set[Key] = set()
+    if record is not None and learnable(record):
+        for found in _found(engine, record):
+            if max(len(found.subject), len(found.object)) * 4 > MAX_LABEL:
+                continue
+            statement = _statement(found, record)
+            keys.add(statement.key)
+            changes.add(found.subject, found.predicate, statement)
+    if record is not None and record.version == 1:
+        return
+    facts = [fact for fact in facts_from(engine, changes.tenant, id) if is_fact(fact)]
+    if facts:
+        changes.dropped[id] = _gone(engine, record, id, changes.tenant, keys)
+        changes.slots.update(slot_of(fact) for fact in facts)
+    if record is None or record.kind == "fact":
+        versions = engine.store.history(Scope(tenant=changes.tenant), id)
+        changes.slots.update(slot_of(one) for one in versions if is_fact(one))
+
+
+def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set[Key]) -> Callable[[Statement], bool]:
+    """Return what tells whether a statement went with the record's old words."""
+    if record is None:
+        return lambda _: True
+    texts: Mapping[int, str] = {one.version: one.text for one in engine.store.history(Scope(tenant=tenant), id)}
+
+    def gone(one: Statement) -> bool:
+        if one.name is None:
+            return one.key not in keys
+        return one.source is not None and texts.get(one.source.version) != record.text
+
+    return gone
+
+
+def _found(engine: Engine, record: Record) -> list[FoundFact]:
+    previous = _previous(engine, record) if corrections(record.text) else None
+    return extract(record.text, speaker=speaker_of(record), at=record.at, previous=previous)
+
+
+def _previous(engine: Engine, record: Record) -> str | None:
+    """Return what the same speaker said before in the same conversation."""
+    filter = Filter(scope=record.scope, kinds=("message",), before=record.at)
+    speaker = speaker_of(record)
+    before = engine.store.read(filter, engine.now(), limit=_LOOK_BACK)
+    said = [one for one in before if learnable(one) and speaker_of(one) == speaker]
+    return said[-1].text if said else None
+
+
+def _statement(found: FoundFact, record: Record) -> Statement:
+    values: dict[str, Any] = {
+        name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording")
+    }
+    return Statement(
+        said=record.at,
+        known=record.created_at,
+        scope=record.scope,
+        source=Source(record.id, record.version),
+        begin=found.valid_from,
+        end=found.valid_to,
+        trust=record.trust,
+        **values,
+    )

@@ -1,0 +1,110 @@
+"""Relationships out of facts: "my sister Ana" connects two people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+from rememo.engine.engine import Engine
+from rememo.learn.predicates import RELATIONS
+from rememo.learn.statements import folded
+from rememo.model.check import dump_json
+from rememo.model.filters import Filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.protocol import Remove, Write
+
+CONNECTING = frozenset({
+    *RELATIONS, "married_to", "lives_with", "knows", "works_at", "employs", "volunteers_at", "studies_at", "has_pet", "owned_by",
+})  # fmt: skip
+"""Predicates whose facts are relationships too."""
+BASE = 0.5
+"""The strength of a relationship nobody has said anything else of."""
+SHARE = 0.1
+"""How much of the distance to 1 one interaction closes."""
+
+
+def strengthened(base: float, count: int) -> float:
+    """Return 1 - (1 - base) · 0.9^count: every interaction counts, the hundredth less than the first."""
+    return round(1 - (1 - base) * (1 - SHARE) ** count, 6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What facts say of one relationship."""
+
+    id: str
+    scope: Scope
+    entity: str
+    target: str
+    type: str
+    count: int
+    first: datetime
+    last: datetime
+
+    @staticmethod
+    def make_id(scope: Scope, entity: str, target: str, type: str) -> str:
+        """Return the id that follows from where and what a relationship is."""
+        parts = ["relationship", scope.agent, scope.user, scope.room, folded(entity), folded(target), type]
+        return str(UUID(bytes=blake2b(dump_json(parts).encode(), digest_size=16).digest(), version=5))
+
+
+def link_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record's content, with everything that follows from its data worked out anew.
+
+    `own` is what was told by hand (`strength`, and `count`, `first` and `last` of touches), `learned` what facts say.
+    """
+    own, learned = data["own"], data.get("learned")
+    parts = [part for part in (own, learned) if part and part.get("count")]
+    count = sum(part["count"] for part in parts)
+    base = BASE if own.get("strength") is None else own["strength"]
+    entity, target, type = data["entity"], data["target"], data["type"]
+    first = min((part["first"] for part in parts), default=None)
+    return {
+        "text": f"{entity} and {target}: {type.replace('_', ' ')}",
+        "data": {
+            **data,
+            "match": {"entity": folded(entity), "target": folded(target), "type": type},
+            "strength": strengthened(base, count),
+            "count": count,
+            "first": first,
+            "last": max((part["last"] for part in parts), default=None),
+        },
+        "occurred_at": None if first is None else from_micros(first),
+    }
+
+
+def link_writes(engine: Engine, tenant: str, links: Mapping[str, Link | None]) -> list[Write]:
+    """Return the writes that bring relationships to what facts say; None takes back what was learned."""
+    if not links:
+        return []
+    filter = Filter(scope=Scope(tenant=tenant), kinds=("relationship",), ids=tuple(links))
+    known = {record.id: record for record in engine.store.read(filter, engine.now())}
+    writes: list[Write] = []
+    new: dict[Scope, list[dict[str, Any]]] = {}
+    for id, link in links.items():
+        record = known.get(id)
+        if link is None:
+            if record is not None and record.data.get("learned"):
+                writes.append(_without(engine, record))
+            continue
+        learned = {"count": link.count, "first": to_micros(link.first), "last": to_micros(link.last)}
+        if record is None:
+            data = {"entity": link.entity, "target": link.target, "type": link.type, "own": {}, "learned": learned}
+            fields = {**link_fields(data), "id": id, "kind": "relationship", "source": "learn"}
+            new.setdefault(link.scope, []).append(fields)
+        elif record.data.get("learned") != learned:
+            writes.append(engine.revise(record, link_fields({**record.data, "learned": learned})))
+    for scope, items in new.items():
+        writes += engine.puts(scope, items)
+    return writes
+
+
+def _without(engine: Engine, record: Record) -> Write:
+    """Return the write that takes back what was learned; nothing told by hand leaves nothing."""
+    if not record.data["own"]:
+        return Remove(id=record.id, scope=record.scope, expected=record.version)
+    return engine.revise(record, link_fields({**record.data, "learned": None}))

@@ -1,0 +1,288 @@
+"""The worker: does jobs when their time has come, in this process or in one of its own.
+
+Jobs are leased, so that one worker has one job; what they do can be repeated without a second effect, so that a worker
+that dies in the middle, or whose lease runs out, costs time and nothing else.
+"""
+
+import logging
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from rememo.engine.engine import EMBED, Engine
+from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
+from rememo.learn.messages import learn
+from rememo.model.job import Job, Settlement
+from rememo.model.receipt import Receipt
+from rememo.model.scope import Scope
+
+LEARN, UNLEARN = "learn", "unlearn"
+TASKS = (LEARN, UNLEARN, EMBED)
+MOST_ATTEMPTS = 5
+LEASE_SECONDS = 60.0
+_BATCH = 256
+_IDLE_SECONDS = 1.0
+_LOOK_SECONDS = 0.02
+_LONGEST_BACKOFF = 300.0
+_log = logging.getLogger("rememo.worker")
+
+
+class _Here:
+    """What belongs to one process: threads, locks and events are not carried over a fork."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.due = threading.Event()
+        self.turned = threading.Condition()
+        self.busy = 0
+        self.thread: threading.Thread | None = None
+        self.stopping = False
+
+
+class Worker:
+    """Does the jobs of one engine; thread-safe, and harmless beside any number of others on the same store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._state = _Here()
+
+    @property
+    def _here(self) -> _Here:
+        if self._state.process != os.getpid():
+            self._state = _Here()
+        return self._state
+
+    # ---- the thread
+
+    @property
+    def running(self) -> bool:
+        """Whether its thread is at work in this process."""
+        thread = self._here.thread
+        return thread is not None and thread.is_alive()
+
+    def start(self) -> None:
+        """Work in the background from now on; starting twice is harmless."""
+        here = self._here
+        with here.lock:
+            if here.thread is None or not here.thread.is_alive():
+                here.stopping = False
+                here.thread = threading.Thread(
+                    target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
+                )
+                here.thread.start()
+
+    def wake(self) -> None:
+        """Look for jobs at once: a write has just caused one. Starts the thread where it does not run yet."""
+        if not self.running:
+            self.start()
+        self._here.due.set()
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
+        here = self._here
+        with here.lock:
+            here.stopping = True
+            here.due.set()
+            thread = here.thread
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    # ---- the work
+
+    def run_once(self, *, limit: int = _BATCH, ids: Sequence[str] | None = None) -> int:
+        """Do the jobs that are due now, at most `limit`, and return how many were taken."""
+        here = self._here
+        with here.turned:
+            here.busy += 1
+        try:
+            engine = self._engine
+            jobs = engine.store.lease_many(TASKS, LEASE_SECONDS, engine.now(), limit=limit, ids=ids)
+            if jobs:
+                self._do(jobs)
+            return len(jobs)
+        finally:
+            with here.turned:
+                here.busy -= 1
+                here.turned.notify_all()
+
+    def run_until_idle(self, timeout: float = 60.0) -> int:
+        """Do everything that is due, and return how many jobs that were; raises `JobFailed` when it takes longer."""
+        ends, done = time.monotonic() + timeout, 0
+        here = self._here
+        while True:
+            taken = self.run_once()
+            done += taken
+            if taken == 0:
+                with here.turned:
+                    if here.turned.wait_for(lambda: here.busy == 0, max(0.0, ends - time.monotonic())):
+                        return done
+            if time.monotonic() > ends:
+                raise JobFailed(f"jobs are still being done after {timeout:g} seconds; wait longer, or list them")
+
+    def follow(self, receipt: Receipt, timeout: float, *, tenant: str) -> Receipt:
+        """Return the receipt once its jobs are done; raises `JobFailed` when one is dead or the time is over.
+
+        Where no thread runs, the caller does the work itself.
+        """
+        ends = time.monotonic() + timeout
+        here = self._here
+        while True:
+            jobs = self._engine.store.jobs(tenant, ids=receipt.jobs)
+            if dead := [job for job in jobs if job.state == "dead"]:
+                raise JobFailed(_told(dead[0]))
+            # A job that is not there any more was done long ago and swept.
+            open_jobs = [job for job in jobs if job.state != "done"]
+            if not open_jobs:
+                return replace(receipt, status="done")
+            left = ends - time.monotonic()
+            if left <= 0:
+                job = open_jobs[0]
+                why = f"; its last attempt failed: {job.error}" if job.error else ""
+                raise JobFailed(f"job {job.id!r} ({job.task}) is not done after {timeout:g} seconds{why}")
+            if self.running:
+                here.due.set()
+            elif self.run_once(ids=[job.id for job in open_jobs]):
+                continue
+            with here.turned:
+                here.turned.wait(min(left, _LOOK_SECONDS))
+
+    def _do(self, jobs: Sequence[Job]) -> None:
+        beating = _Heart(self._engine, jobs)
+        try:
+            errors: dict[tuple[str, str], Exception | str] = {}
+            groups: dict[tuple[str, str], list[Job]] = {}
+            for job in jobs:
+                if job.attempts > MOST_ATTEMPTS:
+                    errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
+                else:
+                    task = EMBED if job.task == EMBED else LEARN
+                    groups.setdefault((job.tenant, task), []).append(job)
+            for (tenant, task), group in groups.items():
+                errors |= _guarded(_embed if task == EMBED else _learn, self._engine, tenant, group)
+        finally:
+            beating.stop()
+        self._engine.store.settle_many([self._ending(job, errors.get((job.tenant, job.id))) for job in jobs])
+
+    def _ending(self, job: Job, error: Exception | str | None) -> Settlement:
+        if error is None:
+            return Settlement(job, "done")
+        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        if job.attempts >= MOST_ATTEMPTS:
+            _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
+            return Settlement(job, "dead", reason)
+        return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=backoff(job.attempts)))
+
+
+def backoff(attempts: int) -> float:
+    """Return how many seconds to wait after that many attempts: twice as long each time, give or take a half."""
+    longest = min(2.0 ** (attempts - 1), _LONGEST_BACKOFF)
+    return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
+
+
+def _told(job: Job) -> str:
+    return (
+        f"job {job.id!r} ({job.task}) is dead after {job.attempts} attempts: {job.error};"
+        f" mend the cause and call jobs.retry({job.id!r})"
+    )
+
+
+def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
+    """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
+    while not here.stopping:
+        here.due.clear()
+        worker = reference()
+        if worker is None:
+            return
+        taken = 0
+        try:
+            taken = worker.run_once()
+        except Closed:
+            return
+        except StorageError as error:
+            _log.warning("the store cannot be worked on now: %s", error)
+        del worker
+        if not taken and not here.stopping:
+            here.due.wait(_IDLE_SECONDS)
+
+
+Errors = dict[tuple[str, str], Exception | str]
+
+
+def _guarded(
+    run: Callable[[Engine, str, Sequence[Job]], Mapping[str, Exception]],
+    engine: Engine,
+    tenant: str,
+    jobs: Sequence[Job],
+) -> Errors:
+    """Do a group of jobs; when all of it fails, each of them has."""
+    try:
+        return {(tenant, id): error for id, error in run(engine, tenant, jobs).items()}
+    except Closed:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a job raises is its own end, kept and shown
+        return {(tenant, job.id): error for job in jobs}
+
+
+def _learn(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
+    failed = learn(engine, tenant, [job.payload["record"] for job in jobs])
+    return {job.id: failed[job.payload["record"]] for job in jobs if job.payload["record"] in failed}
+
+
+def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
+    """Give versions the vectors that are owed to them; one that is gone needs none."""
+    embedder = engine.embedder
+    if embedder is None:
+        raise EmbeddingMismatch("this process was opened with embedder=None and cannot embed")
+    if engine.store.model() != (embedder.name, embedder.dimension):
+        raise EmbeddingMismatch(f"the store does not use {embedder.name} any more; open it with its model")
+    scope = Scope(tenant=tenant)
+    texts: list[tuple[Job, str]] = []
+    for job in jobs:
+        versions = engine.store.history(scope, job.payload["record"])
+        texts += [(job, one.text) for one in versions if one.version == job.payload["version"]]
+    vectors = embedder.embed([text for _, text in texts])
+    for (job, _), vector in zip(texts, vectors, strict=True):
+        if vector is not None:
+            engine.store.set_vector(scope, job.payload["record"], job.payload["version"], vector)
+    return {}
+
+
+class _Heart:
+    """Prolongs the leases of jobs that take long, as long as they are being done."""
+
+    def __init__(self, engine: Engine, jobs: Sequence[Job]) -> None:
+        self._engine = engine
+        self._jobs = jobs
+        self._lock = threading.Lock()
+        self._over = False
+        self._timer = self._next()
+
+    def _next(self) -> threading.Timer:
+        timer = threading.Timer(LEASE_SECONDS / 3, self.beat)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def beat(self) -> None:
+        """Prolong once, and again later."""
+        try:
+            self._engine.store.extend(self._jobs, LEASE_SECONDS, self._engine.now())
+        except (StorageError, Closed) as error:
+            _log.warning("leases could not be prolonged: %s", error)
+        with self._lock:
+            if not self._over:
+                self._timer = self._next()
+
+    def stop(self) -> None:
+        """Prolong no more."""
+        with self._lock:
+            self._over = True
+            self._timer.cancel()

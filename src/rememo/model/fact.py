@@ -1,0 +1,55 @@
+"""Facts: what is known about somebody or something, from where, and for when."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from rememo.model.record import Record
+
+FactStatus = Literal["current", "superseded", "disputed", "retracted"]
+"""`superseded`: it held until something ended it. `disputed`: another value claims its place and nobody has decided.
+`retracted`: it was taken back, or only ever denied."""
+
+
+class Source(NamedTuple):
+    """The version of a record that a fact was learned from."""
+
+    id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that is held to be so."""
+
+    id: str
+    """Follows from scope, subject, predicate and object: the same fact has the same id, however it is learned."""
+    subject: str
+    """Whom or what it is about."""
+    predicate: str
+    """In normal form: `lives_in`, `favourite_colour`."""
+    object: str
+    """The value, as it was spelled."""
+    confidence: float
+    """From 0 to 1; several sources gather: 1 - (1-a)(1-b)…"""
+    sources: tuple[Source, ...] = ()
+    """The records it was learned from, first one first."""
+    valid_from: datetime | None = None
+    """From when it holds in the world; None where nobody said."""
+    valid_to: datetime | None = None
+    """Until when it held, itself excluded; None while it holds."""
+    status: FactStatus = "current"
+    wording: str | None = None
+    """How it was last put, quoted."""
+    record: Record = field(repr=False, compare=False)
+    """The record it is kept in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Facts that cannot all be so, left to be decided by somebody."""
+
+    subject: str
+    predicate: str
+    facts: tuple[Fact, ...]
+    """The one that was said first, first."""
