@@ -18,9 +18,38 @@ from rememo import Memory, Scope, Settings
 from rememo.recall.analyze import Analyzer
 from rememo.store.sqlite.words import line
 
-SYLLABLES = (
-    "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu bra cle dri flo gru sta tre pli sno qua".split()
-)
+SYLLABLES = [
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ha",
+    "je",
+    "ki",
+    "lo",
+    "mu",
+    "na",
+    "pe",
+    "ri",
+    "so",
+    "tu",
+    "va",
+    "we",
+    "xi",
+    "yo",
+    "zu",
+    "bra",
+    "cle",
+    "dri",
+    "flo",
+    "gru",
+    "sta",
+    "tre",
+    "pli",
+    "sno",
+    "qua",
+]
 DICE = random.Random(7)
 VOCABULARY = ["".join(DICE.choices(SYLLABLES, k=DICE.randint(2, 4))) for _ in range(5_000)]
 WEIGHTS = [1 / (rank + 10) for rank in range(len(VOCABULARY))]  # as in real talk: few words often, many rarely
@@ -76,7 +105,7 @@ def each(count: int, run: Callable[[int], object]) -> list[float]:
 
 
 def single_adds(folder: Path, durability: str, count: int) -> Row:
-    """Interleaved in blocks, because the disk has moods: a hundred bare inserts and commits, a hundred adds of ours."""
+    """Interleaved, because the disk has moods: one bare insert and commit, one add of ours, and so on."""
     connection = bare(folder / f"bare-{durability}.db", "FULL" if durability == "full" else "NORMAL")
     said = texts(count)
 
@@ -87,9 +116,9 @@ def single_adds(folder: Path, durability: str, count: int) -> Row:
         room = memory.scope(user="u", room="r", agent="a")
         ours: list[float] = []
         theirs: list[float] = []
-        for start in range(0, count, 100):
-            theirs += each(100, lambda number, start=start: insert(start + number))
-            ours += each(100, lambda number, start=start: room.add(said[start + number]))
+        for number in range(count):
+            theirs += each(1, lambda _, number=number: insert(number))
+            ours += each(1, lambda _, number=number: room.add(said[number]))
     mine, other = statistics.median(ours[100:]), statistics.median(theirs[100:])
     bound = 2.5 if durability == "full" else 8.0
     return Row(f"add, {durability}", f"{mine * 1e6:.0f} µs against {other * 1e6:.0f}", mine / other, bound)

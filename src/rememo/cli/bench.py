@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from rememo.bench import facts as fact_bench
 from rememo.bench import quality as quality_bench
+from rememo.bench import speed as speed_bench
 from rememo.cli.output import console
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures there too.")]
@@ -18,6 +19,7 @@ def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     group = typer.Typer(help="Measure what Rememo finds and learns.", no_args_is_help=True)
     group.command()(quality)
+    group.command()(speed)
     group.command()(facts)
     cli.add_typer(group, name="bench")
 
@@ -32,6 +34,24 @@ def quality(
         task = progress.add_task("asking", total=None)
         report = quality_bench.measure(dataset, path, progress=lambda done: progress.update(task, completed=done))
     console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+
+
+def speed(
+    large: Annotated[
+        bool, typer.Option("--large", help="Also 1,000 records in a file of 1,000,000: takes minutes.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the times to a PNG file; needs matplotlib.")] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure adding and searching at 1,000, 10,000 and 100,000 records in a scope."""
+    sizes = [(1_000, 1_000), (10_000, 10_000), (100_000, 100_000), *([(1_000, 1_000_000)] if large else [])]
+    with console.status("measuring") as status:
+        report = speed_bench.measure(sizes, progress=status.update)
+    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    if plot is not None:
+        report.plot(plot)
     if json_file is not None:
         json_file.write_text(json.dumps(report.to_dict(), indent=1))
 

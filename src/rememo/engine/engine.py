@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rememo.engine.hooks import HookTable
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
-from rememo.model.ids import new_id
+from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
 from rememo.model.receipt import Change, OnConflict, Receipt
 from rememo.model.record import Record, check_kind
@@ -89,6 +89,7 @@ class Engine:
         texts = [check_text(one["text"], "text", max_bytes=self.settings.max_text_bytes) for one in items]
         vectors = self._embed([text for text, one in zip(texts, items, strict=True) if one.get("embedding") is None])
         writes: list[Put] = []
+        ids = iter(new_ids(len(items)))
         for fields in items:
             given = fields.get("id")
             on_conflict: OnConflict = fields.get("on_conflict", "error")
@@ -96,7 +97,7 @@ class Engine:
                 raise InvalidInput(f'on_conflict must be "error", "ignore" or "replace", not {on_conflict!r}')
             own = fields.get("embedding")
             vector = next(vectors) if own is None else self.check_vector(own, "embedding")
-            draft = self._draft(scope, new_id() if given is None else check_label(given, "id"), fields, vector)
+            draft = self._draft(scope, next(ids) if given is None else check_label(given, "id"), fields, vector)
             writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
         return writes
 
@@ -108,12 +109,13 @@ class Engine:
         metadata = check_object(
             get("metadata"), "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth
         )
-        valid_from, valid_to = _time(get("valid_from"), "valid_from"), _time(get("valid_to"), "valid_to")
-        if valid_from is not None and valid_to is not None and valid_from > valid_to:
-            raise InvalidInput("valid_from is later than valid_to; swap them")
-        expires_at = _time(get("expires_at"), "expires_at")
-        if get("ttl") is not None:
-            expires_at = self.now() + timedelta(seconds=to_seconds(fields["ttl"], "ttl"))
+        valid_from, valid_to, expires_at, ttl = get("valid_from"), get("valid_to"), get("expires_at"), get("ttl")
+        if valid_from is not None or valid_to is not None:
+            valid_from, valid_to = _time(valid_from, "valid_from"), _time(valid_to, "valid_to")
+            if valid_from is not None and valid_to is not None and valid_from > valid_to:
+                raise InvalidInput("valid_from is later than valid_to; swap them")
+        if ttl is not None:
+            expires_at = self.now() + timedelta(seconds=to_seconds(ttl, "ttl"))
         pinned = get("pinned", False)
         if not isinstance(pinned, bool):
             raise InvalidInput(f"pinned must be True or False, not {pinned!r}")
@@ -133,7 +135,7 @@ class Engine:
             occurred_at=_time(get("occurred_at"), "occurred_at"),
             valid_from=valid_from,
             valid_to=valid_to,
-            expires_at=expires_at,
+            expires_at=_time(expires_at, "expires_at"),
             pinned=pinned,
             importance=None if importance is None else check_unit(importance, "importance"),
             source=None if source is None else check_label(source, "source"),
@@ -228,7 +230,7 @@ class Engine:
         if key is not None:
             check_label(key, "key")
         commit = self.store.write(scope, writes, self.now(), key)
-        if not commit.repeated:
+        if not commit.repeated and self.hooks.any:
             self.hooks.tell(_changes(commit))
         return receipt_of(commit)
 

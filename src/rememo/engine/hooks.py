@@ -1,9 +1,9 @@
 """Hooks: functions that are told of changes after they are durable."""
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 
+from rememo.model.locks import ForkLock
 from rememo.model.receipt import Change
 from rememo.model.scope import Scope
 
@@ -16,9 +16,14 @@ class HookTable:
     """The hooks of one engine; a failing one is logged and counted, and never loses the write."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._hooks: tuple[tuple[Scope, Hook], ...] = ()
         self.failures = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anybody to tell."""
+        return bool(self._hooks)
 
     def add(self, scope: Scope, hook: Hook) -> None:
         """Call a hook for every change within a scope from now on."""

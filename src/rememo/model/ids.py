@@ -1,29 +1,36 @@
 """UUIDv7: unique without a coordinator, and sorted by the time they were made."""
 
 import os
-import threading
 import time
 
-_lock = threading.Lock()
+from rememo.model.locks import ForkLock
+
+_lock = ForkLock()
 _last = 0
+_VARIANTS = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
 
 def new_id() -> str:
     """Return a UUIDv7 as text, greater than every one this process made before it."""
+    return new_ids(1)[0]
+
+
+def new_ids(count: int) -> list[str]:
+    """Return several, in order."""
     global _last  # noqa: PLW0603 - the one counter that keeps a process's ids in order
     # 48 bits of milliseconds and 12 bits of a fraction, so that ids of one millisecond keep their order too.
     stamp = time.time_ns() * 4096 // 1_000_000
     with _lock:
-        _last = stamp = max(stamp, _last + 1)
-    random = int.from_bytes(os.urandom(8)) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-    head, tail = f"{stamp >> 12:012x}", f"{random:016x}"
-    return f"{head[:8]}-{head[8:]}-7{stamp & 4095:03x}-{tail[:4]}-{tail[4:]}"
-
-
-def _after_fork() -> None:
-    # A child may inherit the lock while another thread of its parent held it.
-    global _lock  # noqa: PLW0603 - see above
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+        first = max(stamp, _last + 1)
+        _last = first + count - 1
+    random = os.urandom(8 * count).hex()
+    made: list[str] = []
+    for place in range(count):
+        stamp, start = first + place, 16 * place
+        head = f"{stamp >> 12:012x}"
+        # Two bits of the random part say which variant of UUID it is: one of 8, 9, a, b.
+        variant = _VARIANTS[random[start]]
+        made.append(
+            f"{head[:8]}-{head[8:]}-7{stamp & 4095:03x}-{variant}{random[start + 1 : start + 4]}-{random[start + 4 : start + 16]}"
+        )
+    return made

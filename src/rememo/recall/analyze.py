@@ -12,7 +12,6 @@ Stop words are left out, unless a text has nothing else.
 """
 
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -23,6 +22,7 @@ from typing import Final, Protocol, cast
 import Stemmer  # pyright: ignore[reportMissingTypeStubs]  # a C extension without stubs; typed below
 
 from rememo.errors import InvalidInput
+from rememo.model.locks import ForkLock
 from rememo.recall.irregular import IRREGULAR
 from rememo.recall.stopwords import STOPWORDS
 
@@ -99,7 +99,7 @@ class Analyzer:
         self._stop: Final = STOPWORDS.get(language, frozenset())
         self._irregular: Final = IRREGULAR.get(language, {})
         self._stemmer: Final = _make_stemmer(language, 0)
-        self._stemming: Final = threading.Lock()
+        self._stemming: Final = ForkLock()
         self._terms: Final = _Pieces(self._terms_of_piece)
         self._content: Final = _Pieces(self._content_of_piece)
 

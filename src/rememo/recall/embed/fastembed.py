@@ -1,10 +1,10 @@
 """Transformer models through fastembed: ONNX on the CPU, no torch. The model is downloaded when first used."""
 
-import threading
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol, cast
 
+from rememo.model.locks import ForkLock
 from rememo.recall.embed.extras import require
 from rememo.recall.embed.protocol import Vector, embed_present
 
@@ -27,7 +27,7 @@ class FastEmbedEmbedder:
         self._model_name = model
         self._cache_dir = cache_dir
         self._batch_size = batch_size
-        self._loading = threading.Lock()
+        self._loading = ForkLock()
 
     @property
     def name(self) -> str:

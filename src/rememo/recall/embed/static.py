@@ -5,7 +5,6 @@ A text's vector is the sum of the vectors of its content words, brought to unit 
 so a warm text costs a look-up a word and one addition of rows.
 """
 
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import MissingExtra
+from rememo.model.locks import ForkLock
 from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Vector
 from rememo.recall.embed.wordpieces import WordPieces
@@ -34,7 +34,7 @@ class StaticEmbedder:
     def __init__(self, language: str = "english") -> None:
         """Leave out the stop words of `language`, a snowball name."""
         self._analyzer: Final = Analyzer(language)
-        self._loading: Final = threading.Lock()
+        self._loading: Final = ForkLock()
         self._table: _PieceTable | None = None
 
     @property
@@ -117,7 +117,7 @@ class _PieceTable(dict[str, int]):
         self._used = 1
         self._weights = weights
         self._analyzer = analyzer
-        self._writing = threading.Lock()
+        self._writing = ForkLock()
 
     @property
     def full(self) -> bool:

@@ -17,7 +17,7 @@ from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.scopes import COLUMNS as TIMELINE_COLUMNS
-from rememo.store.sqlite.scopes import Columns
+from rememo.store.sqlite.scopes import Columns, add_rows
 from rememo.store.sqlite.words import match
 
 _SPARE = 50  # how many more than asked for are scored exactly, since rounding may have changed their order
@@ -35,13 +35,8 @@ class Finder(Part):
     def _past(self, scope: Scope, known_at: datetime) -> tuple[Timeline, Columns]:
         sql, values = union(selects(Filter(scope=scope, known_at=known_at), known_at, TIMELINE_COLUMNS))
         with self._database.snapshot() as connection:
-            rows = connection.execute(
-                f"SELECT found.*, vector FROM ({sql}) AS found"
-                " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | found.number",
-                values,
-            ).fetchall()
             columns = Columns(connection.execute("SELECT dimension FROM models WHERE current").get or 0)
-        columns.append(sorted(rows))
+            add_rows(connection, columns, connection.execute(sql, values).fetchall())
         return columns.timeline(), columns
 
     def eligible(self, filter: Filter, timeline: Timeline, moment: datetime) -> NDArray[np.bool_] | None:

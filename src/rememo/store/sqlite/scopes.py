@@ -4,7 +4,7 @@ A view's arrays are read once, then follow the file: new versions are appended, 
 tenant's epoch starts them over. Another process's writes are seen by the same comparison as one's own.
 """
 
-import threading
+import os
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +14,8 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from rememo.model.check import dump_json
+from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.protocol import Timeline
@@ -21,7 +23,7 @@ from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.queries import within
 
-COLUMNS = "records.number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, expires_at"
+COLUMNS = "number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, expires_at"
 _TYPES: dict[str, Any] = {
     "numbers": np.int64,
     "rooms": np.int32,
@@ -37,7 +39,7 @@ _TYPES: dict[str, Any] = {
     "embedded": np.bool_,
 }
 _NEVER = 2**63 - 1
-_READ = 5_000
+_READ = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +197,16 @@ class ScopeCache:
     def __init__(self, database: Database, most_bytes: int) -> None:
         self._database = database
         self._most_bytes = most_bytes
-        self._refreshing = threading.Lock()
+        self._refreshing = ForkLock()
         self._held: OrderedDict[Scope, Held] = OrderedDict()
+        self._process = os.getpid()
 
     def get(self, scope: Scope, moment: datetime) -> Held:
         """Return a view in step with the file."""
         now = to_micros(moment)
+        if self._process != os.getpid():
+            # A thread of the parent may have been in the middle of a change when this process was forked off.
+            self._held, self._process = OrderedDict(), os.getpid()
         held = self._held.get(scope)
         if held is not None:
             with self._database.snapshot() as connection:
@@ -267,10 +273,20 @@ def _read(connection: Connection, scope: Scope, columns: Columns, start: int, no
     """Append the current versions of a scope whose numbers are above `start`, in order."""
     inside, values = within(scope)
     sql = (
-        f"SELECT {COLUMNS}, vector FROM records"
-        " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
-        f" WHERE records.number > ? AND {inside} AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+        f"SELECT {COLUMNS} FROM records"
+        f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
     )
-    rows = sorted(connection.execute(sql, [start, *values, now]).fetchall())
+    add_rows(connection, columns, connection.execute(sql, [start, *values, now]).fetchall())
+
+
+def add_rows(connection: Connection, columns: Columns, rows: list[Any]) -> None:
+    """Append rows of `COLUMNS` with their vectors, which are read in parts: all at once they would weigh too much."""
+    rows.sort()
+    model = connection.execute("SELECT model FROM models WHERE current").get or 0
     for first in range(0, len(rows), _READ):
-        columns.append(rows[first : first + _READ])
+        part = rows[first : first + _READ]
+        blobs = connection.execute(
+            "SELECT vector FROM json_each(?) AS wanted LEFT JOIN vectors ON place = ? | wanted.value ORDER BY wanted.key",
+            (dump_json([row[0] for row in part]), model << 40),
+        ).fetchall()
+        columns.append([(*row, *blob) for row, blob in zip(part, blobs, strict=True)])

@@ -64,6 +64,9 @@ def narrowest(scope: Scope) -> str:
 def line(scope: Scope, terms: Sequence[str]) -> str:
     """Return the row of the index for a text's terms."""
     parts = [labels(scope.tenant, scope.agent, scope.user, scope.room)]
+    if len(set(terms)) == len(terms):
+        parts += terms
+        return " ".join(parts)
     for term, count in Counter(terms).items():
         parts.append(term)
         if count > 1:

@@ -26,7 +26,9 @@ _INSERT = """INSERT INTO records (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
 ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
-_NEWEST = "SELECT number, recorded_at FROM records ORDER BY number DESC LIMIT 1"
+_STATE = """SELECT newest.number, newest.recorded_at, (SELECT clock FROM tenants WHERE tenant = ?),
+  (SELECT model FROM models WHERE current)
+FROM (SELECT 1) LEFT JOIN (SELECT number, recorded_at FROM records ORDER BY number DESC LIMIT 1) AS newest"""
 _LAST = """SELECT number, arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
 _CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
@@ -49,14 +51,11 @@ class Transaction:
         self._scope = scope
         self._tenant = scope.tenant
         self._analyze = analyze
+        self._newest, latest, current = _state(connection, scope.tenant)
         # Another process may have changed the model: then our vectors are not what is searched any more.
-        stale = (
-            model is not None and connection.execute("SELECT current FROM models WHERE model = ?", (model,)).get != 1
-        )
-        self._model = None if stale else model
-        self._stale = stale
+        self._stale = model is not None and current != model
+        self._model = None if self._stale else model
         self._words = tables(scope.tenant)[0]
-        self._newest, latest = latest_version(connection, scope.tenant)
         self.clock = max(to_micros(moment), latest + 1)
         self._opened = False
         self._retired = 0
@@ -226,9 +225,13 @@ def next_time(connection: Connection, tenant: str, moment: datetime) -> int:
 
 def latest_version(connection: Connection, tenant: str) -> tuple[int, int]:
     """Return the number of the file's newest version, and a system time no earlier than the tenant's last write."""
-    number, newest = connection.execute(_NEWEST).get or (0, 0)
-    clock: int = connection.execute("SELECT clock FROM tenants WHERE tenant = ?", (tenant,)).get or 0
-    return number, max(newest, clock)
+    return _state(connection, tenant)[:2]
+
+
+def _state(connection: Connection, tenant: str) -> tuple[int, int, int | None]:
+    """Return what a write must know of the file: newest number, latest system time, embedding model in use."""
+    number, newest, clock, model = connection.execute(_STATE, (tenant,)).get
+    return number or 0, max(newest or 0, clock or 0), model
 
 
 def tick(connection: Connection, tenant: str, clock: int) -> None:
