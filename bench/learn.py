@@ -12,9 +12,9 @@ from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 
 BOUND = 1_000
-PLACES = "Lisbon Porto Rome Berlin Oslo Paris Madrid Vienna Prague Dublin".split()
-PEOPLE = "Ana Bea Carl Dora Emil Fay Gus Hana Ivo Jana".split()
-THINGS = "tea coffee jazz chess hiking opera cycling sushi gardening poetry".split()
+PLACES = ["Lisbon", "Porto", "Rome", "Berlin", "Oslo", "Paris", "Madrid", "Vienna", "Prague", "Dublin"]
+PEOPLE = ["Ana", "Bea", "Carl", "Dora", "Emil", "Fay", "Gus", "Hana", "Ivo", "Jana"]
+THINGS = ["tea", "coffee", "jazz", "chess", "hiking", "opera", "cycling", "sushi", "gardening", "poetry"]
 SAID = (
     "I moved to {place}.",
     "My sister {person} works at Siemens.",

@@ -43,6 +43,11 @@ class Run:
         """What speaks for it."""
         return [one for one in self.statements if one.asserts]
 
+    @property
+    def denied(self) -> bool:
+        """Whether nobody ever said that it is so."""
+        return self.status == "retracted" and all(one.ends for one in self.statements)
+
 
 def default_policy(predicate: str) -> Policy:
     """Return how the shipped table treats a predicate."""
@@ -189,9 +194,13 @@ def _dispute(runs: Sequence[Run]) -> None:
 
 
 def _numbered(runs: list[Run]) -> list[Run]:
+    """Number the runs of each value; what was taken back keeps the first number as long as nothing else has it."""
     counts: dict[str, int] = {}
     for run in runs:
         if run.number >= 0:
             run.number = counts.get(run.object, 0)
             counts[run.object] = run.number + 1
+    for run in runs:
+        if run.number < 0 and run.object not in counts:
+            run.number = counts[run.object] = 0
     return runs

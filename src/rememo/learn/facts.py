@@ -15,7 +15,7 @@ from uuid import UUID
 
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
-from rememo.learn.conflicts import DENIED, POLICIES, Policy, Run, arrange, default_policy
+from rememo.learn.conflicts import POLICIES, Policy, Run, arrange, default_policy
 from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.sentences import sentence
 from rememo.learn.statements import Key, Statement, folded
@@ -262,13 +262,12 @@ def _by_scope(statements: Iterable[Statement]) -> list[tuple[Scope, list[Stateme
 
 def _fields(subject: str, slot: Slot, run: Run, share: list[Statement]) -> dict[str, Any]:
     """Return the content of a fact's record."""
-    asserted = [one for one in share if one.asserts] or share
-    last = asserted[-1]
     kept = _within_bounds(share)
+    asserted = [one for one in kept if one.asserts] or kept
+    last = asserted[-1]
     sources = dict.fromkeys(one.source.id for one in kept if one.source is not None)
-    denied = run.number == DENIED
     return {
-        "text": sentence(subject, slot.predicate, last.object, denied=denied),
+        "text": sentence(subject, slot.predicate, last.object, denied=run.denied),
         "data": {
             "subject": subject,
             "predicate": slot.predicate,
@@ -280,10 +279,10 @@ def _fields(subject: str, slot: Slot, run: Run, share: list[Statement]) -> dict[
             "match": {"subject": slot.subject, "object": run.object},
             "statements": [one.to_dict() for one in kept],
         },
-        "occurred_at": min(one.said for one in share),
+        "occurred_at": min(one.said for one in kept),
         "valid_from": run.valid_from,
         "valid_to": run.valid_to,
-        "trust": 0.0 if run.status == "retracted" and not denied else max(one.trust for one in asserted),
+        "trust": 0.0 if run.status == "retracted" and not run.denied else max(one.trust for one in asserted),
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from rememo.model.fact import Source
@@ -12,6 +13,7 @@ from rememo.model.times import from_micros, to_micros
 Key = tuple[Any, ...]
 
 
+@lru_cache(16_384)
 def folded(text: str) -> str:
     """Return the form in which subjects and objects are compared."""
     return " ".join(text.casefold().split())
@@ -82,7 +84,8 @@ class Statement:
     def order(self) -> tuple[Any, ...]:
         """Where it stands on the line of time; the same for every order of arrival, unless nothing is dated."""
         arrival = 0 if self.begin is not None else to_micros(self.known)
-        return (self.effective, self.said, arrival, self.confidence, self.about, self.asserts)
+        source = "" if self.source is None else self.source.id
+        return (self.effective, self.said, arrival, self.confidence, self.about, self.asserts, source, self.name or "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values, without what is not said."""

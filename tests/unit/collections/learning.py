@@ -1,0 +1,74 @@
+"""What the tests of learning share: a memory whose clock stands still, its faces, and messages that cause jobs."""
+
+from datetime import UTC, datetime
+
+from rememo import Memory, Receipt, Settings
+from rememo.collections.facts import Facts
+from rememo.collections.jobs import Jobs
+from rememo.collections.relationships import Relationships
+from rememo.learn.worker import LEARN, UNLEARN, Worker
+from rememo.model.ids import new_id
+from rememo.model.job import Job, NewJob
+from rememo.recall.embed.protocol import Embedder
+from rememo.testing import ManualClock
+from rememo.testing.base import STANDARD_EMBEDDER
+
+FAST = Settings(durability="fast")
+
+
+def day(year: int, month: int = 1, number: int = 1) -> datetime:
+    return datetime(year, month, number, tzinfo=UTC)
+
+
+def open_memory(url: str = ":memory:", clock: ManualClock | None = None, embedder: Embedder | None = None) -> Memory:
+    return Memory(url, embedder=embedder or STANDARD_EMBEDDER, settings=FAST, clock=clock or ManualClock())
+
+
+def facts_of(memory: Memory) -> Facts:
+    return Facts(memory._view)  # pyright: ignore[reportPrivateUsage]
+
+
+def relationships_of(memory: Memory) -> Relationships:
+    return Relationships(memory._view)  # pyright: ignore[reportPrivateUsage]
+
+
+def jobs_of(memory: Memory) -> Jobs:
+    return Jobs(memory._view)  # pyright: ignore[reportPrivateUsage]
+
+
+def worker_of(memory: Memory) -> Worker:
+    return Worker(memory._view.engine)  # pyright: ignore[reportPrivateUsage]
+
+
+def say(
+    memory: Memory,
+    text: str,
+    *,
+    at: datetime | None = None,
+    source: str | None = None,
+    trust: float | None = None,
+    role: str = "user",
+    id: str | None = None,
+) -> Receipt:
+    """Store a message as a conversation does: with the job of learning from it."""
+    job = NewJob(id=new_id(), task=LEARN, payload={})
+    fields = {
+        "text": text, "kind": "message", "data": {"role": role}, "occurred_at": at, "source": source, "trust": trust,
+        "id": id, "jobs": (job,),
+    }  # fmt: skip
+    return memory._view.put([fields])  # pyright: ignore[reportPrivateUsage]
+
+
+def unlearn(memory: Memory, record: str) -> None:
+    """Write the job that a deletion or an undo causes."""
+    engine = memory._view.engine  # pyright: ignore[reportPrivateUsage]
+    now = engine.now()
+    job = Job(
+        id=new_id(), tenant=memory.bound.tenant, task=UNLEARN, payload={"record": record}, state="waiting", attempts=0,
+        due_at=now, leased_until=None, error=None, created_at=now,
+    )  # fmt: skip
+    engine.store.load_jobs([job])
+
+
+def triples(memory: Memory, **asked: object) -> list[tuple[str, str, str]]:
+    return [(one.subject, one.predicate, one.object) for one in facts_of(memory).list(**asked)]  # pyright: ignore[reportArgumentType]
