@@ -25,7 +25,7 @@ imports: $(VENV)/.installed
 	$(BIN)/lint-imports
 
 test: lint types imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine

@@ -160,15 +160,12 @@ def fork_while_writing(path: str, forks: str, count: str) -> None:
     receipts: list[str] = []
     errors: list[str] = []
     with Memory(path) as memory:
-        # The embedder is loaded by now: a fork in the middle of loading would carry its lock over to the child.
-        memory.add("before the threads")
-
         def write(who: int) -> None:
             number = 0
             try:
                 while not over.is_set():
                     receipts.append(memory.add(f"thread {who} wrote entry{number} of {who * 7919}").id)
-                    memory.search("entry", limit=3, mode="words") if number % 10 == 0 else memory.get(receipts[-1])
+                    memory.search("entry", limit=3) if number % 10 == 0 else memory.get(receipts[-1])
                     number += 1
             except RememoError as error:
                 errors.append(repr(error))

@@ -82,7 +82,7 @@ class SpeedReport:
     def table(self) -> str:
         """Return it as a table."""
         head = ("scope", "file", "bulk/s", "add p50", "p99", "cold", "search p50", "p99 ms", "MB")
-        lines = [head]
+        lines: list[tuple[str, ...]] = [head]
         for row in self.rows:
             times = (row.add_p50, row.add_p99, row.search_cold, row.search_p50, row.search_p99)
             figures = (f"{row.bulk_per_second:,.0f}", *(f"{one:.2f}" for one in times), f"{row.memory:.0f}")
@@ -96,8 +96,8 @@ class SpeedReport:
         """Draw search times by size to a PNG file; needs matplotlib."""
         from matplotlib.figure import Figure  # noqa: PLC0415 - only for those who want pictures
 
-        figure = Figure(figsize=(7, 4), layout="constrained")
-        axes = figure.subplots()
+        figure: Any = Figure(figsize=(7, 4), layout="constrained")
+        axes: Any = figure.subplots()
         sizes = [f"{row.scope:,} of {row.file:,}" for row in self.rows]
         for name, values in (
             ("first", [row.search_cold for row in self.rows]),
@@ -107,7 +107,7 @@ class SpeedReport:
             axes.plot(sizes, values, marker="o", label=name)
         axes.set(yscale="log", ylabel="milliseconds a search", xlabel="records in the scope, in the file")
         axes.legend()
-        figure.savefig(path, dpi=120)
+        figure.savefig(str(path), dpi=120)
 
 
 def measure(sizes: Sequence[tuple[int, int]], *, progress: Callable[[str], None] | None = None) -> SpeedReport:

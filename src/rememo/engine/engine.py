@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
 from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
+from rememo.model.lazy import lazy
 from rememo.model.receipt import Change, OnConflict, Receipt
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
@@ -69,7 +69,7 @@ class Engine:
         self.embedder = embedder
         self.__dict__.pop("background", None)
 
-    @cached_property
+    @lazy
     def background(self) -> tuple[float, float]:
         """Mean and deviation of the cosine between unrelated texts under this memory's embedder."""
         return (0.0, 1.0) if self.embedder is None else background(self.embedder)

@@ -6,7 +6,6 @@ so a warm text costs a look-up a word and one addition of rows.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from importlib.util import find_spec
 from json import loads
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import MissingExtra
+from rememo.model.lazy import lazy
 from rememo.model.locks import ForkLock
 from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Vector
@@ -75,7 +75,7 @@ class StaticEmbedder:
                     table = self._table = _PieceTable(self._weights, self._analyzer)
         return table
 
-    @cached_property
+    @lazy
     def _weights(self) -> "_Weights":
         return _Weights.of_installed_package()
 
