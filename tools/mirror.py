@@ -13,9 +13,20 @@ PACKAGE = ROOT / "src" / "rememo"
 TARGET = PACKAGE / "aio.py"
 
 # Classes to mirror, with where they are written; what a method returns of them is mirrored too.
-CLASSES = {"Memory": "memory.py", "BatchView": "memory.py", "KeyValues": "working/kv.py"}
+CLASSES = {
+    "Records": "collections/records.py",
+    "KeyValues": "working/kv.py",
+    "Memory": "memory.py",
+    "BatchView": "memory.py",
+}
 # What does no I/O stays as it is.
 PLAIN = {"scope", "bound", "hooks"}
+
+OWN = """
+    @property
+    def _own(self) -> {name}:
+        return cast("{name}", self._mirrored)
+"""
 
 HEAD = '''"""AsyncMemory: the same surface as `Memory`, each call on a thread of its own pool.
 
@@ -61,7 +72,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import ParamSpec, TypeVar, cast
 from rememo.errors import Closed
-from rememo.memory import BatchView, Memory, Duration
+from rememo.collections.records import Duration, Records
+from rememo.memory import BatchView, Memory
 """
 
 
@@ -93,12 +105,11 @@ def mirror_class(found: ast.ClassDef) -> str:
     base = next((f"Async{one.id}" for one in found.bases if isinstance(one, ast.Name) and one.id in CLASSES), "Mirror")
     doc = ast.get_docstring(found) or ""
     parts = [f'class Async{found.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
-    if base == "Mirror":
-        parts.append(f"    _mirrored: {found.name}\n")
+    parts.append(OWN.format(name=found.name))
     if found.name == "Memory":
         parts.append(constructor(next(one for one in methods(found) if one.name == "__init__")))
     body = zip(found.body, [*found.body[1:], None], strict=True)
-    parts += [attribute(one, said, found.name) for one, said in body if isinstance(one, ast.AnnAssign)]
+    parts += [attribute(one, said) for one, said in body if isinstance(one, ast.AnnAssign)]
     parts += [mirror_method(method) for method in methods(found) if not method.name.startswith("_")]
     if found.name == "Memory":
         parts.append(LIFE)
@@ -130,13 +141,13 @@ LIFE = '''
 '''
 
 
-def attribute(one: ast.AnnAssign, said: ast.stmt | None, owner: str) -> str:
+def attribute(one: ast.AnnAssign, said: ast.stmt | None) -> str:
     """Return a property for a public attribute, with the text below it as its docstring."""
     name, doc = ast.unparse(one.target), ""
     if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant):
         doc = f'        """{said.value.value}"""\n'
     head = f"    @property\n    def {name}(self) -> {ast.unparse(one.annotation)}:\n{doc}"
-    return f"{head}        return cast('{owner}', self._mirrored).{name}\n"
+    return f"{head}        return self._own.{name}\n"
 
 
 def mirror_method(method: ast.FunctionDef) -> str:
@@ -147,7 +158,7 @@ def mirror_method(method: ast.FunctionDef) -> str:
     shown = mirror_type(returned)
     wrapped = shown != returned
     if "property" in decorators:
-        value = f"self._mirrored.{name}"
+        value = f"self._own.{name}"
         value = f"{plain(shown)}({value}, self._threads)" if wrapped else value
         return f"    @property\n    def {name}(self) -> {shown}:\n{doc}        return {value}\n"
     arguments = ast.unparse(method.args)
@@ -155,7 +166,7 @@ def mirror_method(method: ast.FunctionDef) -> str:
         inner = plain(shown).removeprefix("Generator[").removesuffix("]").strip("'\"")
         return (
             f"    @asynccontextmanager\n    async def {name}({arguments}) -> AsyncGenerator['{inner}']:\n{doc}"
-            f"        manager = self._mirrored.{name}({passed(method)})\n"
+            f"        manager = self._own.{name}({passed(method)})\n"
             f"        view = {inner}.__new__({inner})\n"
             f"        Mirror.__init__(view, manager.__enter__(), self._threads)\n"
             "        try:\n            yield view\n"
@@ -163,8 +174,8 @@ def mirror_method(method: ast.FunctionDef) -> str:
             "            if not manager.__exit__(type(error), error, error.__traceback__):\n                raise\n"
             "        else:\n            await self._call(manager.__exit__, None, None, None)\n"
         )
-    call = f"self._mirrored.{name}({passed(method)})"
-    waited = f"await self._call(self._mirrored.{name}{', ' if passed(method) else ''}{passed(method)})"
+    call = f"self._own.{name}({passed(method)})"
+    waited = f"await self._call(self._own.{name}{', ' if passed(method) else ''}{passed(method)})"
     if wrapped:
         made = f"        view = {plain(shown)}.__new__({plain(shown)})\n"
         made += (

@@ -1,0 +1,293 @@
+"""Records: the verbs that hold for every kind of thing that is remembered."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from rememo.engine.engine import Engine
+from rememo.engine.search import Mode, Query, search, similar
+from rememo.engine.view import View
+from rememo.errors import InvalidFilter, InvalidInput
+from rememo.model.check import check_limit, check_offset, check_text, check_unit
+from rememo.model.filters import Filter, make_filter
+from rememo.model.hit import Hit
+from rememo.model.receipt import OnConflict, Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.times import to_utc
+from rememo.model.unset import NOTHING, Unset
+
+_MOST_HITS = 1_000
+_ITEM_FIELDS = {
+    "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "id", "on_conflict", "pinned",
+    "importance", "ttl", "source", "trust", "embedding",
+}  # fmt: skip
+
+Duration = float | str | timedelta
+
+
+class Records:
+    """What is remembered within a view, whatever its kind."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    @property
+    def bound(self) -> Scope:
+        """The scope this view is bound to."""
+        return self._view.scope
+
+    @property
+    def _engine(self) -> Engine:
+        return self._view.engine
+
+    # ---- writing
+
+    def add(
+        self,
+        text: str,
+        *,
+        kind: str = "note",
+        data: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        occurred_at: datetime | None = None,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        id: str | None = None,
+        on_conflict: OnConflict = "error",
+        pinned: bool = False,
+        importance: float | None = None,
+        ttl: Duration | None = None,
+        source: str | None = None,
+        trust: float | None = None,
+        embedding: Iterable[float] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember a text; it is durable and findable when this returns.
+
+        `on_conflict` says what happens when `id` is taken: `error`, `ignore` (the record stays) or `replace` (a new
+        version). `key` makes a retry harmless: a second write under it returns the first one's receipt.
+        """
+        fields = {
+            "text": text, "kind": kind, "data": data, "metadata": metadata, "occurred_at": occurred_at,
+            "valid_from": valid_from, "valid_to": valid_to, "id": id, "on_conflict": on_conflict, "pinned": pinned,
+            "importance": importance, "ttl": ttl, "source": source, "trust": trust, "embedding": embedding,
+        }  # fmt: skip
+        return self._view.put([fields], key)
+
+    def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> Receipt:
+        """Remember many texts in one transaction, in the order given: all of them or none.
+
+        An item is a text, or a mapping of `add`'s arguments.
+        """
+        if isinstance(items, str | Mapping):
+            raise InvalidInput("add_many() takes a collection of items; use add() for one")
+        return self._view.put([_fields(item) for item in items], key)
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        kind: str | Unset = NOTHING,
+        data: Mapping[str, Any] | Unset | None = NOTHING,
+        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+        occurred_at: datetime | Unset | None = NOTHING,
+        valid_from: datetime | Unset | None = NOTHING,
+        valid_to: datetime | Unset | None = NOTHING,
+        pinned: bool | Unset = NOTHING,
+        importance: float | Unset | None = NOTHING,
+        ttl: Duration | Unset | None = NOTHING,
+        source: str | Unset | None = NOTHING,
+        trust: float | Unset | None = NOTHING,
+        embedding: Iterable[float] | Unset = NOTHING,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change some fields of a record: its version ends and the next begins. What is not given stays.
+
+        `data` and `metadata` replace what was there; `ttl=None` lets it live on. With `expected_version` a record that
+        has moved on raises `VersionConflict`; without it the change is made to whatever is current.
+        """
+        given = {
+            "text": text, "kind": kind, "data": data, "metadata": metadata, "occurred_at": occurred_at,
+            "valid_from": valid_from, "valid_to": valid_to, "pinned": pinned, "importance": importance, "ttl": ttl,
+            "source": source, "trust": trust, "embedding": embedding,
+        }  # fmt: skip
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not NOTHING}
+        if not changes:
+            raise InvalidInput("update() was given nothing to change")
+        if "ttl" in changes and changes["ttl"] is None:
+            changes["expires_at"] = None
+        return self._view.revise(id, changes, expected_version, key)
+
+    def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
+        """End a record; its versions stay for views of the past until retention or erasure removes them."""
+        return self._view.remove(id, expected_version, key)
+
+    def delete_where(
+        self,
+        *,
+        kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        pinned: bool | None = None,
+        valid_at: datetime | None = None,
+    ) -> int:
+        """End every record in this scope that the filter means; returns how many. To end all of them say `clear()`."""
+        self._view.need_no_batch("delete_where()")
+        filter = make_filter(
+            self.bound, kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned,
+            valid_at=valid_at,
+        )  # fmt: skip
+        if filter.selects_everything:
+            raise InvalidFilter(
+                "delete_where() was given nothing to choose by; use clear() to end everything in this scope"
+            )
+        return self._view.remove_all(filter)
+
+    def clear(self) -> int:
+        """End every record in this scope; returns how many. The memory stays usable, and its past readable."""
+        self._view.need_no_batch("clear()")
+        return self._view.remove_all(Filter(scope=self.bound))
+
+    # ---- reading
+
+    def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
+        """Return a record; one that is not in this scope, deleted or expired raises `NotFound`."""
+        return self._view.get(id, known_at=known_at, valid_at=valid_at)
+
+    def list(
+        self,
+        *,
+        kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        pinned: bool | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> "list[Record]":
+        """Return the latest `limit` records, oldest first; `offset` passes over the newest.
+
+        They are ordered by when they happened, ties by arrival. `after` is included, `before` is not.
+        """
+        filter = self._view.filter(
+            kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned, known_at=known_at,
+            valid_at=valid_at,
+        )  # fmt: skip
+        return self._engine.store.read(
+            filter, self._engine.now(), limit=check_limit(limit), offset=check_offset(offset)
+        )
+
+    def count(
+        self,
+        *,
+        kind: str | Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        pinned: bool | None = None,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> int:
+        """Return how many records the filter means."""
+        filter = self._view.filter(
+            kind=kind,
+            after=after,
+            before=before,
+            metadata=metadata,
+            pinned=pinned,
+            known_at=known_at,
+            valid_at=valid_at,
+        )
+        return self._engine.store.count(filter, self._engine.now())
+
+    def search(
+        self,
+        query: str = "",
+        *,
+        kind: str | Iterable[str] | None = None,
+        limit: int = 10,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        threshold: float = 0.0,
+        mode: Mode = "hybrid",
+        at: datetime | None = None,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+        explain: bool = False,
+    ) -> "list[Hit]":
+        """Return the records that answer a question, best first.
+
+        `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
+        a filter, and returns what it means, newest first. `explain` fills each hit's reasons.
+        """
+        filter = self._view.filter(
+            kind=kind, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
+        )
+        if mode not in ("hybrid", "words", "vector"):
+            raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
+        if mode == "vector" and self._engine.embedder is None:
+            raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
+        asked = Query(
+            text=check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes),
+            filter=filter,
+            limit=check_limit(limit, maximum=_MOST_HITS),
+            threshold=check_unit(threshold, "threshold"),
+            mode=mode,
+            at=self._engine.now() if at is None else to_utc(at, "at"),
+            explain=explain,
+        )
+        if not asked.text.strip() and filter.selects_everything:
+            raise InvalidInput("the query is empty; ask something, or give a filter such as kind= or after=")
+        return search(self._engine, asked)
+
+    def similar(
+        self,
+        vector: Iterable[float],
+        *,
+        threshold: float = 0.0,
+        limit: int = 10,
+        kind: str | Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> "list[Hit]":
+        """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
+        filter = self._view.filter(kind=kind, metadata=metadata, known_at=known_at, valid_at=valid_at)
+        wanted = self._engine.check_vector(vector, "vector")
+        most = check_limit(limit, maximum=_MOST_HITS)
+        return similar(self._engine, filter, wanted, limit=most, threshold=check_unit(threshold, "threshold"))
+
+    def rooms(self) -> "list[str]":
+        """Return the rooms that have a record in this scope, sorted."""
+        return self._engine.store.labels(self._view.filter(), "room", self._engine.now())
+
+    def users(self) -> "list[str]":
+        """Return the users that have a record in this scope, sorted."""
+        return self._engine.store.labels(self._view.filter(), "user", self._engine.now())
+
+    def agents(self) -> "list[str]":
+        """Return the agents that have a record in this scope, sorted."""
+        return self._engine.store.labels(self._view.filter(), "agent", self._engine.now())
+
+
+def _fields(item: str | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"text": item}
+    if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InvalidInput(f"an item of add_many() must be a text or a mapping, not {type(item).__name__}")
+    if unknown := set(item) - _ITEM_FIELDS:
+        raise InvalidInput(
+            f"an item of add_many() has the unknown field {min(map(repr, unknown))}; see add() for the fields"
+        )
+    if "text" not in item:
+        raise InvalidInput("an item of add_many() has no text")
+    return dict(item)
