@@ -16,6 +16,16 @@ TARGET = PACKAGE / "aio.py"
 CLASSES = {
     "Records": "collections/records.py",
     "KeyValues": "working/kv.py",
+    "Messages": "collections/messages.py",
+    "Facts": "collections/facts.py",
+    "Relationships": "collections/relationships.py",
+    "Goals": "collections/goals.py",
+    "Tasks": "collections/tasks.py",
+    "Actions": "collections/actions.py",
+    "Thoughts": "collections/thoughts.py",
+    "Posts": "collections/posts.py",
+    "Profiles": "working/profiles.py",
+    "Jobs": "collections/jobs.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
 }
@@ -95,9 +105,18 @@ def mirrored() -> str:
         tree = ast.parse((PACKAGE / path).read_text())
         source = [ast.unparse(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
         imports += [line for line in source if line not in imports]
+        module = "rememo." + path.removesuffix(".py").replace("/", ".")
+        imports.append(f"from {module} import {', '.join(defined(tree))}")
         found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
         classes.append(mirror_class(found))
     return tidy(HEAD + "\n".join(imports) + BASE + "\n\n".join(classes))
+
+
+def defined(tree: ast.Module) -> list[str]:
+    """Return the public names a module defines, for annotations; what is not needed is dropped when tidying."""
+    names = [one.name for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef)]
+    names += [ast.unparse(one.targets[0]) for one in tree.body if isinstance(one, ast.Assign)]
+    return [name for name in names if not name.startswith("_") and name.isidentifier()]
 
 
 def mirror_class(found: ast.ClassDef) -> str:
@@ -207,7 +226,10 @@ def plain(shown: str) -> str:
 def passed(method: ast.FunctionDef) -> str:
     """Return the arguments of a method as they are passed on."""
     positional = [one.arg for one in method.args.args if one.arg != "self"]
-    return ", ".join(positional + [f"{one.arg}={one.arg}" for one in method.args.kwonlyargs])
+    named = [f"{one.arg}={one.arg}" for one in method.args.kwonlyargs]
+    rest = [f"*{method.args.vararg.arg}"] if method.args.vararg else []
+    others = [f"**{method.args.kwarg.arg}"] if method.args.kwarg else []
+    return ", ".join(positional + rest + named + others)
 
 
 def docstring(method: ast.FunctionDef) -> str:

@@ -5,7 +5,7 @@ Made by tools/mirror.py from memory.py; change that file and run the tool.
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -13,15 +13,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 
+from rememo.collections.actions import Action, Actions
+from rememo.collections.facts import Facts
+from rememo.collections.fields import (
+    ExternalId,
+)
+from rememo.collections.goals import Goal, Goals
+from rememo.collections.jobs import Jobs
+from rememo.collections.limits import Evict, Limits
+from rememo.collections.message import Message
+from rememo.collections.messages import Image, Messages
+from rememo.collections.posts import Post, Posts
 from rememo.collections.records import Duration, Records
+from rememo.collections.relationships import Relationships
+from rememo.collections.tasks import Recurrence, Task, Tasks
+from rememo.collections.thoughts import Thought, Thoughts
+from rememo.context.tokens import TokenCounter
 from rememo.engine.search import Mode
 from rememo.errors import Closed
 from rememo.keep.export import Transferred
 from rememo.keep.versions import Diff
+from rememo.learn.conflicts import Policy
+from rememo.learn.extract import FoundFact
 from rememo.memory import BatchView, Memory
+from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
+from rememo.model.job import Job, JobState
 from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
+from rememo.model.relationship import Graph, Relationship
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now
 from rememo.model.unset import NOTHING, Unset
@@ -30,6 +50,7 @@ from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
+from rememo.working.profiles import Profile, Profiles
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -399,6 +420,873 @@ class AsyncKeyValues(Mirror):
         return await self._call(self._own.keys, pattern)
 
 
+class AsyncMessages(Mirror):
+    """The messages within a view, ordered by when they were said, ties by arrival."""
+
+    @property
+    def _own(self) -> Messages:
+        return cast("Messages", self._mirrored)
+
+    async def add(
+        self,
+        role: str,
+        content: str,
+        *,
+        id: str | None = None,
+        external_id: tuple[ExternalId, ExternalId] | None = None,
+        reply_to: str | tuple[ExternalId, ExternalId] | None = None,
+        name: str | None = None,
+        username: str | None = None,
+        tool_calls: Sequence[Mapping[str, Any]] | None = None,
+        tool_call_id: str | None = None,
+        images: Sequence[Image] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        source: str | None = None,
+        trust: float | None = None,
+        learn: bool = True,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember a turn; it is durable and findable when this returns, and learned from later.
+
+        `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
+        a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message in
+        this scope; one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
+        Outside a batch, a limit of the room is applied before this returns.
+        """
+        return await self._call(
+            self._own.add,
+            role,
+            content,
+            id=id,
+            external_id=external_id,
+            reply_to=reply_to,
+            name=name,
+            username=username,
+            tool_calls=tool_calls,
+            tool_call_id=tool_call_id,
+            images=images,
+            metadata=metadata,
+            at=at,
+            pinned=pinned,
+            importance=importance,
+            source=source,
+            trust=trust,
+            learn=learn,
+            key=key,
+        )
+
+    async def add_pair(
+        self,
+        user: str,
+        assistant: str,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+        source: str | None = None,
+        trust: float | None = None,
+        learn: bool = True,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
+        return await self._call(
+            self._own.add_pair,
+            user,
+            assistant,
+            name=name,
+            metadata=metadata,
+            at=at,
+            source=source,
+            trust=trust,
+            learn=learn,
+            key=key,
+        )
+
+    async def clear(self) -> int:
+        """End every message in this scope; returns how many. Other kinds stay."""
+        return await self._call(self._own.clear)
+
+    async def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:
+        """Return a message by its id or its external id; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def history(
+        self,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        roles: str | Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        known_at: datetime | None = None,
+    ) -> list[Message]:
+        """Return the latest `limit` messages, oldest first; `offset` passes over the newest.
+
+        `after` is included, `before` is not.
+        """
+        return await self._call(
+            self._own.history,
+            limit,
+            offset,
+            roles=roles,
+            after=after,
+            before=before,
+            metadata=metadata,
+            known_at=known_at,
+        )
+
+    async def latest(self, n: int = 1) -> list[Message]:
+        """Return the last `n` messages, oldest first."""
+        return await self._call(self._own.latest, n)
+
+    async def replies(self, id: str | tuple[ExternalId, ExternalId], *, limit: int = 100) -> list[Message]:
+        """Return the direct answers to a message, oldest first; of more than `limit`, the latest."""
+        return await self._call(self._own.replies, id, limit=limit)
+
+    async def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
+        """Return what a message answers, what that answers, and so on: from the root to the message itself.
+
+        It begins later where a message in between is gone, and where links go round in a circle it is cut there.
+        """
+        return await self._call(self._own.thread, id)
+
+    async def window(
+        self, max_tokens: int, *, counter: TokenCounter | None = None, known_at: datetime | None = None
+    ) -> list[Message]:
+        """Return the newest messages that fit a number of tokens, oldest first, whole and without a hole.
+
+        System messages are always there. A tool call and its results are shown together or not at all; a result whose
+        call is gone is left out. When the newest turn alone does not fit, its longest text is cut at the end and marked
+        with "…"; `InvalidInput` when even that does not help. A message costs 4 tokens beside its text, an image 765.
+        """
+        return await self._call(self._own.window, max_tokens, counter=counter, known_at=known_at)
+
+    async def for_model(
+        self, *, system: str | None = None, user: str | None = None, image: Image | None = None, limit: int = 20
+    ) -> list[dict[str, Any]]:
+        """Return a model's input in the OpenAI chat shape: a system prompt, the latest `limit` messages, the current one.
+
+        `image` (bytes, a path, an address or a data URL) goes with the current message. Nothing is stored. Tool results
+        follow their calls; what a model would refuse (a result without its call, an old call without its result) is
+        left out.
+        """
+        return await self._call(self._own.for_model, system=system, user=user, image=image, limit=limit)
+
+    async def limit(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+        evict: Evict = "fifo",
+        keep_roles: Iterable[str] = ("system",),
+        on_overflow: Callable[[list[Message]], object] | None = None,
+    ) -> Limits:
+        """Limit this room (of all its users and agents) from now on, in every process and over restarts.
+
+        What is too much leaves after each `add`, and at once now: the oldest first (`fifo`), the oldest into a summary
+        (`summarise`), or in the order a function returns that is given the messages which may leave. Pinned messages,
+        `keep_roles` and the newest turn stay; a tool call and its results leave together. `on_overflow` sees what leaves
+        before it leaves; when it raises, that is logged and nothing leaves. Functions are known in this process only:
+        elsewhere, and after a restart until `limit()` is called again, the oldest leave and no handler is called.
+        """
+        return await self._call(
+            self._own.limit,
+            max_messages=max_messages,
+            max_tokens=max_tokens,
+            evict=evict,
+            keep_roles=keep_roles,
+            on_overflow=on_overflow,
+        )
+
+    async def limits(self) -> Limits | None:
+        """Return the limits of this room, or None when it has none."""
+        return await self._call(self._own.limits)
+
+    async def unlimit(self) -> bool:
+        """Take the limits of this room away; False when it had none."""
+        return await self._call(self._own.unlimit)
+
+
+class AsyncFacts(Mirror):
+    """The facts of one scope, added by hand or learned from what was said."""
+
+    @property
+    def _own(self) -> Facts:
+        return cast("Facts", self._mirrored)
+
+    async def add(
+        self,
+        subject: str,
+        predicate: str,
+        object: str,
+        *,
+        confidence: float = 1.0,
+        sources: Iterable[str | Source] = (),
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        wording: str | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+
+        "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
+        `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
+        """
+        return await self._call(
+            self._own.add,
+            subject,
+            predicate,
+            object,
+            confidence=confidence,
+            sources=sources,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            wording=wording,
+            key=key,
+        )
+
+    async def update(
+        self,
+        id: str,
+        *,
+        object: str | Unset = NOTHING,
+        confidence: float | Unset = NOTHING,
+        valid_from: datetime | Unset | None = NOTHING,
+        valid_to: datetime | Unset | None = NOTHING,
+        wording: str | Unset = NOTHING,
+    ) -> Receipt:
+        """Change a fact by hand; what is set so stays, whatever is learned later.
+
+        Another `object` is a correction: the fact becomes `retracted` and the returned one takes its place.
+        """
+        return await self._call(
+            self._own.update,
+            id,
+            object=object,
+            confidence=confidence,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            wording=wording,
+        )
+
+    async def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
+        """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
+        return await self._call(self._own.resolve, conflict, keep=keep)
+
+    async def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
+        """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
+
+        `latest`: what began later ends the older. `keep`: the first stays. `ask`: both stay until `resolve`.
+        `gather`: all hold, as with predicates of many values.
+        """
+        return await self._call(self._own.policy, predicate, mode)
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
+        """Return a fact, whatever its status; raises `NotFound` when there is none in this scope."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def list(
+        self,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        current_only: bool = True,
+        valid_at: datetime | None = None,
+        known_at: datetime | None = None,
+        min_confidence: float = 0.0,
+        limit: int = 100,
+    ) -> "list[Fact]":
+        """Return the latest `limit` facts, oldest first: what holds now, or at `valid_at`, or all of it.
+
+        `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one.
+        """
+        return await self._call(
+            self._own.list,
+            subject=subject,
+            predicate=predicate,
+            object=object,
+            current_only=current_only,
+            valid_at=valid_at,
+            known_at=known_at,
+            min_confidence=min_confidence,
+            limit=limit,
+        )
+
+    async def conflicts(self) -> "list[Conflict]":
+        """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
+        return await self._call(self._own.conflicts)
+
+    async def extract(self, text: str, *, speaker: str | None = None, at: datetime | None = None) -> "list[FoundFact]":
+        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user."""
+        return await self._call(self._own.extract, text, speaker=speaker, at=at)
+
+
+class AsyncRelationships(Mirror):
+    """The relationships of one scope, added by hand or learned from what was said."""
+
+    @property
+    def _own(self) -> Relationships:
+        return cast("Relationships", self._mirrored)
+
+    async def add(
+        self,
+        entity: str,
+        target: str,
+        type: str,
+        *,
+        strength: float = 0.5,
+        sentiment: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Receipt:
+        """Connect an entity with a target; one that is there already takes the new strength, sentiment and metadata.
+
+        `strength` is where it starts: after n interactions it is 1 - (1 - strength) · 0.9^n.
+        """
+        return await self._call(
+            self._own.add, entity, target, type, strength=strength, sentiment=sentiment, metadata=metadata
+        )
+
+    async def update(
+        self,
+        id: str,
+        *,
+        strength: float | Unset = NOTHING,
+        sentiment: float | Unset | None = NOTHING,
+        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+    ) -> Receipt:
+        """Change what was told of a relationship; `metadata` replaces what was there."""
+        return await self._call(self._own.update, id, strength=strength, sentiment=sentiment, metadata=metadata)
+
+    async def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:
+        """Note one interaction, now or `at`: it is counted and strengthens the relationship, which is made if need be.
+
+        Each interaction closes a tenth of what is missing to a strength of 1.
+        """
+        return await self._call(self._own.touch, entity, target, type, at=at)
+
+    async def remove(self, id: str) -> Receipt:
+        """Remove one relationship."""
+        return await self._call(self._own.remove, id)
+
+    async def remove_entity(self, name: str) -> int:
+        """Remove every relationship from or to an entity, so that none points at nothing; returns how many."""
+        return await self._call(self._own.remove_entity, name)
+
+    async def get(self, id: str) -> Relationship:
+        """Return a relationship; raises `NotFound` when there is none in this scope."""
+        return await self._call(self._own.get, id)
+
+    async def list(
+        self,
+        *,
+        entity: str | None = None,
+        target: str | None = None,
+        type: str | None = None,
+        min_strength: float = 0.0,
+        limit: int = 100,
+    ) -> "list[Relationship]":
+        """Return relationships, the strongest first."""
+        return await self._call(
+            self._own.list, entity=entity, target=target, type=type, min_strength=min_strength, limit=limit
+        )
+
+    async def graph(self, entity: str, depth: int = 2) -> Graph:
+        """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
+        return await self._call(self._own.graph, entity, depth)
+
+    async def path(self, a: str, b: str, max_depth: int = 6) -> "list[Relationship]":
+        """Return the shortest way from one entity to another, in either direction; the empty list when there is none."""
+        return await self._call(self._own.path, a, b, max_depth)
+
+
+class AsyncGoals(Mirror):
+    """The goals within a view."""
+
+    @property
+    def _own(self) -> Goals:
+        return cast("Goals", self._mirrored)
+
+    async def add(
+        self,
+        text: str,
+        *,
+        priority: int = 0,
+        due: datetime | None = None,
+        parent: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember an open goal. `priority` is from 0 to 10, the most urgent; a `parent` that is not there raises `NotFound`."""
+        return await self._call(
+            self._own.add,
+            text,
+            priority=priority,
+            due=due,
+            parent=parent,
+            metadata=metadata,
+            id=id,
+            pinned=pinned,
+            importance=importance,
+            key=key,
+        )
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Goal:
+        """Return a goal; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        status: str | Unset = NOTHING,
+        priority: int | Unset = NOTHING,
+        due: datetime | Unset | None = NOTHING,
+        parent: str | Unset | None = NOTHING,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change some of a goal; what is not given stays. A goal cannot become a part of itself or of its own parts."""
+        return await self._call(
+            self._own.update,
+            id,
+            text=text,
+            status=status,
+            priority=priority,
+            due=due,
+            parent=parent,
+            expected_version=expected_version,
+            key=key,
+        )
+
+    async def done(self, id: str, *, key: str | None = None) -> Receipt:
+        """Say that a goal is reached."""
+        return await self._call(self._own.done, id, key=key)
+
+    async def drop(self, id: str, *, key: str | None = None) -> Receipt:
+        """Give a goal up."""
+        return await self._call(self._own.drop, id, key=key)
+
+    async def open(self, *, limit: int = 100) -> "list[Goal]":
+        """Return the open goals, most urgent first: by priority, then by when they are due, then oldest first."""
+        return await self._call(self._own.open, limit=limit)
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        parent: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Goal]":
+        """Return the latest `limit` goals, oldest first; `parent` asks for the parts of a goal."""
+        return await self._call(
+            self._own.list,
+            status=status,
+            parent=parent,
+            metadata=metadata,
+            limit=limit,
+            offset=offset,
+            known_at=known_at,
+        )
+
+
+class AsyncTasks(Mirror):
+    """The tasks within a view."""
+
+    @property
+    def _own(self) -> Tasks:
+        return cast("Tasks", self._mirrored)
+
+    async def add(
+        self,
+        text: str,
+        *,
+        due: datetime | None = None,
+        recurrence: Recurrence | None = None,
+        priority: int = 0,
+        goal: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember an open task.
+
+        `recurrence` is "daily", "weekly", "monthly", "yearly" or a span of time, and needs a due time to count from. The
+        calendar's words keep the time of day in the zone of `due`. A due time in the past is taken as it is: the task is
+        due now, once, however many times have passed, and `done` moves it past now.
+        """
+        return await self._call(
+            self._own.add,
+            text,
+            due=due,
+            recurrence=recurrence,
+            priority=priority,
+            goal=goal,
+            metadata=metadata,
+            id=id,
+            pinned=pinned,
+            importance=importance,
+            key=key,
+        )
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Task:
+        """Return a task; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        status: str | Unset = NOTHING,
+        due: datetime | Unset | None = NOTHING,
+        recurrence: Recurrence | Unset | None = NOTHING,
+        priority: int | Unset = NOTHING,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on."""
+        return await self._call(
+            self._own.update,
+            id,
+            text=text,
+            status=status,
+            due=due,
+            recurrence=recurrence,
+            priority=priority,
+            expected_version=expected_version,
+            key=key,
+        )
+
+    async def done(self, id: str, *, key: str | None = None) -> Receipt:
+        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+
+        A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
+        same one at once it moves on once.
+        """
+        return await self._call(self._own.done, id, key=key)
+
+    async def drop(self, id: str, *, key: str | None = None) -> Receipt:
+        """Give a task up; a recurring one does not come round again."""
+        return await self._call(self._own.drop, id, key=key)
+
+    async def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
+        """Return the open tasks that are due at a moment (the present one unless given), longest due first."""
+        return await self._call(self._own.due, now, limit=limit)
+
+    async def open(self, *, limit: int = 100) -> "list[Task]":
+        """Return the open tasks: those due first come first, then the more urgent, then the older."""
+        return await self._call(self._own.open, limit=limit)
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        goal: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Task]":
+        """Return the latest `limit` tasks, oldest first."""
+        return await self._call(
+            self._own.list, status=status, goal=goal, metadata=metadata, limit=limit, offset=offset, known_at=known_at
+        )
+
+
+class AsyncActions(Mirror):
+    """The actions within a view."""
+
+    @property
+    def _own(self) -> Actions:
+        return cast("Actions", self._mirrored)
+
+    async def add(
+        self,
+        tool: str,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        result: Any = None,
+        success: bool | None = None,
+        duration: float | timedelta | None = None,
+        error: str | None = None,
+        at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        source: str | None = None,
+        trust: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember what a tool was given and what came of it.
+
+        `result` is any JSON value; `duration` is in seconds. Without `success` it went well unless there is an `error`.
+        """
+        return await self._call(
+            self._own.add,
+            tool,
+            parameters=parameters,
+            result=result,
+            success=success,
+            duration=duration,
+            error=error,
+            at=at,
+            metadata=metadata,
+            id=id,
+            pinned=pinned,
+            importance=importance,
+            source=source,
+            trust=trust,
+            key=key,
+        )
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Action:
+        """Return an action; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def latest(self, n: int = 10, *, tool: str | None = None) -> "list[Action]":
+        """Return the latest actions, oldest first."""
+        return await self._call(self._own.latest, n, tool=tool)
+
+    async def success_rate(
+        self, tool: str | None = None, *, after: datetime | None = None, before: datetime | None = None
+    ) -> float | None:
+        """Return which part of the actions went well, from 0 to 1; None when there were none."""
+        return await self._call(self._own.success_rate, tool, after=after, before=before)
+
+    async def list(
+        self,
+        *,
+        tool: str | None = None,
+        success: bool | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Action]":
+        """Return the latest `limit` actions, oldest first; `offset` passes over the newest."""
+        return await self._call(
+            self._own.list,
+            tool=tool,
+            success=success,
+            after=after,
+            before=before,
+            metadata=metadata,
+            limit=limit,
+            offset=offset,
+            known_at=known_at,
+        )
+
+
+class AsyncThoughts(Mirror):
+    """The thoughts within a view."""
+
+    @property
+    def _own(self) -> Thoughts:
+        return cast("Thoughts", self._mirrored)
+
+    async def add(
+        self,
+        step: str,
+        text: str,
+        *,
+        at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL for the answer; small letters will do."""
+        return await self._call(
+            self._own.add, step, text, at=at, metadata=metadata, id=id, pinned=pinned, importance=importance, key=key
+        )
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Thought:
+        """Return a thought; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def latest(self, n: int = 10, *, step: str | None = None) -> "list[Thought]":
+        """Return the latest thoughts, oldest first."""
+        return await self._call(self._own.latest, n, step=step)
+
+    async def list(
+        self,
+        *,
+        step: str | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Thought]":
+        """Return the latest `limit` thoughts, oldest first; `offset` passes over the newest."""
+        return await self._call(
+            self._own.list,
+            step=step,
+            after=after,
+            before=before,
+            metadata=metadata,
+            limit=limit,
+            offset=offset,
+            known_at=known_at,
+        )
+
+
+class AsyncPosts(Mirror):
+    """The posts within a view."""
+
+    @property
+    def _own(self) -> Posts:
+        return cast("Posts", self._mirrored)
+
+    async def add(
+        self,
+        content: str,
+        *,
+        type: str = "post",
+        location: str | None = None,
+        prompt: str | None = None,
+        image: str | None = None,
+        external_id: tuple[ExternalId, ExternalId] | None = None,
+        published_at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        pinned: bool = False,
+        importance: float | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Remember what was published.
+
+        `external_id` is the platform and the post's id there, unique together within the tenant: a repeat is stored
+        once, and its receipt says `ignored`.
+        """
+        return await self._call(
+            self._own.add,
+            content,
+            type=type,
+            location=location,
+            prompt=prompt,
+            image=image,
+            external_id=external_id,
+            published_at=published_at,
+            metadata=metadata,
+            id=id,
+            pinned=pinned,
+            importance=importance,
+            key=key,
+        )
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Post:
+        """Return a post; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def recent_locations(self, n: int = 5) -> "list[str]":
+        """Return the last `n` different locations of posts, newest first, so as not to repeat them.
+
+        Spellings that differ in case or outer blanks only are one; the newest is given.
+        """
+        return await self._call(self._own.recent_locations, n)
+
+    async def list(
+        self,
+        *,
+        type: str | None = None,
+        location: str | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Post]":
+        """Return the latest `limit` posts, oldest first, by when they were published."""
+        return await self._call(
+            self._own.list,
+            type=type,
+            location=location,
+            after=after,
+            before=before,
+            metadata=metadata,
+            limit=limit,
+            offset=offset,
+            known_at=known_at,
+        )
+
+
+class AsyncProfiles(Mirror):
+    """The profiles of one scope: exactly this view's labels are their namespace.
+
+    What was read stays decoded in the process. Every read still asks the store for the version by its key, so a change
+    by another process is seen by the very next read.
+    """
+
+    @property
+    def _own(self) -> Profiles:
+        return cast("Profiles", self._mirrored)
+
+    async def get(self, key: str) -> Profile | None:
+        """Return what is known under a key, or None when nothing is."""
+        return await self._call(self._own.get, key)
+
+    async def update(self, key: str, fields: Mapping[str, Any] | None = None, **more: Any) -> Profile:
+        """Change some fields and return the whole; nothing comes in between, in any process.
+
+        Fields are given by name, or as a mapping where their names are not Python's. What is not given stays, mappings
+        are merged field by field, and None takes a field away.
+        """
+        return await self._call(self._own.update, key, fields, **more)
+
+    async def forget(self, key: str) -> bool:
+        """Forget what is known under a key; False when nothing was."""
+        return await self._call(self._own.forget, key)
+
+    async def forget_all(self) -> int:
+        """Forget every profile of this scope; returns how many."""
+        return await self._call(self._own.forget_all)
+
+    async def keys(self) -> list[str]:
+        """Return the keys that something is known under, sorted."""
+        return await self._call(self._own.keys)
+
+
+class AsyncJobs(Mirror):
+    """The jobs of one tenant."""
+
+    @property
+    def _own(self) -> Jobs:
+        return cast("Jobs", self._mirrored)
+
+    async def list(self, state: JobState | None = None) -> "list[Job]":
+        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`."""
+        return await self._call(self._own.list, state)
+
+    async def get(self, id: str) -> Job:
+        """Return one job; raises `NotFound` when there is none."""
+        return await self._call(self._own.get, id)
+
+    async def retry(self, id: str) -> Job:
+        """Let a dead job be tried again from now on, as often as a new one, and return it."""
+        return await self._call(self._own.retry, id)
+
+
 class AsyncMemory(AsyncRecords):
     """What an agent remembers, seen through one scope.
 
@@ -436,6 +1324,56 @@ class AsyncMemory(AsyncRecords):
         view = AsyncMemory.__new__(AsyncMemory)
         Mirror.__init__(view, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
         return view
+
+    @property
+    def messages(self) -> "AsyncMessages":
+        """Conversations, turn by turn."""
+        return AsyncMessages(self._own.messages, self._threads)
+
+    @property
+    def facts(self) -> "AsyncFacts":
+        """What is known of whom, with sources, confidence and validity."""
+        return AsyncFacts(self._own.facts, self._threads)
+
+    @property
+    def relationships(self) -> "AsyncRelationships":
+        """Who has to do with whom."""
+        return AsyncRelationships(self._own.relationships, self._threads)
+
+    @property
+    def goals(self) -> "AsyncGoals":
+        """What is to be reached."""
+        return AsyncGoals(self._own.goals, self._threads)
+
+    @property
+    def tasks(self) -> "AsyncTasks":
+        """What is to be done, and when."""
+        return AsyncTasks(self._own.tasks, self._threads)
+
+    @property
+    def actions(self) -> "AsyncActions":
+        """What was done, with its outcome."""
+        return AsyncActions(self._own.actions, self._threads)
+
+    @property
+    def thoughts(self) -> "AsyncThoughts":
+        """Steps of reasoning."""
+        return AsyncThoughts(self._own.thoughts, self._threads)
+
+    @property
+    def posts(self) -> "AsyncPosts":
+        """What was published."""
+        return AsyncPosts(self._own.posts, self._threads)
+
+    @property
+    def profiles(self) -> "AsyncProfiles":
+        """What is known of users, by any key of theirs."""
+        return AsyncProfiles(self._own.profiles, self._threads)
+
+    @property
+    def jobs(self) -> "AsyncJobs":
+        """The later work of this tenant, and what went wrong with it."""
+        return AsyncJobs(self._own.jobs, self._threads)
 
     @property
     def kv(self) -> "AsyncKeyValues":

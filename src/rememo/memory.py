@@ -8,7 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
+from rememo.collections.actions import Actions
+from rememo.collections.facts import Facts
+from rememo.collections.goals import Goals
+from rememo.collections.jobs import Jobs
+from rememo.collections.messages import Messages
+from rememo.collections.posts import Posts
 from rememo.collections.records import Records
+from rememo.collections.relationships import Relationships
+from rememo.collections.tasks import Tasks
+from rememo.collections.thoughts import Thoughts
 from rememo.engine.batch import Batch
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
@@ -16,6 +25,7 @@ from rememo.errors import InvalidInput, NotFound
 from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.reembed import reembed
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
+from rememo.learn.worker import Worker
 from rememo.model.check import check_label
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -26,6 +36,7 @@ from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
+from rememo.working.profiles import Profiles
 
 _SWEEP = 1_000
 _MICROSECOND = timedelta(microseconds=1)
@@ -59,6 +70,7 @@ class Memory(Records):
         model = default_embedder(settings) if isinstance(embedder, str) else embedder
         scope = Scope().narrow(tenant=tenant)
         engine = open_engine(str(url), embedder=model, settings=settings, clock=clock)
+        engine.runner = Worker(engine)
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(
@@ -66,6 +78,56 @@ class Memory(Records):
     ) -> "Memory":
         """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
         return _memory(Memory, self._view.narrow(self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)))
+
+    @property
+    def messages(self) -> Messages:
+        """Conversations, turn by turn."""
+        return Messages(self._view)
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of whom, with sources, confidence and validity."""
+        return Facts(self._view)
+
+    @property
+    def relationships(self) -> Relationships:
+        """Who has to do with whom."""
+        return Relationships(self._view)
+
+    @property
+    def goals(self) -> Goals:
+        """What is to be reached."""
+        return Goals(self._view)
+
+    @property
+    def tasks(self) -> Tasks:
+        """What is to be done, and when."""
+        return Tasks(self._view)
+
+    @property
+    def actions(self) -> Actions:
+        """What was done, with its outcome."""
+        return Actions(self._view)
+
+    @property
+    def thoughts(self) -> Thoughts:
+        """Steps of reasoning."""
+        return Thoughts(self._view)
+
+    @property
+    def posts(self) -> Posts:
+        """What was published."""
+        return Posts(self._view)
+
+    @property
+    def profiles(self) -> Profiles:
+        """What is known of users, by any key of theirs."""
+        return Profiles(self._view)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The later work of this tenant, and what went wrong with it."""
+        return Jobs(self._view)
 
     @property
     def kv(self) -> KeyValues:

@@ -40,6 +40,12 @@ class Settings:
     """Memory for vectors held ready for search, over all scopes."""
     key_days: float = 7.0
     """How long an idempotency key is remembered."""
+    learn: bool = True
+    """Whether facts and relationships are learned from messages."""
+    worker: bool = True
+    """Whether later work is done in this process; else `rememo worker` does it, or `receipt.wait()`."""
+    roles: str = "user assistant system tool"
+    """The roles a message may have."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be meant."""
@@ -98,6 +104,8 @@ def _fitting(known: Mapping[str, Any], name: str, value: Any, where: str) -> Any
     wanted = known[name].type
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if wanted is bool and not isinstance(value, bool):
+        raise InvalidInput(f"{where} must be true or false, not {value!r}")
     if wanted in (int, float, str) and (not isinstance(value, wanted) or isinstance(value, bool)):
         raise InvalidInput(f"{where} must be {wanted.__name__}, not {value!r}")
     return value

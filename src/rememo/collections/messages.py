@@ -21,7 +21,6 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 
-ROLES = ("user", "assistant", "system", "tool")
 Image = bytes | str | Path
 _LEARNED = ("user", "assistant")
 _FIRST_PAGE, _FARTHEST = 64, 16_384
@@ -270,17 +269,14 @@ class Messages(Kind):
             raise InvalidInput("content is empty; only a message with tool calls or images may say nothing")
         data["role"] = role
         fields: dict[str, Any] = {"text": content, "kind": self.kind, "data": data, "source": source}
-        wanted = learn and getattr(self._view.engine.settings, "learn", True)
+        wanted = learn and self._view.engine.settings.learn
         # What came out of recall was learned when it went in.
         if wanted and role in _LEARNED and not str(source or "").startswith("recall"):
             fields["jobs"] = (NewJob(id=new_id(), task="learn", payload={}),)
         return fields
 
     def _allowed(self) -> tuple[str, ...]:
-        told: object = getattr(self._view.engine.settings, "roles", ROLES)
-        if isinstance(told, str):
-            return tuple(one.strip() for one in told.split(",") if one.strip())
-        return tuple(cast("Iterable[str]", told))
+        return tuple(self._view.engine.settings.roles.replace(",", " ").split())
 
     def _roles(self, roles: str | Iterable[str] | None) -> tuple[str, ...] | None:
         if roles is None:

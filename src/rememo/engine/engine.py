@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,22 @@ FAILED: Final = _Failed.FAILED
 _log = logging.getLogger("rememo.engine")
 
 
+class Runner(Protocol):
+    """Who does the later work of an engine."""
+
+    def wake(self) -> None:
+        """Look for jobs at once."""
+        ...
+
+    def follow(self, receipt: Receipt, timeout: float, *, tenant: str) -> Receipt:
+        """Return the receipt once its jobs are done; raises `JobFailed`."""
+        ...
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """Finish what is begun and do no more."""
+        ...
+
+
 class Engine:
     """The store, the analyser, the embedder, the clock and the hooks behind every view; thread-safe."""
 
@@ -60,6 +77,7 @@ class Engine:
         self.settings = settings
         self.clock = clock
         self.hooks = HookTable()
+        self.runner: Runner | None = None
         self.use(embedder)
 
     def use(self, embedder: Embedder | None) -> None:
@@ -232,7 +250,17 @@ class Engine:
         commit = self.store.write(scope, writes, self.now(), key)
         if not commit.repeated and self.hooks.any:
             self.hooks.tell(_changes(commit))
-        return receipt_of(commit)
+        receipt = receipt_of(commit)
+        runner = self.runner
+        if runner is None or not commit.jobs:
+            return receipt
+        if self.settings.worker:
+            runner.wake()
+
+        def follow(given: Receipt, timeout: float) -> Receipt:
+            return runner.follow(given, timeout, tenant=scope.tenant)
+
+        return replace(receipt, follow=follow)
 
     def first_receipt(self, scope: Scope, key: str) -> Receipt | None:
         """Return the receipt of the write under an idempotency key, or None when there was none."""
@@ -240,7 +268,9 @@ class Engine:
         return None if commit is None else receipt_of(commit)
 
     def close(self) -> None:
-        """Let go of the store; closing twice is harmless."""
+        """Let the later work come to a stop and let go of the store; closing twice is harmless."""
+        if self.runner is not None:
+            self.runner.stop()
         self.store.close()
 
 
