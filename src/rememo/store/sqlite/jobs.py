@@ -16,8 +16,9 @@ from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
+# A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
 _NEXT = f"""SELECT {_COLUMNS} FROM jobs
-WHERE state IN ('waiting', 'running') AND due_at <= :now AND (leased_until IS NULL OR leased_until <= :now)
+WHERE state IN ('waiting', 'running') AND (due_at <= :now OR attempts = 0) AND (leased_until IS NULL OR leased_until <= :now)
   AND task IN (SELECT value FROM json_each(:tasks))
 ORDER BY due_at, id LIMIT 1"""
 _DUE = _NEXT.replace("ORDER BY", "AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))\nORDER BY").replace(
