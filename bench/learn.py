@@ -39,12 +39,12 @@ def measure(count: int, users: int = 100) -> tuple[float, int]:
     dice = random.Random(3)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(Path(folder) / "bench.db", settings=Settings(durability="full")) as memory,
+        Memory(Path(folder) / "bench.db", settings=Settings(durability="full", worker=False)) as memory,
     ):
         for user in range(users):
-            view = memory.scope(user=f"user-{user}", room="chat")._view  # noqa: SLF001 - jobs are not on the surface
+            view = memory.scope(user=f"user-{user}", room="chat")._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - jobs are not on the surface
             view.put([message(dice) for _ in range(count // users)])
-        worker = Worker(memory._engine)  # noqa: SLF001 - the same engine
+        worker = Worker(memory._engine)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same engine
         worker.stop()
         begun = time.process_time()
         done = worker.run_until_idle(timeout=600)

@@ -194,7 +194,7 @@ def _dispute(runs: Sequence[Run]) -> None:
 
 
 def _numbered(runs: list[Run]) -> list[Run]:
-    """Number the runs of each value; what was taken back keeps the first number as long as nothing else has it."""
+    """Give the runs of each value their numbers; what was taken back keeps the first number as long as nothing else has it."""
     counts: dict[str, int] = {}
     for run in runs:
         if run.number >= 0:

@@ -19,7 +19,8 @@ from rememo.model.scope import Scope
 LEAST_TRUST = 0.3
 """What is trusted less is not learned from."""
 _CHUNK = 500
-_LOOK_BACK = 8
+_LOOK_BACK, _SAID_BEFORE = 8, 3
+"""Messages looked at, and those of the speaker that a correction may refer to."""
 _log = logging.getLogger("rememo.learn")
 
 
@@ -127,12 +128,12 @@ def _found(engine: Engine, record: Record) -> list[FoundFact]:
 
 
 def _previous(engine: Engine, record: Record) -> str | None:
-    """Return what the same speaker said before in the same conversation."""
+    """Return what the same speaker said just before in the same conversation."""
     filter = Filter(scope=record.scope, kinds=("message",), before=record.at)
     speaker = speaker_of(record)
     before = engine.store.read(filter, engine.now(), limit=_LOOK_BACK)
-    said = [one for one in before if learnable(one) and speaker_of(one) == speaker]
-    return said[-1].text if said else None
+    said = [one.text for one in before if learnable(one) and speaker_of(one) == speaker]
+    return "\n".join(said[-_SAID_BEFORE:]) if said else None
 
 
 def _statement(found: FoundFact, record: Record) -> Statement:

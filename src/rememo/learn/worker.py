@@ -155,7 +155,7 @@ class Worker:
                 here.turned.wait(min(left, _LOOK_SECONDS))
 
     def _do(self, jobs: Sequence[Job]) -> None:
-        beating = _Heart(self._engine, jobs)
+        beating = Heart(self._engine, jobs)
         try:
             errors: dict[tuple[str, str], Exception | str] = {}
             groups: dict[tuple[str, str], list[Job]] = {}
@@ -255,7 +255,7 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     return {}
 
 
-class _Heart:
+class Heart:
     """Prolongs the leases of jobs that take long, as long as they are being done."""
 
     def __init__(self, engine: Engine, jobs: Sequence[Job]) -> None:

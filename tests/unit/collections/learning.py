@@ -6,6 +6,7 @@ from rememo import Memory, Receipt, Settings
 from rememo.collections.facts import Facts
 from rememo.collections.jobs import Jobs
 from rememo.collections.relationships import Relationships
+from rememo.engine.view import View
 from rememo.learn.worker import LEARN, UNLEARN, Worker
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob
@@ -13,7 +14,7 @@ from rememo.recall.embed.protocol import Embedder
 from rememo.testing import ManualClock
 from rememo.testing.base import STANDARD_EMBEDDER
 
-FAST = Settings(durability="fast")
+FAST = Settings(durability="fast", worker=False)
 
 
 def day(year: int, month: int = 1, number: int = 1) -> datetime:
@@ -24,20 +25,24 @@ def open_memory(url: str = ":memory:", clock: ManualClock | None = None, embedde
     return Memory(url, embedder=embedder or STANDARD_EMBEDDER, settings=FAST, clock=clock or ManualClock())
 
 
+def view_of(memory: Memory) -> View:
+    return memory._view  # pyright: ignore[reportPrivateUsage] - the one place where tests look inside
+
+
 def facts_of(memory: Memory) -> Facts:
-    return Facts(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return Facts(view_of(memory))
 
 
 def relationships_of(memory: Memory) -> Relationships:
-    return Relationships(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return Relationships(view_of(memory))
 
 
 def jobs_of(memory: Memory) -> Jobs:
-    return Jobs(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return Jobs(view_of(memory))
 
 
 def worker_of(memory: Memory) -> Worker:
-    return Worker(memory._view.engine)  # pyright: ignore[reportPrivateUsage]
+    return Worker(view_of(memory).engine)
 
 
 def say(
@@ -56,12 +61,12 @@ def say(
         "text": text, "kind": "message", "data": {"role": role}, "occurred_at": at, "source": source, "trust": trust,
         "id": id, "jobs": (job,),
     }  # fmt: skip
-    return memory._view.put([fields])  # pyright: ignore[reportPrivateUsage]
+    return view_of(memory).put([fields])
 
 
 def unlearn(memory: Memory, record: str) -> None:
     """Write the job that a deletion or an undo causes."""
-    engine = memory._view.engine  # pyright: ignore[reportPrivateUsage]
+    engine = view_of(memory).engine
     now = engine.now()
     job = Job(
         id=new_id(), tenant=memory.bound.tenant, task=UNLEARN, payload={"record": record}, state="waiting", attempts=0,
