@@ -39,7 +39,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
     text = query.text[: engine.settings.max_query_chars]
     if not text.strip():
         return _newest(engine, query, moment)
-    timeline = engine.store.timeline(scope, moment, query.filter.known_at)
+    timeline = engine.store.timeline(query.filter, moment)
     if not len(timeline.numbers):
         return []
     ranked = _ranked(timeline)

@@ -251,8 +251,11 @@ class Reading(Protocol):
 class Finding(Protocol):
     """What recall asks for. Numbers are private to the store and live no longer than the question."""
 
-    def timeline(self, scope: Scope, moment: datetime, known_at: datetime | None = None) -> Timeline:
-        """Return every record of a scope, as it is or as it was known."""
+    def timeline(self, filter: Filter, moment: datetime) -> Timeline:
+        """Return every record of a filter's scope, as it is or as it was known; its other conditions do not matter here.
+
+        Facts that hold no more are left out, unless the filter asks what held at a moment.
+        """
         ...
 
     def eligible(self, filter: Filter, timeline: Timeline, moment: datetime) -> NDArray[np.bool_] | None:

@@ -26,14 +26,19 @@ _SPARE = 50  # how many more than asked for are scored exactly, since rounding m
 class Finder(Part):
     """The `Finding` half of the store."""
 
-    def timeline(self, scope: Scope, moment: datetime, known_at: datetime | None = None) -> Timeline:
-        """Return every record of a scope, as it is or as it was known."""
-        if known_at is None:
-            return self._scopes.get(scope, moment).timeline
-        return self._past(scope, known_at)[0]
+    def timeline(self, filter: Filter, moment: datetime) -> Timeline:
+        """Return every record of a filter's scope, as it is or as it was known."""
+        if filter.known_at is None and filter.valid_at is None:
+            return self._scopes.get(filter.scope, moment).timeline
+        return self._elsewhen(filter, moment)[0]
 
-    def _past(self, scope: Scope, known_at: datetime) -> tuple[Timeline, Columns]:
-        sql, values = union(selects(Filter(scope=scope, known_at=known_at), known_at, TIMELINE_COLUMNS))
+    def _elsewhen(self, filter: Filter, moment: datetime) -> tuple[Timeline, Columns]:
+        """Read what another time is asked for by; only the present is held ready."""
+        wanted = Filter(scope=filter.scope, known_at=filter.known_at)
+        sql, values = union(selects(wanted, moment, TIMELINE_COLUMNS))
+        if filter.valid_at is None:
+            sql = f"SELECT * FROM ({sql}) WHERE ends IS NULL OR ends > ?"
+            values.append(to_micros(filter.known_at or moment))
         with self._database.snapshot() as connection:
             columns = Columns(connection.execute("SELECT dimension FROM models WHERE current").get or 0)
             add_rows(connection, columns, connection.execute(sql, values).fetchall())
@@ -78,11 +83,11 @@ class Finder(Part):
         self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
     ) -> Nearest:
         """Return the nearest records that a filter means."""
-        if filter.known_at is None:
+        if filter.known_at is None and filter.valid_at is None:
             held = self._scopes.get(filter.scope, moment)
             timeline, vectors = held.timeline, held.vectors
         else:
-            timeline, columns = self._past(filter.scope, filter.known_at)
+            timeline, columns = self._elsewhen(filter, moment)
             vectors = columns.vectors()
         if self._database.value("SELECT model FROM models WHERE current") != self._model:
             # Another process has changed the model since this one was opened.

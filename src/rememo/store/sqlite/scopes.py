@@ -23,7 +23,9 @@ from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.queries import within
 
-COLUMNS = "number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, expires_at"
+# A fact that holds no more answers no question about the present: its end counts like an expiry.
+_END = "CASE WHEN kind = 'fact' AND valid_to IS NOT NULL THEN min(valid_to, ifnull(expires_at, valid_to)) ELSE expires_at END"
+COLUMNS = f"number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, {_END} AS ends"
 _TYPES: dict[str, Any] = {
     "numbers": np.int64,
     "rooms": np.int32,
@@ -274,7 +276,7 @@ def _read(connection: Connection, scope: Scope, columns: Columns, start: int, no
     inside, values = within(scope)
     sql = (
         f"SELECT {COLUMNS} FROM records"
-        f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+        f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (ends IS NULL OR ends > ?)"
     )
     add_rows(connection, columns, connection.execute(sql, [start, *values, now]).fetchall())
 
