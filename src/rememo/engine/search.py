@@ -1,17 +1,18 @@
 """Search: understands the question, gathers candidates from the store, and hands them to the ranking."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.engine import Engine
-from rememo.model.filters import Filter
+from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.recall.embed.protocol import embed_question
 from rememo.recall.question import understand
 from rememo.recall.rank import Structure, arrange, rank
+from rememo.recall.time import find_times
 from rememo.recall.types import Candidates, Mode, Postings, Question, RecallSettings
 from rememo.recall.types import Timeline as RankedTimeline
 from rememo.store.protocol import Timeline, WordMatch
@@ -50,6 +51,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         speakers=ranked.speakers,
         asker=scope.user,
         addressee=scope.agent,
+        anchors=_anchors(engine, query, text),
         mode=query.mode,
         limit=query.limit,
         threshold=query.threshold,
@@ -67,6 +69,25 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         for place, number in enumerate(numbers)
         if number in records
     ]
+
+
+def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:
+    """Return the asker's birthday, where the question speaks of it and a fact tells it."""
+    if "birthday" not in text.lower() or query.filter.scope.user is None:
+        return {}
+    told = {"predicate": "birthday", "subject": query.filter.scope.user}
+    wanted = Filter(
+        scope=query.filter.scope,
+        kinds=("fact",),
+        conditions=parse_conditions("data", told),
+        known_at=query.filter.known_at,
+    )
+    days = [
+        time.start.date()
+        for fact in engine.store.read(wanted, engine.now(), limit=1)
+        for time in find_times(str(fact.data.get("object", "")), query.at)
+    ]
+    return {"my birthday": days[0]} if days else {}
 
 
 def similar(engine: Engine, filter: Filter, vector: NDArray[np.float32], *, limit: int, threshold: float) -> list[Hit]:

@@ -1,7 +1,8 @@
 """Understanding a question: its terms, its names, its times, and what it does not say in words."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 
 from rememo.recall.analyze import Analyzer
 from rememo.recall.names import meant_persons, named_speakers
@@ -26,6 +27,7 @@ def understand(
     speakers: tuple[str, ...] = (),
     asker: str | None = None,
     addressee: str | None = None,
+    anchors: Mapping[str, date] | None = None,
     mode: Mode = "hybrid",
     limit: int = 10,
     threshold: float = 0.0,
@@ -33,7 +35,7 @@ def understand(
     """Read a question.
 
     `speakers` are the labels of the timeline that will be ranked. `asker` is the user who asks, `addressee` the agent
-    that is asked. Taken out of the words are speakers' names, because they lift what those speakers said, and words about
+    that is asked; `anchors` are days that only the asker's life names ("my birthday"). Taken out of the words are speakers' names, because they lift what those speakers said, and words about
     remembering ("remind", "mentioned"); unless nothing would be left.
     """
     named = named_speakers(text, speakers)
@@ -51,7 +53,7 @@ def understand(
         meaning=" ".join(word for word in content if word not in left_out) or text,
         at=_milliseconds(at),
         speakers=tuple(sorted(meant | set(named))),
-        windows=tuple(_window(mention) for mention in find_times(text, at) if not mention.recurring),
+        windows=tuple(_window(mention) for mention in find_times(text, at, anchors=anchors) if not mention.recurring),
         wants_recent=bool(_LATEST_STATE.search(text)),
         mode=mode,
         limit=limit,
