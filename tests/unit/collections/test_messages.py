@@ -225,7 +225,7 @@ def test_history_is_the_latest_in_order_paged_from_the_newest(room: Memory, cloc
 @pytest.mark.parametrize("numbers", [{"limit": 0}, {"limit": -1}, {"limit": 10**9}, {"offset": -1}, {"limit": True}])
 def test_bad_numbers_are_errors(room: Memory, numbers: dict[str, int]):
     with pytest.raises(InvalidInput, match=r"limit|offset"):
-        messages(room).history(**numbers)
+        messages(room).history(**numbers)  # pyright: ignore[reportArgumentType] - numbers only
 
 
 def test_messages_imported_out_of_order_are_read_in_the_order_they_were_said(room: Memory):
