@@ -22,7 +22,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 from rememo.model.unset import NOTHING, Unset
 
-_PAGE = 500
+_PAGE, _SPARE = 500, 20
 _SHOWN = ["current", "disputed"]
 
 
@@ -269,9 +269,9 @@ class Facts:
     def _read(self, filter: Filter, limit: int, moment: datetime, least: float, *, held: bool) -> "list[Fact]":
         """Return the latest facts of a filter, newest pages first until there are enough."""
         found: dict[Any, Fact] = {}
-        offset = 0
-        while len(found) < limit:
-            records = self._engine.store.read(filter, self._engine.now(), limit=_PAGE, offset=offset)
+        offset, page = 0, min(_PAGE, limit + _SPARE)
+        while sum(fact.confidence >= least for fact in found.values()) < limit:
+            records = self._engine.store.read(filter, self._engine.now(), limit=page, offset=offset)
             for record in reversed(records):
                 if not is_fact(record):
                     continue
@@ -280,9 +280,10 @@ class Facts:
                     continue
                 same = (slot_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
                 found[same] = _joined(fact, found[same]) if same in found else fact
-            if len(records) < _PAGE:
+            if len(records) < page:
                 break
-            offset += _PAGE
+            offset += page
+            page = _PAGE
         chosen = [fact for fact in found.values() if fact.confidence >= least]
         return list(reversed(chosen))[-limit:]
 

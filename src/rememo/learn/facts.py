@@ -122,12 +122,19 @@ def slot_of(record: Record) -> Slot:
     return Slot(home(record.scope), record.data["match"]["subject"], record.data["predicate"])
 
 
-def facts_from(engine: Engine, tenant: str, source: str) -> list[Record]:
-    """Return the facts that stand on a record, wherever in the tenant they are."""
-    filter = Filter(
-        scope=Scope(tenant=tenant), kinds=("fact",), conditions=(Condition("data", ("sources",), "$contains", source),)
-    )
-    return engine.store.read(filter, engine.now())
+def facts_from(engine: Engine, tenant: str, sources: Sequence[str]) -> dict[str, list[Record]]:
+    """Return the facts that stand on each of some records, wherever in the tenant they are."""
+    filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",))
+    if len(sources) == 1:
+        filter = filter.narrowed(conditions=(Condition("data", ("sources",), "$contains", sources[0]),))
+    found: dict[str, list[Record]] = {id: [] for id in sources}
+    if sources:
+        for record in engine.store.read(filter, engine.now()):
+            if is_fact(record):
+                for id in record.data["sources"]:
+                    if id in found:
+                        found[id].append(record)
+    return found
 
 
 def is_fact(record: Record) -> bool:

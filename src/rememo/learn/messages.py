@@ -33,9 +33,12 @@ def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exceptio
     failed: dict[str, Exception] = {}
     changes = Changes(tenant)
     found = _read(engine, tenant, wanted)
+    # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
+    again = [id for id in wanted if id not in found or found[id].version > 1]
+    learned = facts_from(engine, tenant, again)
     for id in wanted:
         try:
-            _gather(engine, changes, id, found.get(id))
+            _gather(engine, changes, id, found.get(id), learned.get(id))
         except (StorageError, Closed):
             raise
         except Exception as error:  # noqa: BLE001 - one odd message must not keep the others from being learned
@@ -87,7 +90,7 @@ def _read(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
     return found
 
 
-def _gather(engine: Engine, changes: Changes, id: str, record: Record | None) -> None:
+def _gather(engine: Engine, changes: Changes, id: str, record: Record | None, learned: Sequence[Record] | None) -> None:
     """Add what a record states now, and what is to go of what it stated before."""
     keys: set[Key] = set()
     if record is not None and learnable(record):
@@ -97,12 +100,11 @@ def _gather(engine: Engine, changes: Changes, id: str, record: Record | None) ->
             statement = _statement(found, record)
             keys.add(statement.key)
             changes.add(found.subject, found.predicate, statement)
-    if record is not None and record.version == 1:
+    if learned is None:
         return
-    facts = [fact for fact in facts_from(engine, changes.tenant, id) if is_fact(fact)]
-    if facts:
+    if learned:
         changes.dropped[id] = _gone(engine, record, id, changes.tenant, keys)
-        changes.slots.update(slot_of(fact) for fact in facts)
+        changes.slots.update(slot_of(fact) for fact in learned)
     if record is None or record.kind == "fact":
         versions = engine.store.history(Scope(tenant=changes.tenant), id)
         changes.slots.update(slot_of(one) for one in versions if is_fact(one))

@@ -17,8 +17,9 @@ from datetime import timedelta
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
 from rememo.learn.messages import learn
+from rememo.model.ids import new_id
 from rememo.model.job import Job, Settlement
-from rememo.model.receipt import Receipt
+from rememo.model.receipt import Change, Receipt
 from rememo.model.scope import Scope
 
 LEARN, UNLEARN = "learn", "unlearn"
@@ -29,6 +30,7 @@ _BATCH = 256
 _IDLE_SECONDS = 1.0
 _LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
+_UNLEARNED = {"message": ("deleted", "updated", "replaced", "restored"), "fact": ("deleted", "restored")}
 _log = logging.getLogger("rememo.worker")
 
 
@@ -82,6 +84,19 @@ class Worker:
         if not self.running:
             self.start()
         self._here.due.set()
+
+    def notice(self, changes: Sequence[Change]) -> int:
+        """Write jobs that bring in line what was learned from records that are gone or changed; returns how many."""
+        moment = self._engine.now()
+        jobs = [
+            Job(
+                id=new_id(), tenant=one.scope.tenant, task=UNLEARN, payload={"record": one.id, "version": one.version},
+                state="waiting", attempts=0, due_at=moment, leased_until=None, error=None, created_at=moment,
+            )
+            for one in changes
+            if one.outcome in _UNLEARNED.get(one.kind, ())
+        ]  # fmt: skip
+        return self._engine.store.load_jobs(jobs) if jobs else 0
 
     def stop(self, timeout: float = 5.0) -> bool:
         """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
@@ -208,6 +223,8 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
             return
         except StorageError as error:
             _log.warning("the store cannot be worked on now: %s", error)
+        except Exception:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
+            _log.exception("a turn of the worker failed")
         del worker
         if not taken and not here.stopping:
             here.due.wait(_IDLE_SECONDS)

@@ -1,10 +1,13 @@
 """Facts by hand: added, merged, found, changed, and settled when they contradict each other."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rememo import Memory
 from rememo.errors import InvalidInput, NotFound, ReadOnly
@@ -239,6 +242,34 @@ def test_extract_shows_without_storing(memory: Memory):
     assert facts_of(memory).extract("I love tea", speaker="Bo")[0].subject == "Bo"
 
 
+dated = st.lists(
+    st.tuples(st.sampled_from(["Lisbon", "Porto", "Rome"]), st.integers(2000, 2025)),
+    min_size=1,
+    max_size=6,
+    unique=True,
+)
+
+
+@pytest.mark.requirement("conflict.policy")
+@settings(max_examples=25)
+@given(told=dated, data=st.data())
+def test_dated_facts_end_the_same_in_any_order_of_arrival(told: list[tuple[str, int]], data: st.DataObject):
+    def remember(order: list[tuple[str, int]]) -> list[tuple[object, ...]]:
+        with open_memory() as memory:
+            for place, year in order:
+                facts_of(memory).add("ana", "lives in", place, valid_from=day(year))
+            found = facts_of(memory).list(current_only=False)
+            spans = sorted(
+                (one.valid_from or day(1), one.valid_to or day(9999), one.id, one.object, one.status) for one in found
+            )
+            for before, after in pairwise(spans):
+                assert before[1] <= after[0]
+            assert [one.object for one in facts_of(memory).list()] == [spans[-1][3]]
+            return list(spans)
+
+    assert remember(told) == remember(data.draw(st.permutations(told)))
+
+
 # ---- bad input
 
 
@@ -299,3 +330,10 @@ def test_foreign_records_of_the_kind_do_no_harm(memory: Memory):
     memory.add("the sky is blue", kind="fact")
     facts_of(memory).add("ana", "likes", "tea")
     assert triples(memory) == [("ana", "likes", "tea")]
+
+
+def test_a_limit_counts_what_is_sure_enough(memory: Memory, clock: ManualClock):
+    for number in range(60):
+        facts_of(memory).add("ana", "likes", f"thing {number}", confidence=0.9 if number < 5 else 0.1)
+        clock.advance()
+    assert [one[2] for one in triples(memory, limit=3, min_confidence=0.5)] == ["thing 2", "thing 3", "thing 4"]

@@ -152,6 +152,22 @@ def test_a_deleted_fact_gives_its_place_back(memory: Memory):
     assert triples(memory) == [("alice", "lives_in", "Lisbon")]
 
 
+def test_the_worker_takes_notice_of_what_is_gone_or_changed(memory: Memory):
+    worker = worker_of(memory)
+    memory.hooks.on_change(lambda change: worker.notice([change]))
+    kept, gone = say(memory, "I live in Lisbon. I love tea."), say(memory, "I love jazz.")
+    memory.add("a note")
+    worker.run_until_idle()
+    memory.update(kept.id, text="I live in Porto.")
+    memory.delete(gone.id)
+    worker.run_until_idle()
+    assert triples(memory) == [("alice", "lives_in", "Porto")]
+    memory.clear()
+    worker.run_until_idle()
+    assert facts_of(memory).list(current_only=False) == []
+    assert {job.state for job in jobs_of(memory).list()} == {"done"}
+
+
 # ---- however often, in whatever order
 
 LINES = (
