@@ -43,6 +43,10 @@ class Connection(Protocol):
         """Read or set a pragma."""
         ...
 
+    def config(self, op: int, *values: int) -> int:
+        """Set one of SQLite's own options for this connection."""
+        ...
+
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
         ...

@@ -29,41 +29,37 @@ def to_record(row: Any, tenant: str) -> Record:
         ) from error
 
 
+class _Raw:
+    """A record while it is filled: laid out as `Record`, which it then becomes.
+
+    The constructor of a frozen class takes four times as long, and lists are made of many records.
+    """
+
+    __slots__ = Record.__slots__
+
+
 def _to_record(row: Any, tenant: str) -> Record:
+    raw: Any = _Raw()
     (
-        id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,
-        expires_at, deleted, pinned, importance, source, trust, data, metadata, text,
+        raw.id, raw.version, raw.kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from,
+        valid_to, expires_at, deleted, pinned, raw.importance, raw.source, raw.trust, data, metadata, raw.text,
     ) = row  # fmt: skip
-    values: tuple[Any, ...] = (
-        id,
-        version,
-        kind,
-        text,
-        {} if data == "{}" else _from_json(data),
-        {} if metadata == "{}" else _from_json(metadata),
-        _scope(tenant, agent, user, room),
-        _time(created_at),
-        _time(recorded_at),
-        None if superseded_at is None else _time(superseded_at),
-        None if occurred_at is None else _time(occurred_at),
-        None if valid_from is None else _time(valid_from),
-        None if valid_to is None else _time(valid_to),
-        None if expires_at is None else _time(expires_at),
-        bool(deleted),
-        bool(pinned),
-        importance,
-        source,
-        trust,
-    )
-    # A frozen record's own constructor takes three times as long, and lists are made of many.
-    record = object.__new__(Record)
-    for fill, value in zip(_FILL, values, strict=True):
-        fill(record, value)
-    return record
+    raw.data = {} if data == "{}" else _from_json(data)
+    raw.metadata = {} if metadata == "{}" else _from_json(metadata)
+    raw.scope = _scope(tenant, agent, user, room)
+    raw.created_at = _time(created_at)
+    raw.recorded_at = _time(recorded_at)
+    raw.superseded_at = None if superseded_at is None else _time(superseded_at)
+    raw.occurred_at = None if occurred_at is None else _time(occurred_at)
+    raw.valid_from = None if valid_from is None else _time(valid_from)
+    raw.valid_to = None if valid_to is None else _time(valid_to)
+    raw.expires_at = None if expires_at is None else _time(expires_at)
+    raw.deleted = bool(deleted)
+    raw.pinned = bool(pinned)
+    raw.__class__ = Record
+    return raw
 
 
-# In the order of `Record`'s fields.
-_FILL = [getattr(Record, name).__set__ for name in Record.__slots__]
 _decode = json.JSONDecoder().raw_decode
 _time = lru_cache(maxsize=4_096)(from_micros)
 
