@@ -44,7 +44,7 @@ def _summary(leaving: Sequence[Record], last: Record | None) -> dict[str, Any]:
     for record in leaving:
         said = first_sentence(record.text)
         if said and len(lines) < _MOST_LINES:
-            lines.append(f"{record.data.get('name') or record.scope.user or record.data.get('role', 'user')}: {said}")
+            lines.append(f"{_speaker(record)}: {said}")
     what = "1 message" if count == 1 else f"{count} messages"
     head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
     return {
@@ -68,6 +68,12 @@ def first_sentence(text: str) -> str:
     end = _END.search(text)
     sentence = text if end is None else text[: end.end()]
     return "" if len(sentence) > _LONGEST else " ".join(sentence.split())
+
+
+def _speaker(record: Record) -> str:
+    role = str(record.data.get("role", "user"))
+    label = {"user": record.scope.user, "assistant": record.scope.agent}.get(role)
+    return str(record.data.get("name") or label or role)
 
 
 def _shared(records: Sequence[Record], label: str) -> str | None:

@@ -180,6 +180,14 @@ def test_what_leaves_into_a_summary(memory: Memory):
     assert [hit.record.kind for hit in room.search("number 1", kind="summary")] == ["summary"]
 
 
+def test_a_summary_says_who_said_what(memory: Memory):
+    room = memory.scope(room="r", user="ana")
+    messages(room).limit(max_messages=1, evict="summarise")
+    messages(room).add_pair("Where is Miso?", "In the garden.")
+    messages(room).add("user", "Thank you")
+    assert room.list(kind="summary")[0].text.split("\n")[1:] == ["ana: Where is Miso?", "assistant: In the garden."]
+
+
 def test_a_summary_of_several_users_belongs_to_none_of_them(memory: Memory):
     messages(memory.scope(room="r")).limit(max_messages=1, evict="summarise")
     for user in ("ana", "bo", "ana"):
