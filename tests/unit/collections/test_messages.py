@@ -55,12 +55,25 @@ def test_a_message_has_its_author_role_content_and_both_times(memory: Memory, cl
 
 
 @pytest.mark.requirement("record.message-model")
-def test_an_unknown_role_is_named_and_a_setting_may_allow_it(room: Memory, monkeypatch: pytest.MonkeyPatch):
+def test_an_unknown_role_is_named(room: Memory):
     with pytest.raises(InvalidInput, match="no role 'developer'; the roles are user, assistant, system, tool"):
         messages(room).add("developer", "Be brief")
     with pytest.raises(InvalidInput, match="no role 'robot'"):
         messages(room).history(roles=["robot"])
     assert messages(room).history() == []
+
+
+class Told(Settings):
+    roles = "user, developer"
+    learn = False
+
+
+def test_settings_may_name_other_roles_and_turn_learning_off():
+    with Memory(":memory:", embedder=None, settings=Told()) as memory:
+        assert messages(memory).add("developer", "Be brief").outcome == "added"
+        assert messages(memory).add("user", "I live in Porto").jobs == ()
+        with pytest.raises(InvalidInput, match="the roles are user, developer"):
+            messages(memory).add("system", "Be brief")
 
 
 def test_content_may_be_empty_only_beside_calls_or_images(room: Memory):
