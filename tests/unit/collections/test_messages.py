@@ -63,13 +63,8 @@ def test_an_unknown_role_is_named(room: Memory):
     assert messages(room).history() == []
 
 
-class Told(Settings):
-    roles = "user, developer"
-    learn = False
-
-
 def test_settings_may_name_other_roles_and_turn_learning_off():
-    with Memory(":memory:", embedder=None, settings=Told()) as memory:
+    with Memory(":memory:", embedder=None, settings=Settings(roles="user, developer", learn=False)) as memory:
         assert messages(memory).add("developer", "Be brief").outcome == "added"
         assert messages(memory).add("user", "I live in Porto").jobs == ()
         with pytest.raises(InvalidInput, match="the roles are user, developer"):
