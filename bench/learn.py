@@ -1,9 +1,11 @@
 """How many short messages a second one worker learns on one core: `python -m bench.learn [messages]`."""
 
 import random
+import statistics
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from rememo import Memory, Settings
@@ -12,6 +14,7 @@ from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 
 BOUND = 1_000
+SLOWEST = 1.1
 PLACES = ["Lisbon", "Porto", "Rome", "Berlin", "Oslo", "Paris", "Madrid", "Vienna", "Prague", "Dublin"]
 PEOPLE = ["Ana", "Bea", "Carl", "Dora", "Emil", "Fay", "Gus", "Hana", "Ivo", "Jana"]
 THINGS = ["tea", "coffee", "jazz", "chess", "hiking", "opera", "cycling", "sushi", "gardening", "poetry"]
@@ -52,7 +55,27 @@ def measure(count: int, users: int = 100) -> tuple[float, int]:
         return done / spent, memory.count(kind="fact")
 
 
+def slowdown(rounds: int = 12, each: int = 100) -> float:
+    """Return the median time of a message with learning on, as a multiple of that with learning off, taken in turns."""
+    with ExitStack() as stack:
+        views: dict[bool, Memory] = {}
+        for learn in (False, True):
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            memory = stack.enter_context(Memory(Path(folder) / "bench.db", settings=Settings(learn=learn)))
+            views[learn] = memory.scope(user="ana", room="chat")
+        spent: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(rounds):
+            for learn, view in views.items():
+                for number in range(each):
+                    begun = time.perf_counter()
+                    view.messages.add("user", f"I love thing {number}, really.")
+                    spent[learn].append(time.perf_counter() - begun)
+        return statistics.median(spent[True]) / statistics.median(spent[False])
+
+
 if __name__ == "__main__":
     rate, facts = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
     print(f"{rate:,.0f} messages a second of processor time, {facts:,} facts (bound: {BOUND:,})")
-    sys.exit(rate < BOUND)
+    ratio = slowdown()
+    print(f"a message with learning takes {ratio:.2f} times as long as without (bound: {SLOWEST})")
+    sys.exit(rate < BOUND or ratio > SLOWEST)

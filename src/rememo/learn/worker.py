@@ -26,7 +26,11 @@ LEARN, UNLEARN = "learn", "unlearn"
 TASKS = (LEARN, UNLEARN, EMBED)
 MOST_ATTEMPTS = 5
 LEASE_SECONDS = 60.0
-_BATCH = 256
+_BATCH, _SMALL_BATCH = 256, 64
+_QUIET_SECONDS = 0.05
+"""Writes that far apart leave room for the worker; while they come faster it stands back."""
+_STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
+"""How many times as long as a turn it then rests, and how many seconds at the most."""
 _IDLE_SECONDS = 1.0
 _LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
@@ -41,6 +45,9 @@ class _Here:
         self.process = os.getpid()
         self.lock = threading.Lock()
         self.due = threading.Event()
+        self.urgent = threading.Event()
+        """Somebody waits for the work, or for its end."""
+        self.written = float("-inf")
         self.turned = threading.Condition()
         self.busy = 0
         self.thread: threading.Thread | None = None
@@ -80,10 +87,15 @@ class Worker:
                 here.thread.start()
 
     def wake(self) -> None:
-        """Look for jobs at once: a write has just caused one. Starts the thread where it does not run yet."""
+        """Look for jobs: a write has just caused one. Starts the thread where it does not run yet.
+
+        The work begins as soon as writes pause or somebody waits for it, so that it does not take their time.
+        """
+        here = self._here
+        here.written = time.monotonic()
         if not self.running:
             self.start()
-        self._here.due.set()
+        here.due.set()
 
     def notice(self, changes: Sequence[Change]) -> int:
         """Write jobs that bring in line what was learned from records that are gone or changed; returns how many."""
@@ -103,6 +115,7 @@ class Worker:
         here = self._here
         with here.lock:
             here.stopping = True
+            here.urgent.set()
             here.due.set()
             thread = here.thread
         if thread is None or thread is threading.current_thread():
@@ -163,6 +176,7 @@ class Worker:
                 why = f"; its last attempt failed: {job.error}" if job.error else ""
                 raise JobFailed(f"job {job.id!r} ({job.task}) is not done after {timeout:g} seconds{why}")
             if self.running:
+                here.urgent.set()
                 here.due.set()
             elif self.run_once(ids=[job.id for job in open_jobs]):
                 continue
@@ -211,14 +225,16 @@ def _told(job: Job) -> str:
 
 def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
     """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
+    worked = _LONGEST_BACK
     while not here.stopping:
         here.due.clear()
+        busy = _stand_back(here, worked)
         worker = reference()
         if worker is None:
             return
-        taken = 0
+        taken, began = 0, time.monotonic()
         try:
-            taken = worker.run_once()
+            taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH)
         except Closed:
             return
         except StorageError as error:
@@ -226,8 +242,24 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
         except Exception:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
             _log.exception("a turn of the worker failed")
         del worker
+        worked = time.monotonic() - began
         if not taken and not here.stopping:
             here.due.wait(_IDLE_SECONDS)
+            worked = _LONGEST_BACK
+
+
+def _stand_back(here: _Here, worked: float) -> bool:
+    """Rest while this process writes one thing after the other; says whether it still does."""
+    ends = time.monotonic() + min(worked * _STANDING_BACK, _LONGEST_BACK)
+    while not here.stopping and not here.urgent.is_set():
+        now, quiet = time.monotonic(), here.written + _QUIET_SECONDS
+        if now >= quiet:
+            return False
+        if now >= ends:
+            return True
+        here.urgent.wait(min(ends, quiet) - now)
+    here.urgent.clear()
+    return False
 
 
 Errors = dict[tuple[str, str], Exception | str]
