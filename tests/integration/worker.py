@@ -160,6 +160,7 @@ def fork_while_writing(path: str, forks: str, count: str) -> None:
     receipts: list[str] = []
     errors: list[str] = []
     with Memory(path) as memory:
+
         def write(who: int) -> None:
             number = 0
             try:

@@ -1,6 +1,7 @@
 """`rememo demo`: a short life of a memory, told while it happens."""
 
 import tempfile
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -9,18 +10,27 @@ import typer
 
 from rememo.cli.output import console
 from rememo.memory import Memory
+from rememo.model.fact import Fact
 from rememo.model.hit import Hit
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _TALK = [
-    (0, "ana", "Good morning! I live in Lisbon and I work as a nurse at the city hospital."),
-    (0, "helper", "Nice to meet you, Ana. How do you like Lisbon?"),
-    (0, "ana", "I love it, above all the trams. My cat Miso is less sure about the hills."),
-    (12, "ana", "I booked the ferry to the Azores for the second week of July."),
-    (12, "helper", "Shall I remind you to find somebody for Miso?"),
-    (12, "ana", "Yes please, my brother Rui can probably feed her."),
-    (40, "ana", "The migration of our ward to the new software was a disaster, we lost a whole day."),
+    (0, "user", "Good morning! I live in Lisbon and I work at the city hospital."),
+    (0, "assistant", "Nice to meet you, Ana. How do you like Lisbon?"),
+    (0, "user", "I love it, above all the trams. My cat is called Miso. My favourite colour is green."),
+    (12, "user", "I booked the ferry to the Azores for the second week of July."),
+    (12, "assistant", "Shall I remind you to find somebody for Miso?"),
+    (12, "user", "Yes please, my brother Rui can probably feed her. My sister Eva works at CERN."),
+    (40, "user", "The migration of our ward to the new software was a disaster, we lost a whole day."),
 ]
+_HANDBOOK = """# The cat's handbook
+
+## Food
+Miso eats twice a day, at eight and at six. The dry food is in the blue tin above the fridge.
+
+## Health
+Her vet is Dr. Lima in Rua da Prata. She takes half a tablet for her kidneys with the evening meal.
+"""
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -31,57 +41,80 @@ def add_to(cli: typer.Typer) -> None:
 def demo(
     file: Annotated[Path | None, typer.Argument(help="Where to keep it; a temporary file unless given.")] = None,
 ) -> None:
-    """Watch a memory remember, find, correct itself and travel in time."""
+    """Watch a memory remember, find, learn, correct itself and travel in time."""
     with tempfile.TemporaryDirectory() as folder:
-        moment = _START
-        with Memory(file or Path(folder) / "demo.db", clock=lambda: moment) as memory:
-            chat = memory.scope(user="ana", room=f"demo {datetime.now(UTC):%H:%M:%S}", agent="helper")
-            _title("It remembers: one durable write a message, findable when the call returns")
-            for day, speaker, text in _TALK:
-                moment = max(moment + timedelta(minutes=2), _START + timedelta(days=day))
-                chat.add(
-                    text, kind="message", data={"role": "user" if speaker == "ana" else "assistant", "name": speaker}
-                )
-                console.print(f"  [dim]{moment:%d %B %H:%M}[/]  [bold]{speaker}[/]: {text}")
-
-            _title("It finds, with no model and no key")
-            for question in ("Who feeds the cat while she travels?", "when did they lose a whole day?"):
-                _show(question, chat.search(question, limit=2, explain=True))
-
-            _title("It corrects itself, and keeps what it knew")
-            moment += timedelta(minutes=2)
-            home = chat.add("Ana lives in Lisbon", kind="fact", id=f"home-{chat.bound.room}")
-            before = moment
-            moment += timedelta(days=60)
-            chat.update(home.id, text="Ana lives in Porto")
-            console.print(f"  today:            {chat.get(home.id).text}")
-            console.print(f"  as known in {before:%B}: {chat.get(home.id, known_at=before).text}")
-            _show("where does she live", chat.search("where does Ana live", kind="fact", limit=1))
-            _show(
-                f"the same, as of {before:%d %B}",
-                chat.as_of(before).search("where does Ana live", kind="fact", limit=1),
-            )
-
-            _title("It undoes")
-            name = f"before the purge {chat.bound.room}"
-            memory.snapshot(name)
-            moment += timedelta(minutes=1)
-            console.print(f"  cleared {chat.clear()} records; {chat.count()} left")
-            moment += timedelta(minutes=1)
-            chat.rollback(name)
-            console.print(f"  rolled back: {chat.count()} are there again")
-
-            _title("It can prove itself")
+        now = [_START]
+        with Memory(file or Path(folder) / "demo.db", clock=lambda: now[0]) as memory:
+            _tell(memory.scope(user="ana", room=f"demo {datetime.now(UTC):%H:%M:%S}", agent="helper"), now)
             checked = memory.verify()
+            _title("It can prove itself")
             console.print(f"  verify: {'sound' if checked.ok else checked.faults}, {dict(checked.checked)}")
+
+
+def _tell(chat: Memory, now: list[datetime]) -> None:
+    _title("It remembers: one durable write a message, findable when the call returns")
+    for day, role, text in _TALK:
+        now[0] = max(now[0] + timedelta(minutes=2), _START + timedelta(days=day))
+        chat.messages.add(role, text).wait()
+        console.print(f"  [dim]{now[0]:%d %B %H:%M}[/]  [bold]{role}[/]: {text}")
+
+    _title("It finds, with no model and no key")
+    for question in ("Who feeds the cat while she travels?", "when did they lose a whole day?"):
+        _show(question, chat.search(question, kind="message", limit=2, explain=True))
+
+    _title("It learns, and every fact names its source")
+    _facts(chat.facts.list(subject="ana"))
+    graph = chat.relationships.graph("ana", depth=2)
+    console.print("  who is who: " + "; ".join(f"{one.entity} -{one.type}-> {one.target}" for one in graph.edges))
+
+    _title("It corrects itself, and keeps what was true")
+    spring, now[0] = now[0], now[0] + timedelta(days=60)
+    chat.messages.add("user", "Good news: I moved to Porto on 1 June!").wait()
+    _show("where does Ana live?", chat.search("where does Ana live?", kind="fact", limit=1))
+    then = chat.facts.list(subject="ana", predicate="lives_in", valid_at=spring)
+    console.print(f"  on {spring:%d %B} it was {', '.join(fact.object for fact in then)}")
+    known = chat.as_of(spring).facts.list(subject="ana", predicate="lives_in")
+    console.print(f"  and on {spring:%d %B} it knew {', '.join(fact.object for fact in known)}")
+
+    _title("It asks where it must not decide")
+    chat.facts.policy("favourite_colour", "ask")
+    now[0] += timedelta(days=1)
+    chat.messages.add("user", "My favourite colour is blue.").wait()
+    for conflict in chat.facts.conflicts():
+        console.print(
+            f"  {conflict.subject} {conflict.predicate}: {' or '.join(fact.object for fact in conflict.facts)}?"
+        )
+        now[0] += timedelta(minutes=1)
+        chat.facts.resolve(conflict, keep="blue")
+    _facts(chat.facts.list(subject="ana", predicate="favourite_colour"))
+
+    _title("It reads documents")
+    now[0] += timedelta(minutes=1)
+    chat.documents.add(title="The cat's handbook", text=_HANDBOOK, media_type="text/markdown")
+    _show("where is the dry food?", chat.documents.search("where is the dry food?", limit=1))
+
+    _title("It undoes")
+    now[0] += timedelta(minutes=1)
+    moment = now[0]
+    now[0] += timedelta(minutes=1)
+    console.print(f"  cleared {chat.clear()} records; {chat.count()} left")
+    now[0] += timedelta(minutes=1)
+    chat.rollback(moment)
+    console.print(f"  rolled back: {chat.count()} are there again")
 
 
 def _title(text: str) -> None:
     console.print(f"\n[bold cyan]{text}[/]")
 
 
-def _show(question: str, hits: list[Hit]) -> None:
+def _show(question: str, hits: Iterable[Hit]) -> None:
     console.print(f"  [italic]{question}[/]")
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part >= 0.01)  # noqa: PLR2004
-        console.print(f"    {hit.score:.2f}  {hit.text}" + (f"  [dim]({why})[/]" if why else ""))
+        shown = " ".join(hit.text.split())
+        console.print(f"    {hit.score:.2f}  {shown}" + (f"  [dim]({why})[/]" if why else ""))
+
+
+def _facts(facts: Iterable[Fact]) -> None:
+    for fact in facts:
+        console.print(f'  {fact.record.text}  [dim](sure to {fact.confidence:.1f}, from "{fact.wording}")[/]')

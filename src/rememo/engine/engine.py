@@ -25,7 +25,7 @@ from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
-from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write
+from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
 
 EMBED = "embed"
 
@@ -50,6 +50,10 @@ class Runner(Protocol):
 
     def follow(self, receipt: Receipt, timeout: float, *, tenant: str) -> Receipt:
         """Return the receipt once its jobs are done; raises `JobFailed`."""
+        ...
+
+    def after(self, written: Written) -> Sequence[NewJob]:
+        """Return the jobs that a change of a record causes."""
         ...
 
     def stop(self, timeout: float = 5.0) -> bool:
@@ -243,11 +247,17 @@ class Engine:
 
     # ---- committing
 
-    def commit(self, scope: Scope, writes: Sequence[Write], key: str | None = None) -> Receipt:
-        """Write a batch, tell the hooks, and return the receipt."""
+    def commit(
+        self, scope: Scope, writes: Sequence[Write], key: str | None = None, *, unlearn: bool = False
+    ) -> Receipt:
+        """Write a batch, tell the hooks, and return the receipt.
+
+        With `unlearn`, what was learned from records that end or change is brought in line by jobs of the same write.
+        """
         if key is not None:
             check_label(key, "key")
-        commit = self.store.write(scope, writes, self.now(), key)
+        after = self.runner.after if unlearn and self.runner is not None else None
+        commit = self.store.write(scope, writes, self.now(), key, after)
         if not commit.repeated and self.hooks.any:
             self.hooks.tell(_changes(commit))
         receipt = receipt_of(commit)

@@ -152,7 +152,7 @@ class View:
 
     def commit(self, writes: Iterable[Write], key: str | None = None) -> Receipt:
         """Write at once, as one transaction."""
-        return self.engine.commit(self.scope, list(writes), key)
+        return self.engine.commit(self.scope, list(writes), key, unlearn=True)
 
     def _first(self, key: str | None) -> Receipt | None:
         """Return what was done under an idempotency key before, so that a retry needs nothing to be as it was."""

@@ -18,9 +18,10 @@ from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
 from rememo.learn.messages import learn
 from rememo.model.ids import new_id
-from rememo.model.job import Job, Settlement
-from rememo.model.receipt import Change, Receipt
+from rememo.model.job import Job, NewJob, Settlement
+from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
+from rememo.store.protocol import Written
 
 LEARN, UNLEARN = "learn", "unlearn"
 TASKS = (LEARN, UNLEARN, EMBED)
@@ -97,18 +98,11 @@ class Worker:
             self.start()
         here.due.set()
 
-    def notice(self, changes: Sequence[Change]) -> int:
-        """Write jobs that bring in line what was learned from records that are gone or changed; returns how many."""
-        moment = self._engine.now()
-        jobs = [
-            Job(
-                id=new_id(), tenant=one.scope.tenant, task=UNLEARN, payload={"record": one.id, "version": one.version},
-                state="waiting", attempts=0, due_at=moment, leased_until=None, error=None, created_at=moment,
-            )
-            for one in changes
-            if one.outcome in _UNLEARNED.get(one.kind, ())
-        ]  # fmt: skip
-        return self._engine.store.load_jobs(jobs) if jobs else 0
+    def after(self, written: Written) -> list[NewJob]:
+        """Return the jobs that bring in line what was learned from a record that is gone or changed."""
+        if written.outcome not in _UNLEARNED.get(written.kind, ()):
+            return []
+        return [NewJob(id=new_id(), task=UNLEARN, payload={"record": written.id, "version": written.version})]
 
     def stop(self, timeout: float = 5.0) -> bool:
         """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""

@@ -407,10 +407,17 @@ class Models(Protocol):
 class Store(Reading, Finding, Jobs, Keeping, Models, Protocol):
     """Records in versions, their words and vectors, and the jobs they cause."""
 
-    def write(self, scope: Scope, writes: Sequence[Write], moment: datetime, key: str | None = None) -> Commit:
+    def write(
+        self,
+        scope: Scope,
+        writes: Sequence[Write],
+        moment: datetime,
+        key: str | None = None,
+        after: Callable[[Written], Sequence[NewJob]] | None = None,
+    ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns.
 
-        `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
+        `after` tells which jobs each change causes; they are written with it. `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
         """
         ...
 

@@ -11,28 +11,28 @@ from rememo.working.profiles import Profiles
 
 
 def messages(memory: Memory) -> Messages:
-    return Messages(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.messages
 
 
 def goals(memory: Memory) -> Goals:
-    return Goals(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.goals
 
 
 def tasks(memory: Memory) -> Tasks:
-    return Tasks(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.tasks
 
 
 def actions(memory: Memory) -> Actions:
-    return Actions(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.actions
 
 
 def thoughts(memory: Memory) -> Thoughts:
-    return Thoughts(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.thoughts
 
 
 def posts(memory: Memory) -> Posts:
-    return Posts(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.posts
 
 
 def profiles(memory: Memory) -> Profiles:
-    return Profiles(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return memory.profiles

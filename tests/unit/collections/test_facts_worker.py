@@ -154,7 +154,6 @@ def test_a_deleted_fact_gives_its_place_back(memory: Memory):
 
 def test_the_worker_takes_notice_of_what_is_gone_or_changed(memory: Memory):
     worker = worker_of(memory)
-    memory.hooks.on_change(lambda change: worker.notice([change]))
     kept, gone = say(memory, "I live in Lisbon. I love tea."), say(memory, "I love jazz.")
     memory.add("a note")
     worker.run_until_idle()

@@ -197,6 +197,12 @@ class Keeper(Part):
                 (before, limit),
             )
             forgotten = connection.changes()
+            connection.execute(
+                "DELETE FROM jobs WHERE (tenant, id) IN"
+                " (SELECT tenant, id FROM jobs WHERE state = 'done' AND created_at < ? LIMIT ?)",
+                (before, limit),
+            )
+            forgotten += connection.changes()
             gone = connection.execute(
                 "DELETE FROM kv WHERE (tenant, space, key) IN (SELECT tenant, space, key FROM kv WHERE expires_at <= ? LIMIT ?)"
                 " RETURNING tenant, version",

@@ -1,10 +1,11 @@
 """The SQLite store: one file, many threads, many processes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from rememo.model.job import NewJob
 from rememo.model.scope import Scope
-from rememo.store.protocol import Check, Commit, Write
+from rememo.store.protocol import Check, Commit, Write, Written
 from rememo.store.sqlite.checking import verify
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.finding import Finder
@@ -18,14 +19,21 @@ from rememo.store.sqlite.writing import Transaction, keep_key, recall_key
 class SqliteStore(Reader, Finder, JobTable, Keeper, ModelTable):
     """The `Store` protocol on one SQLite file."""
 
-    def write(self, scope: Scope, writes: Sequence[Write], moment: datetime, key: str | None = None) -> Commit:
+    def write(
+        self,
+        scope: Scope,
+        writes: Sequence[Write],
+        moment: datetime,
+        key: str | None = None,
+        after: Callable[[Written], Sequence[NewJob]] | None = None,
+    ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
 
         def run(connection: Connection) -> Commit:
             if key is not None and (first := recall_key(connection, scope, key)) is not None:
                 return first
             batch = Transaction(connection, scope, moment, analyze=self._analyze, model=self._model)
-            commit = batch.apply(writes)
+            commit = batch.apply(writes, after)
             if key is not None:
                 keep_key(connection, scope, key, commit)
             return commit

@@ -1,7 +1,7 @@
 """Writes: versions opened and closed, with their words, vectors, jobs and keys, inside the caller's transaction."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -61,7 +61,7 @@ class Transaction:
         self._retired = 0
         self._jobs: list[str] = []
 
-    def apply(self, writes: Sequence[Write]) -> Commit:
+    def apply(self, writes: Sequence[Write], after: Callable[[Written], Sequence[NewJob]] | None = None) -> Commit:
         """Do them in order; the first that cannot be done raises and leaves the undoing to the caller."""
         written: list[Written] = []
         if len(writes) >= _MANY and all(isinstance(write, Put) and write.fresh for write in writes):
@@ -76,6 +76,9 @@ class Transaction:
                 written.append(self._remove(write))
             else:
                 written += self._remove_all(write)
+        if after is not None:
+            for one in written:
+                self._add_jobs(one.id, one.version, after(one))
         if not self._opened:
             tick(self._connection, self._tenant, self.clock)
         # Counting what waits costs a read, so only every so often; a batch of endings may always be large.
@@ -108,7 +111,7 @@ class Transaction:
             )
         self._newest, self._opened = first + len(drafts) - 1, True
         for draft in drafts:
-            self._add_jobs(draft, 1)
+            self._add_jobs(draft.id, 1, self._owed(draft))
         return [Written(draft.id, 1, "added", draft.kind, draft.scope) for draft in drafts]
 
     def _put(self, write: Put) -> Written:
@@ -207,13 +210,18 @@ class Transaction:
             model=self._model,
         )
         self._newest, self._opened = number, True
-        self._add_jobs(draft, version)
+        self._add_jobs(draft.id, version, self._owed(draft))
         return Written(draft.id, version, outcome, draft.kind, draft.scope)
 
-    def _add_jobs(self, draft: Draft, version: int) -> None:
-        owed = (NewJob(id=new_id(), task="embed", payload={}),) if self._stale and draft.vector is not None else ()
-        for job in (*draft.jobs, *owed):
-            payload = dump_json({**job.payload, "record": draft.id, "version": version})
+    def _owed(self, draft: Draft) -> tuple[NewJob, ...]:
+        """Return the jobs of a draft, with one for its vector where the file has another model by now."""
+        if self._stale and draft.vector is not None:
+            return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
+        return draft.jobs
+
+    def _add_jobs(self, id: str, version: int, jobs: Sequence[NewJob]) -> None:
+        for job in jobs:
+            payload = dump_json({**job.payload, "record": id, "version": version})
             self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
             self._jobs.append(job.id)
 
