@@ -1,0 +1,149 @@
+"""What a document is: its particulars, its chunks, and what a search finds in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rememo.model.receipt import Outcome, Receipt
+from rememo.model.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it stands in a record; its text is in its chunks."""
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """The record's id: the same for the same content in the same scope."""
+        return self.record.id
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return str(self.record.data["title"])
+
+    @property
+    def summary(self) -> str:
+        """Some of its sentences."""
+        return str(self.record.data["summary"])
+
+    @property
+    def media_type(self) -> str:
+        """What it was, such as `application/pdf`."""
+        return str(self.record.data["media_type"])
+
+    @property
+    def size(self) -> int:
+        """The bytes of the original."""
+        return int(self.record.data["size"])
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of the original, in hexadecimal digits."""
+        return str(self.record.data["hash"])
+
+    @property
+    def characters(self) -> int:
+        """How long its text is."""
+        return int(self.record.data["characters"])
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks it has."""
+        return int(self.record.data["chunks"])
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The words it was filed under."""
+        return tuple(self.record.data.get("tags", ()))
+
+    @property
+    def source(self) -> str | None:
+        """Where it came from."""
+        return self.record.source
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The caller's own fields."""
+        return self.record.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a document: the characters from `start` to `end` of its text."""
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+    @property
+    def text(self) -> str:
+        """The exact slice of the document's text."""
+        return self.record.text
+
+    @property
+    def document(self) -> str:
+        """The id of its document."""
+        return str(self.record.data["document"])
+
+    @property
+    def place(self) -> int:
+        """Its number among the chunks, from 0."""
+        return int(self.record.data["place"])
+
+    @property
+    def start(self) -> int:
+        """Where it begins in the document's text."""
+        return int(self.record.data["start"])
+
+    @property
+    def end(self) -> int:
+        """Where it ends; the next chunk may begin a little earlier."""
+        return int(self.record.data["end"])
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings it stands under, the widest first."""
+        return tuple(self.record.data.get("headings", ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk that answers a question, with its document."""
+
+    document: Document
+    chunk: Chunk
+    score: float
+    """From 0 to 1, comparable within one search."""
+    reasons: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What each part of recall lent to the score."""
+
+    @property
+    def text(self) -> str:
+        """The chunk's text."""
+        return self.chunk.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentReceipt(Receipt):
+    """Proof of a document's write: all its records stand in it, and `id`, `version` and `outcome` are the document's."""
+
+    @property
+    def id(self) -> str:
+        """The document."""
+        return self.ids[0]
+
+    @property
+    def version(self) -> int:
+        """The document's version."""
+        return self.versions[self.id]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happened to the document: `added`, or `ignored` when it was there already."""
+        return self.outcomes[self.id]

@@ -1,0 +1,357 @@
+"""Documents: files and long texts, kept in chunks that can be found and put together again."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import PurePath
+from typing import Any, cast
+from uuid import UUID, uuid5
+
+from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
+from rememo.collections.fields import Kind, need_text, present
+from rememo.engine.search import Mode, Query, search
+from rememo.engine.view import View
+from rememo.errors import AlreadyExists, InvalidInput, NotFound
+from rememo.learn.documents import TEXT, extract, load, media_type_of, too_large
+from rememo.learn.readers import Extracted, Limits
+from rememo.learn.splitting import Piece, find_headings, join, split
+from rememo.learn.summaries import summarise
+from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit, dump_json
+from rememo.model.filters import Condition, Filter
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.store.protocol import Remove, RemoveAll
+
+_NAMESPACE = UUID("0d7c5a0e-3f0b-5c7e-9c55-7b1f2a9d4e61")
+_MOST_TAGS = 64
+_MOST_HITS = 1_000
+_LONGEST_TITLE = 300
+_LONGEST_SUMMARY = 2_000
+_LONGEST_HEADING = 200
+_PAGE = 1_000
+
+
+class Documents(Kind):
+    """The documents within a view."""
+
+    kind = "document"
+
+    def __init__(self, view: View, *, limits: Limits | None = None) -> None:
+        super().__init__(view)
+        self._limits = limits or Limits()
+
+    # ---- writing
+
+    def add(
+        self,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        data: bytes | None = None,
+        source: str | None = None,
+        tags: Iterable[str] = (),
+        media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> DocumentReceipt:
+        """Remember a document: one of `text`, `path` or `data` (a file's bytes). All of it is stored, or nothing.
+
+        Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
+        `media_type` is needed only where both say nothing. The same content again in the same scope is not stored
+        twice: the outcome is `ignored` and the id is that of the first. A file that is empty, damaged, encrypted,
+        too large or not what it says raises `InvalidInput`.
+        """
+        self._view.need_present()
+        if (first := self._first(key)) is not None:
+            return first
+        wanted = None if media_type is None else media_type_of(media_type)
+        filed = _tags(tags)
+        if source is not None:
+            check_label(source, "source")
+        if title is not None:
+            title = need_text(title, "title", most=_LONGEST_TITLE * 4)
+        name, original = self._original(text, path, data, source)
+        hash = sha256(original).hexdigest()
+        id = self._id(hash)
+        if (stored := self._view.find(id)) is not None:
+            return _ignored(stored)
+        if text is not None and wanted in (None, TEXT):
+            found, extracted = TEXT, self._given(text, original)
+        else:
+            found, extracted = extract(original, name, wanted, self._limits)
+        particulars = present(
+            media_type=found, size=len(original), hash=hash, characters=len(extracted.text), source=source,
+            tags=filed or None,
+        )  # fmt: skip
+        named = None if path is None else PurePath(path).stem
+        items = self._items(id, title or _title(extracted, named), extracted.text, particulars, metadata)
+        return self._put(id, items, key)
+
+    def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
+        """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
+        self._view.need_present()
+        if (first := self._first(key)) is not None:
+            return first
+        record = self._record(id)
+        ids = _chunk_ids(Document(record))
+        if self._view.batching is not None:
+            for one in (record.id, *(chunk.id for chunk in self._chunks(ids))):
+                self._view.remove(one, expected_version if one == record.id else None)
+            return Receipt(ids=(record.id,), status="pending")
+        chunks = Filter(scope=self._view.scope, kinds=("chunk",), ids=ids)
+        expected = record.version if expected_version is None else expected_version
+        writes = [Remove(id=record.id, scope=self._view.scope, expected=expected), RemoveAll(filter=chunks)]
+        return _receipt(self._view.commit(writes, key))
+
+    # ---- reading
+
+    def get(self, id: str, *, known_at: datetime | None = None) -> Document:
+        """Return a document; one that is not in this scope raises `NotFound`."""
+        return Document(self._record(id, known_at=known_at))
+
+    def list(
+        self,
+        *,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Document]":
+        """Return the latest `limit` documents that have all the tags, oldest first; `offset` passes over the newest."""
+        filter = self._where("document", tags, source, metadata=metadata, known_at=known_at)
+        return [Document(record) for record in self._read(filter, limit, offset)]
+
+    def text(self, id: str, *, known_at: datetime | None = None) -> str:
+        """Return the whole text of a document, exactly as it was read."""
+        document = self.get(id, known_at=known_at)
+        chunks = self._chunks(_chunk_ids(document), known_at)
+        text = join([(one.start, one.end, one.text) for one in chunks])
+        if len(text) != document.characters:
+            raise NotFound(f"document {id!r} lacks some of its chunks: they were deleted; add the document again")
+        return text
+
+    def chunks(
+        self,
+        id: str,
+        *,
+        relevant_to: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Chunk]":
+        """Return the chunks of a document in their order; with `relevant_to`, those that answer it, best first.
+
+        Without a `limit` all come, or the ten best.
+        """
+        document = self.get(id, known_at=known_at)
+        ids = _chunk_ids(document)
+        if relevant_to is None:
+            end = len(ids) if limit is None else offset + check_limit(limit)
+            return self._chunks(ids[check_offset(offset) : end], known_at)
+        most = check_offset(offset) + (10 if limit is None else check_limit(limit, maximum=_MOST_HITS))
+        filter = self._view.filter(kind="chunk", ids=ids, known_at=known_at)
+        asked = self._query(relevant_to, filter, min(most, _MOST_HITS))
+        return [Chunk(hit.record) for hit in search(self._view.engine, asked)][offset:]
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        threshold: float = 0.0,
+        mode: Mode = "hybrid",
+        known_at: datetime | None = None,
+        explain: bool = False,
+    ) -> "list[Passage]":
+        """Return the chunks of all documents that answer a question, each with its document, best first."""
+        filter = self._where("chunk", tags, source, known_at=known_at)
+        asked = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
+        asked = replace(asked, threshold=check_unit(threshold, "threshold"), mode=self._mode(mode), explain=explain)
+        hits = search(self._view.engine, asked)
+        ids = sorted({str(hit.record.data.get("document")) for hit in hits})
+        found = self._read(self._view.filter(kind="document", ids=ids, known_at=known_at), None)
+        documents = {record.id: Document(record) for record in found}
+        return [
+            Passage(document=documents[chunk.document], chunk=chunk, score=hit.score, reasons=hit.reasons)
+            for hit, chunk in ((hit, Chunk(hit.record)) for hit in hits)
+            if chunk.record.data.get("document") in documents
+        ]
+
+    def summary(self, id: str, *, sentences: int = 5) -> str:
+        """Return the sentences of a document that say most, in their order, word for word."""
+        return summarise(self.text(id), sentences=sentences, analyzer=self._view.engine.analyzer)
+
+    # ---- parts
+
+    def _first(self, key: str | None) -> DocumentReceipt | None:
+        if key is None or self._view.batching is not None:  # a key inside a batch is refused by the view
+            return None
+        first = self._view.engine.first_receipt(self._view.scope, key)
+        return None if first is None else _receipt(first)
+
+    def _id(self, hash: str) -> str:
+        scope = self._view.scope
+        labels = [self.kind, scope.tenant, scope.agent, scope.user, scope.room, hash]
+        return str(uuid5(_NAMESPACE, dump_json(labels)))
+
+    def _original(
+        self, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
+    ) -> tuple[str, bytes]:
+        """Return the name of what was given and its bytes."""
+        if sum(one is not None for one in (text, path, data)) != 1:
+            raise InvalidInput("a document needs exactly one of text=, path= and data=")
+        if path is not None:
+            return PurePath(path).name or str(path), load(path, self._limits)
+        name = source or ("text" if data is None else "data")
+        if text is not None:
+            check_text(text, "text", max_bytes=self._limits.bytes)
+            return name, str(text).encode()
+        if not isinstance(data, bytes | bytearray):
+            raise InvalidInput(f"data must be bytes, not {type(data).__name__}; use text= for text")
+        return name, bytes(data)
+
+    def _given(self, text: str, original: bytes) -> Extracted:
+        if not text.strip():
+            raise InvalidInput(f"text has {len(original)} bytes and no word; there is nothing to remember")
+        if len(text) > self._limits.characters:
+            raise too_large("text", len(original), replace(self._limits, bytes=self._limits.characters))
+        return Extracted(text)
+
+    def _items(
+        self, id: str, title: str, text: str, particulars: dict[str, Any], metadata: Mapping[str, Any] | None
+    ) -> "list[dict[str, Any]]":
+        """Return the fields of the document and of its chunks."""
+        pieces = split(text)
+        if len(pieces) > self._limits.chunks:
+            raise InvalidInput(
+                f"{title!r} makes {len(pieces):,} chunks, more than the {self._limits.chunks:,} allowed; split it into parts"
+            )
+        summary = _shortened(summarise(text, analyzer=self._view.engine.analyzer), _LONGEST_SUMMARY)
+        source = particulars.get("source")
+        document: dict[str, Any] = {
+            "kind": "document",
+            "id": id,
+            "text": f"{title}\n\n{summary}",
+            "data": {"title": title, "summary": summary, **particulars, "chunks": len(pieces)},
+            "metadata": metadata,
+            "source": source,
+        }
+        shared = present(document=id, tags=particulars.get("tags"), source=source)
+        chunks: list[dict[str, Any]] = [
+            {
+                "kind": "chunk",
+                "id": _chunk_id(UUID(id), place),
+                "text": text[piece.start : piece.end],
+                "data": {**shared, **_place(place, piece)},
+                "source": source,
+            }
+            for place, piece in enumerate(pieces)
+        ]
+        return [document, *chunks]
+
+    def _put(self, id: str, items: "list[dict[str, Any]]", key: str | None) -> DocumentReceipt:
+        batching = self._view.batching is not None
+        # A document that somebody else adds meanwhile stops the whole transaction, so no chunks are mixed; chunks
+        # alone, whose document was deleted as a plain record, are taken over.
+        items[0]["on_conflict"] = "ignore" if batching else "error"
+        for item in items[1:]:
+            item["on_conflict"] = "ignore" if batching else "replace"
+        try:
+            return _receipt(self._view.put(items, key))
+        except AlreadyExists:
+            stored = self._view.find(id)
+            if stored is None:
+                raise
+            return _ignored(stored)
+
+    def _chunks(self, ids: tuple[str, ...], known_at: datetime | None = None) -> "list[Chunk]":
+        found: list[Chunk] = []
+        for start in range(0, len(ids), _PAGE):
+            filter = self._view.filter(kind="chunk", ids=ids[start : start + _PAGE], known_at=known_at)
+            found += [Chunk(record) for record in self._read(filter, None)]
+        return sorted(found, key=lambda one: one.place)
+
+    def _where(
+        self,
+        kind: str,
+        tags: Iterable[str],
+        source: str | None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        known_at: datetime | None = None,
+    ) -> Filter:
+        conditions = tuple(Condition("data", ("tags",), "$contains", tag) for tag in _tags(tags))
+        if source is not None:
+            conditions += (Condition("data", ("source",), "$eq", check_label(source, "source")),)
+        return self._view.filter(kind=kind, metadata=metadata, known_at=known_at, conditions=conditions)
+
+    def _query(self, text: str, filter: Filter, limit: int) -> Query:
+        engine = self._view.engine
+        need_text(text, "query", most=engine.settings.max_text_bytes)
+        return Query(
+            text=text, filter=filter, limit=limit, threshold=0.0, mode="hybrid", at=engine.now(), explain=False
+        )
+
+    def _mode(self, mode: Mode) -> Mode:
+        if mode not in ("hybrid", "words", "vector"):
+            raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
+        if mode == "vector" and self._view.engine.embedder is None:
+            raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
+        return mode
+
+
+def _tags(tags: object) -> tuple[str, ...]:
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise InvalidInput("tags must be a collection of words; write tags=[…] for one")
+    found = tuple(dict.fromkeys(check_label(tag, "a tag") for tag in cast("Iterable[object]", tags)))
+    if len(found) > _MOST_TAGS:
+        raise InvalidInput(f"there are {len(found)} tags, more than the {_MOST_TAGS} allowed")
+    return found
+
+
+def _title(extracted: Extracted, named: str | None) -> str:
+    """Return a title for a document without one: what it calls itself, else its file's name, else its first line."""
+    headings = find_headings(extracted.text)
+    first = extracted.text.strip().split("\n", 1)[0]
+    for candidate in (extracted.title, headings[0].title if headings else None, named, first):
+        title = "" if candidate is None else " ".join(candidate.split())
+        if title and title.isprintable():
+            return _shortened(title, _LONGEST_TITLE)
+    return "untitled"
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    return f"{cut.rsplit(maxsplit=1)[0] if ' ' in cut else cut}…"
+
+
+def _place(place: int, piece: Piece) -> dict[str, Any]:
+    headings = [_shortened(heading, _LONGEST_HEADING) for heading in piece.headings]
+    return present(place=place, start=piece.start, end=piece.end, headings=headings or None)
+
+
+def _chunk_id(document: UUID, place: int) -> str:
+    return str(uuid5(document, str(place)))
+
+
+def _chunk_ids(document: Document) -> tuple[str, ...]:
+    """Return the ids of a document's chunks, in order: known without a search."""
+    above = UUID(document.id)
+    return tuple(_chunk_id(above, place) for place in range(document.chunks))
+
+
+def _receipt(receipt: Receipt) -> DocumentReceipt:
+    return DocumentReceipt(**{one.name: getattr(receipt, one.name) for one in fields(receipt)})
+
+
+def _ignored(stored: Record) -> DocumentReceipt:
+    return DocumentReceipt(ids=(stored.id,), versions={stored.id: stored.version}, outcomes={stored.id: "ignored"})

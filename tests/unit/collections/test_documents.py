@@ -1,0 +1,277 @@
+"""Documents: stored with their particulars, found by their chunks, put together again, gone as a whole."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rememo import Memory
+from rememo.collections.documents import Documents
+from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.learn.readers import Limits
+
+HANDBOOK = "# Handbook\n\n" + "\n\n".join(
+    f"## {title}\n\n"
+    + " ".join([sentence] + [f"Note {n} about {title.lower()} is kept on file {n}." for n in range(20)])
+    for title, sentence in [
+        ("Holidays", "Every employee has thirty days of paid leave a year."),
+        ("Travel", "Train tickets are reimbursed within two weeks if the receipt is handed in."),
+        ("Security", "The office door code changes on the first Monday of each month."),
+    ]
+)
+
+
+def documents_of(memory: Memory, limits: Limits | None = None) -> Documents:
+    return Documents(memory._view, limits=limits)  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:") as memory:
+        yield memory.scope(user="ana")
+
+
+@pytest.fixture
+def documents(memory: Memory) -> Documents:
+    return documents_of(memory)
+
+
+@pytest.mark.requirement("document.create")
+def test_a_document_is_stored_with_its_particulars_and_its_chunks(memory: Memory, documents: Documents):
+    receipt = documents.add(
+        text=HANDBOOK, title="Staff handbook", source="intranet", tags=["hr", "rules", "hr"], metadata={"year": 2026}
+    )
+    assert receipt.outcome == "added"
+    one = documents.get(receipt.id)
+    assert (one.title, one.source, one.tags, dict(one.metadata)) == (
+        "Staff handbook", "intranet", ("hr", "rules"), {"year": 2026},
+    )  # fmt: skip
+    assert (one.media_type, one.size, one.characters) == ("text/plain", len(HANDBOOK.encode()), len(HANDBOOK))
+    assert one.hash == sha256(HANDBOOK.encode()).hexdigest()
+    assert one.record.text == f"{one.title}\n\n{one.summary}"
+    assert one.summary
+    chunks = documents.chunks(one.id)
+    assert len(chunks) == one.chunks == len(receipt.ids) - 1 == memory.count(kind="chunk") > 2
+    assert [chunk.place for chunk in chunks] == list(range(one.chunks))
+    assert all(chunk.text == HANDBOOK[chunk.start : chunk.end] for chunk in chunks)
+    assert all(chunk.document == one.id for chunk in chunks)
+    assert ("Handbook", "Travel") in {chunk.headings for chunk in chunks}
+    assert documents.chunks(one.id, limit=2, offset=1) == chunks[1:3]
+    assert documents.text(one.id) == HANDBOOK
+
+
+@pytest.mark.requirement("document.create")
+def test_the_same_content_again_is_reported_and_not_doubled(memory: Memory, documents: Documents, tmp_path: Path):
+    first = documents.add(text=HANDBOOK)
+    path = tmp_path / "handbook.md"
+    path.write_bytes(HANDBOOK.encode())
+    again = documents.add(path=path, title="Another title")
+    assert (again.id, again.outcome, again.version) == (first.id, "ignored", 1)
+    assert documents.get(first.id).title == "Handbook"
+    assert memory.count(kind="document") == 1
+    # Another scope has its own.
+    assert documents_of(memory.scope(room="one")).add(text=HANDBOOK).outcome == "added"
+
+
+@pytest.mark.requirement("document.create")
+def test_two_that_add_the_same_at_once_store_it_once(tmp_path: Path):
+    file = tmp_path / "agent.db"
+    with Memory(file) as one, Memory(file) as other, ThreadPoolExecutor(4) as pool:
+        faces = [documents_of(one), documents_of(other)] * 4
+        receipts = [job.result() for job in [pool.submit(face.add, text=HANDBOOK) for face in faces]]
+        assert sorted(receipt.outcome for receipt in receipts) == ["added"] + ["ignored"] * 7
+        assert len({receipt.id for receipt in receipts}) == 1
+        assert one.count(kind="document") == 1
+        assert one.count(kind="chunk") == documents_of(one).get(receipts[0].id).chunks
+
+
+@pytest.mark.requirement("document.create")
+def test_a_race_that_is_lost_in_the_middle_is_reported_too(documents: Documents, monkeypatch: pytest.MonkeyPatch):
+    first = documents.add(text=HANDBOOK)
+    view = documents._view  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(type(view), "find", Mock(side_effect=[None, view.get(first.id)]))
+    assert documents.add(text=HANDBOOK).outcome == "ignored"
+
+
+@pytest.mark.requirement("document.search")
+def test_search_finds_the_chunk_with_its_document(documents: Documents):
+    documents.add(text=HANDBOOK, tags=["hr"], source="intranet")
+    documents.add(text="The bakery sells bread and cakes. Its door is blue.", title="Bakery", tags=["shops"])
+    best = documents.search("when does the office door code change?", limit=3)[0]
+    assert best.document.title == "Handbook"
+    assert "first Monday" in best.text
+    assert 0 <= best.score <= 1
+    assert [one.document.title for one in documents.search("door", tags=["shops"])] == ["Bakery"]
+    assert {one.document.title for one in documents.search("door", source="intranet")} == {"Handbook"}
+    assert documents.search("door", tags=["shops", "hr"]) == []
+    assert documents.search("door", explain=True, mode="words")[0].reasons
+
+
+@pytest.mark.requirement("document.chunks-relevant-to")
+def test_the_chunks_of_one_document_that_fit_a_query_come_best_first(documents: Documents):
+    id = documents.add(text=HANDBOOK).id
+    documents.add(text="Train tickets, receipts and two weeks: all about tickets.")
+    found = documents.chunks(id, relevant_to="are train tickets reimbursed?", limit=2)
+    assert "Train tickets are reimbursed" in found[0].text
+    assert {one.document for one in found} == {id}
+    assert len(found) <= 2
+
+
+@pytest.mark.requirement("document.create")
+def test_deleting_takes_all_chunks_and_can_be_undone(memory: Memory, documents: Documents):
+    other = documents.add(text="Something else entirely.")
+    id = documents.add(text=HANDBOOK).id
+    receipt = documents.delete(id)
+    assert receipt.id == id
+    assert receipt.outcome == "deleted"
+    assert documents.search("office door code") == [] or documents.search("door")[0].document.id == other.id
+    assert memory.count(kind="chunk") == 1
+    with pytest.raises(NotFound):
+        documents.get(id)
+    with pytest.raises(NotFound):
+        documents.delete(id)
+    memory.undo(receipt)
+    assert documents.text(id) == HANDBOOK
+    documents.delete(id)
+    assert documents.add(text=HANDBOOK).outcome == "added"
+    assert documents.text(id) == HANDBOOK
+
+
+def test_undoing_an_add_leaves_nothing(memory: Memory, documents: Documents):
+    memory.undo(documents.add(text=HANDBOOK))
+    assert memory.count() == 0
+
+
+def test_a_delete_of_another_version_is_refused(documents: Documents):
+    id = documents.add(text=HANDBOOK).id
+    with pytest.raises(VersionConflict):
+        documents.delete(id, expected_version=2)
+    assert documents.text(id) == HANDBOOK
+
+
+def test_documents_in_a_batch_are_written_with_it(memory: Memory):
+    with memory.batch() as batch:
+        inside = documents_of(batch)
+        assert inside.add(text=HANDBOOK).status == "pending"
+        inside.add(text=HANDBOOK)
+        assert memory.count() == 0
+    documents = documents_of(memory)
+    (one,) = documents.list()
+    assert documents.text(one.id) == HANDBOOK
+    with memory.batch() as batch:
+        documents_of(batch).delete(one.id)
+    assert memory.count() == 0
+
+
+def test_a_retry_under_a_key_returns_the_first_receipt(documents: Documents):
+    first = documents.add(text=HANDBOOK, key="upload-1")
+    again = documents.add(text="whatever", key="upload-1")
+    assert (again.id, again.outcome, again.ids) == (first.id, "added", first.ids)
+    gone = documents.delete(first.id, key="delete-1")
+    assert documents.delete(first.id, key="delete-1").ids == gone.ids
+
+
+def test_lists_are_filtered_by_tags_source_and_metadata(documents: Documents):
+    for number in range(4):
+        documents.add(
+            text=f"Text {number}.",
+            tags=["even"] if number % 2 == 0 else [],
+            metadata={"n": number},
+            source=f"s{number}",
+        )
+    assert [one.summary for one in documents.list(tags=["even"])] == ["Text 0.", "Text 2."]
+    assert [one.source for one in documents.list(source="s3")] == ["s3"]
+    assert [one.metadata["n"] for one in documents.list(metadata={"n": {"$gte": 1}}, limit=2, offset=1)] == [1, 2]
+
+
+def test_the_past_shows_what_was_there_then(memory: Memory, documents: Documents):
+    memory.snapshot("before")
+    id = documents.add(text=HANDBOOK).id
+    memory.snapshot("with")
+    documents.delete(id)
+    then = documents_of(memory.as_of("with"))
+    assert then.text(id) == HANDBOOK
+    assert then.search("office door code")[0].document.id == id
+    assert documents_of(memory.as_of("before")).list() == []
+    with pytest.raises(ReadOnly):
+        then.add(text="x")
+
+
+def test_scopes_keep_documents_apart(memory: Memory, documents: Documents):
+    id = documents.add(text=HANDBOOK).id
+    other = documents_of(memory.scope(room="elsewhere"))
+    assert other.search("office door code") == []
+    with pytest.raises(NotFound):
+        other.text(id)
+
+
+def test_a_summary_is_of_the_whole_text(documents: Documents):
+    id = documents.add(text=HANDBOOK).id
+    assert 0 < documents.summary(id, sentences=2).count(".") <= 2
+
+
+def test_a_chunk_deleted_by_hand_is_missed_and_not_passed_over(memory: Memory, documents: Documents):
+    id = documents.add(text=HANDBOOK).id
+    memory.delete(documents.chunks(id)[-1].id)
+    with pytest.raises(NotFound, match="lacks"):
+        documents.text(id)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=6_000))
+@settings(max_examples=25)
+def test_any_text_comes_back_exactly(text: str):
+    with Memory(":memory:", embedder=None) as memory:
+        documents = documents_of(memory)
+        if text.strip():
+            assert documents.text(documents.add(text=text).id) == text
+        else:
+            with pytest.raises(InvalidInput):
+                documents.add(text=text)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "exactly one"),
+        ({"text": "a", "data": b"a"}, "exactly one"),
+        ({"text": ""}, "nothing to remember"),
+        ({"text": " \n"}, "nothing to remember"),
+        ({"text": "nul \x00"}, "NUL"),
+        ({"text": "a", "title": " "}, "title"),
+        ({"text": "a", "tags": "word"}, "collection"),
+        ({"text": "a", "tags": [""]}, "tag"),
+        ({"text": "a", "tags": [str(n) for n in range(65)]}, "64"),
+        ({"text": "a", "media_type": "image/png"}, "media_type"),
+        ({"text": 5}, "must be text"),
+        ({"data": "text"}, "bytes"),
+        ({"text": "a", "source": ""}, "source"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(memory: Memory, documents: Documents, given: dict[str, object], says: str):
+    with pytest.raises(InvalidInput, match=says):
+        documents.add(**given)  # pyright: ignore[reportArgumentType] - on purpose
+    assert memory.count() == 0
+
+
+def test_limits_on_length_and_chunks(memory: Memory):
+    with pytest.raises(InvalidInput, match="split it"):
+        documents_of(memory, Limits(characters=100)).add(text=HANDBOOK)
+    with pytest.raises(InvalidInput, match="chunks, more than the 2"):
+        documents_of(memory, Limits(chunks=2)).add(text=HANDBOOK)
+    assert memory.count() == 0
+
+
+def test_an_empty_query_is_refused(documents: Documents):
+    id = documents.add(text=HANDBOOK).id
+    for ask in (lambda: documents.search(" "), lambda: documents.chunks(id, relevant_to="")):
+        with pytest.raises(InvalidInput, match="query"):
+            ask()
+    with pytest.raises(InvalidInput, match="limit"):
+        documents.search("x", limit=0)
+    with pytest.raises(InvalidInput, match="mode"):
+        documents.search("x", mode="guess")  # pyright: ignore[reportArgumentType] - on purpose
