@@ -4,6 +4,7 @@
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ CLASSES = {
     "Messages": "collections/messages.py",
     "Facts": "collections/facts.py",
     "Relationships": "collections/relationships.py",
+    "Documents": "collections/documents.py",
     "Goals": "collections/goals.py",
     "Tasks": "collections/tasks.py",
     "Actions": "collections/actions.py",
@@ -80,7 +82,9 @@ import contextvars
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
+from types import TracebackType
+from collections.abc import Callable
 from rememo.errors import Closed
 from rememo.collections.records import Duration, Records
 from rememo.memory import BatchView, Memory
@@ -103,13 +107,24 @@ def mirrored() -> str:
     classes: list[str] = []
     for name, path in CLASSES.items():
         tree = ast.parse((PACKAGE / path).read_text())
-        source = [ast.unparse(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
-        imports += [line for line in source if line not in imports]
-        module = "rememo." + path.removesuffix(".py").replace("/", ".")
-        imports.append(f"from {module} import {', '.join(defined(tree))}")
         found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
+        words = spoken(found)
+        for one in tree.body:
+            if isinstance(one, ast.Import):
+                imports += [f"import {each.name}" for each in one.names if each.name in words]
+            if isinstance(one, ast.ImportFrom):
+                imports += [f"from {one.module} import {each.name}" for each in one.names if each.name in words]
+        module = "rememo." + path.removesuffix(".py").replace("/", ".")
+        imports += [f"from {module} import {each}" for each in defined(tree) if each in words]
         classes.append(mirror_class(found))
     return tidy(HEAD + "\n".join(imports) + BASE + "\n\n".join(classes))
+
+
+def spoken(found: ast.ClassDef) -> set[str]:
+    """Return the words in the signatures of a class's methods, and its own name: only these are imported."""
+    shown = [one for one in methods(found) if not one.name.startswith("_") or found.name == "Memory"]
+    signatures = [f"{ast.unparse(one.args)} {ast.unparse(one.returns or ast.Constant(None))}" for one in shown]
+    return set(re.findall(r"\w+", " ".join(signatures))) | {found.name}
 
 
 def defined(tree: ast.Module) -> list[str]:

@@ -89,7 +89,6 @@ def test_denials_end_and_corrections_replace(memory: Memory):
     assert lisbon.status == "retracted"
 
 
-@pytest.mark.requirement("poison.defence")
 def test_recalled_text_and_distrusted_sources_are_not_learned(memory: Memory):
     say(memory, "I live in Rome.", source="recall")
     say(memory, "I live in Oslo.", trust=0.2)
