@@ -5,6 +5,7 @@ Made by tools/mirror.py from memory.py; change that file and run the tool.
 
 import asyncio
 import contextvars
+import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -14,10 +15,10 @@ from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 
 from rememo.collections.actions import Action, Actions
+from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
+from rememo.collections.documents import Documents
 from rememo.collections.facts import Facts
-from rememo.collections.fields import (
-    ExternalId,
-)
+from rememo.collections.fields import ExternalId
 from rememo.collections.goals import Goal, Goals
 from rememo.collections.jobs import Jobs
 from rememo.collections.limits import Evict, Limits
@@ -804,6 +805,120 @@ class AsyncRelationships(Mirror):
         return await self._call(self._own.path, a, b, max_depth)
 
 
+class AsyncDocuments(Mirror):
+    """The documents within a view."""
+
+    @property
+    def _own(self) -> Documents:
+        return cast("Documents", self._mirrored)
+
+    async def add(
+        self,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        data: bytes | None = None,
+        source: str | None = None,
+        tags: Iterable[str] = (),
+        media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> DocumentReceipt:
+        """Remember a document: one of `text`, `path` or `data` (a file's bytes). All of it is stored, or nothing.
+
+        Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
+        `media_type` is needed only where both say nothing. The same content again in the same scope is not stored
+        twice: the outcome is `ignored` and the id is that of the first. A file that is empty, damaged, encrypted,
+        too large or not what it says raises `InvalidInput`.
+        """
+        return await self._call(
+            self._own.add,
+            title=title,
+            text=text,
+            path=path,
+            data=data,
+            source=source,
+            tags=tags,
+            media_type=media_type,
+            metadata=metadata,
+            key=key,
+        )
+
+    async def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
+        """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
+        return await self._call(self._own.delete, id, expected_version=expected_version, key=key)
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Document:
+        """Return a document; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def list(
+        self,
+        *,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Document]":
+        """Return the latest `limit` documents that have all the tags, oldest first; `offset` passes over the newest."""
+        return await self._call(
+            self._own.list, tags=tags, source=source, metadata=metadata, limit=limit, offset=offset, known_at=known_at
+        )
+
+    async def text(self, id: str, *, known_at: datetime | None = None) -> str:
+        """Return the whole text of a document, exactly as it was read."""
+        return await self._call(self._own.text, id, known_at=known_at)
+
+    async def chunks(
+        self,
+        id: str,
+        *,
+        relevant_to: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Chunk]":
+        """Return the chunks of a document in their order; with `relevant_to`, those that answer it, best first.
+
+        Without a `limit` all come, or the ten best.
+        """
+        return await self._call(
+            self._own.chunks, id, relevant_to=relevant_to, limit=limit, offset=offset, known_at=known_at
+        )
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        tags: Iterable[str] = (),
+        source: str | None = None,
+        threshold: float = 0.0,
+        mode: Mode = "hybrid",
+        known_at: datetime | None = None,
+        explain: bool = False,
+    ) -> "list[Passage]":
+        """Return the chunks of all documents that answer a question, each with its document, best first."""
+        return await self._call(
+            self._own.search,
+            query,
+            limit=limit,
+            tags=tags,
+            source=source,
+            threshold=threshold,
+            mode=mode,
+            known_at=known_at,
+            explain=explain,
+        )
+
+    async def summary(self, id: str, *, sentences: int = 5) -> str:
+        """Return the sentences of a document that say most, in their order, word for word."""
+        return await self._call(self._own.summary, id, sentences=sentences)
+
+
 class AsyncGoals(Mirror):
     """The goals within a view."""
 
@@ -1339,6 +1454,11 @@ class AsyncMemory(AsyncRecords):
     def relationships(self) -> "AsyncRelationships":
         """Who has to do with whom."""
         return AsyncRelationships(self._own.relationships, self._threads)
+
+    @property
+    def documents(self) -> "AsyncDocuments":
+        """Texts read in whole and found in parts."""
+        return AsyncDocuments(self._own.documents, self._threads)
 
     @property
     def goals(self) -> "AsyncGoals":

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Literal, Self, TypeVar
 
 from rememo.collections.actions import Actions
+from rememo.collections.documents import Documents
 from rememo.collections.facts import Facts
 from rememo.collections.goals import Goals
 from rememo.collections.jobs import Jobs
@@ -93,6 +94,11 @@ class Memory(Records):
     def relationships(self) -> Relationships:
         """Who has to do with whom."""
         return Relationships(self._view)
+
+    @property
+    def documents(self) -> Documents:
+        """Texts read in whole and found in parts."""
+        return Documents(self._view)
 
     @property
     def goals(self) -> Goals:
