@@ -62,7 +62,7 @@ class Documents(Kind):
         Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
         `media_type` is needed only where both say nothing. The same content again in the same scope is not stored
         twice: the outcome is `ignored` and the id is that of the first. A file that is empty, damaged, encrypted,
-        too large or not what it says raises `InvalidInput`.
+        too large or not what it says raises `InvalidInput`. Without a `source` it is the file's name.
         """
         self._view.need_present()
         if (first := self._first(key)) is not None:
@@ -82,6 +82,8 @@ class Documents(Kind):
             found, extracted = TEXT, self._given(text, original)
         else:
             found, extracted = extract(original, name, wanted, self._limits)
+        if source is None and path is not None and name.isprintable():
+            source = name
         particulars = present(
             media_type=found, size=len(original), hash=hash, characters=len(extracted.text), source=source,
             tags=filed or None,
@@ -150,10 +152,11 @@ class Documents(Kind):
         """
         document = self.get(id, known_at=known_at)
         ids = _chunk_ids(document)
+        check_offset(offset)
         if relevant_to is None:
             end = len(ids) if limit is None else offset + check_limit(limit)
-            return self._chunks(ids[check_offset(offset) : end], known_at)
-        most = check_offset(offset) + (10 if limit is None else check_limit(limit, maximum=_MOST_HITS))
+            return self._chunks(ids[offset:end], known_at)
+        most = offset + (10 if limit is None else check_limit(limit, maximum=_MOST_HITS))
         filter = self._view.filter(kind="chunk", ids=ids, known_at=known_at)
         asked = self._query(relevant_to, filter, min(most, _MOST_HITS))
         return [Chunk(hit.record) for hit in search(self._view.engine, asked)][offset:]

@@ -30,6 +30,7 @@ _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _MOST_ENTRIES = 5_000
 _DOCX_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _DEEPEST = 6
+_LONGEST_TITLE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,8 @@ def read_html(source: str, limits: Limits) -> Extracted:
     parser.feed(source)
     parser.close()
     text = _MANY_LINES.sub("\n\n", "".join(parser.blocks())).strip()
-    return Extracted(_within([text], limits), _SPACES.sub(" ", "".join(parser.title)).strip() or None)
+    title = _SPACES.sub(" ", "".join(parser.title)).strip()[:_LONGEST_TITLE]
+    return Extracted(_within([text], limits), _clean(title) or None)
 
 
 def read_pdf(data: bytes, limits: Limits) -> Extracted:
@@ -102,8 +104,11 @@ def _within(blocks: Iterator[str] | list[str], limits: Limits) -> str:
         length += len(block) + 2
         if length - 2 > limits.characters:
             raise Refused(f"has more than the {limits.characters:,} characters allowed; split it into parts")
-    text = "\n\n".join(kept).replace("\x00", "")
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _clean("\n\n".join(kept))
+
+
+def _clean(text: str) -> str:
+    return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _check_zip(data: bytes, limits: Limits) -> None:

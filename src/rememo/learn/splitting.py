@@ -157,17 +157,18 @@ def _breaks(text: str, headings: Sequence[Heading]) -> tuple[list[int], list[int
     places: list[int] = []
     strengths: list[int] = []
     for gap in _SPACE.finditer(text):
-        place = gap.end()
-        if place in (0, len(text)):
+        start, place = gap.span()
+        if place == len(text):
             continue
         places.append(place)
-        strengths.append(HEADING if place in begins else _strength(text, gap.start(), place))
+        if place - start == 1 and text[start] == " " and text[start - 1].isalnum():
+            strengths.append(WORD)  # nearly all of them, so told apart here
+        else:
+            strengths.append(HEADING if place in begins else _strength(text, start, place))
     return places, strengths
 
 
 def _strength(text: str, start: int, end: int) -> int:
-    if end - start == 1 and text[start] == " " and text[start - 1].isalnum():
-        return WORD  # nearly all of them
     gap = text[start:end]
     if _BLANK_LINE.search(gap):
         return PARAGRAPH

@@ -1,9 +1,12 @@
 """Documents: stored with their particulars, found by their chunks, put together again, gone as a whole."""
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
+from subprocess import PIPE, Popen
 from unittest.mock import Mock
 
 import pytest
@@ -88,6 +91,34 @@ def test_two_that_add_the_same_at_once_store_it_once(tmp_path: Path):
         assert len({receipt.id for receipt in receipts}) == 1
         assert one.count(kind="document") == 1
         assert one.count(kind="chunk") == documents_of(one).get(receipts[0].id).chunks
+
+
+@pytest.mark.requirement("document.create")
+def test_two_processes_that_add_the_same_at_once_store_it_once(tmp_path: Path):
+    (tmp_path / "handbook.md").write_text(HANDBOOK)
+    program = """
+from rememo import Memory
+from rememo.collections.documents import Documents
+with Memory("agent.db") as memory:
+    documents = Documents(memory._view)
+    input()
+    print(documents.add(path="handbook.md").outcome)
+"""
+    with Memory(tmp_path / "agent.db") as memory, ExitStack() as stack:
+        others = [
+            stack.enter_context(
+                Popen([sys.executable, "-c", program], cwd=tmp_path, stdin=PIPE, stdout=PIPE, text=True)
+            )
+            for _ in range(2)
+        ]
+        for other in others:
+            assert other.stdin is not None
+            other.stdin.write("\n")
+            other.stdin.flush()
+        assert sorted(other.communicate(timeout=60)[0].strip() for other in others) == ["added", "ignored"]
+        (one,) = documents_of(memory).list()
+        assert documents_of(memory).text(one.id) == HANDBOOK
+        assert memory.count() == one.chunks + 1
 
 
 @pytest.mark.requirement("document.create")

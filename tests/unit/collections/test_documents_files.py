@@ -128,6 +128,7 @@ def test_pdf_is_read_page_by_page(documents: Documents, tmp_path: Path):
     path.write_bytes(pdf("The harbour will be deepened.", "It costs ninety million euros."))
     one = documents.get(documents.add(path=path, tags=["city"]).id)
     assert (one.title, one.media_type, one.tags) == ("Harbour plan", "application/pdf", ("city",))
+    assert one.source == "Harbour plan.pdf"
     assert documents.text(one.id) == "The harbour will be deepened.\n\nIt costs ninety million euros."
     assert documents.search("what does it cost in euros?")[0].document == one
 
@@ -228,7 +229,7 @@ def test_a_file_beyond_the_limit_is_refused_unread(documents: Documents, tmp_pat
     start = time.monotonic()
     with pytest.raises(InvalidInput, match=r"huge\.pdf' has 10,000,000,000 bytes"):
         documents.add(path=path)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 5
 
 
 def test_fifty_megabytes_of_pdf_are_a_bounded_run(memory: Memory):
@@ -239,7 +240,7 @@ def test_fifty_megabytes_of_pdf_are_a_bounded_run(memory: Memory):
         assert documents.text(documents.add(data=data).id) == "The only words."
     except InvalidInput as error:
         assert "data" in str(error)  # noqa: PT017 - either outcome is right
-    assert time.monotonic() - start < 25
+    assert time.monotonic() - start < 40
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(documents: Documents):
@@ -270,6 +271,49 @@ def test_a_pdf_bomb_and_too_many_pages_are_bounded(memory: Memory):
         limited(memory, pages=2).add(data=pdf("a", "b", "c"))
     with pytest.raises(InvalidInput, match="more than the 10 characters"):
         limited(memory, characters=10).add(data=pdf("a long line of words"))
+
+
+@pytest.mark.parametrize(
+    "kids",
+    [b"4 0 R " * 1_000_000, b"2 0 R " * 10, b"[" * 100_000, b"<< /Type /Pages /Kids [" * 5_000],
+    ids=["a million pages", "pages of themselves", "nested lists", "nested pages"],
+)
+def test_a_pdf_with_an_absurd_tree_is_bounded(memory: Memory, kids: bytes):
+    data = pdf("words").replace(b"/Kids [4 0 R]", b"/Kids [" + kids + b"]")
+    start = time.monotonic()
+    with pytest.raises(InvalidInput):
+        limited(memory, seconds=8).add(data=data)
+    assert time.monotonic() - start < 30
+    assert memory.count() == 0
+
+
+@pytest.mark.parametrize("unit", ["<a b='", "<!--", "</", "<div>", "&#"])
+def test_html_made_to_be_slow_is_bounded(memory: Memory, unit: str):
+    documents = limited(memory, seconds=3)
+    start = time.monotonic()
+    for length in (8_000, 400_000):
+        try:
+            documents.add(data=b"<html>words " + unit.encode() * (length // len(unit)))
+        except InvalidInput as error:
+            assert "takes more than" in str(error)  # noqa: PT017 - reading it is right too
+    assert time.monotonic() - start < 20
+
+
+def test_a_docx_with_entities_that_multiply_is_bounded(memory: Memory):
+    out = io.BytesIO()
+    bomb = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "lol"}">' for n in range(10))
+    with zipfile.ZipFile(io.BytesIO(word())) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name).decode("utf-8", "surrogateescape")
+            if name == "word/document.xml":
+                body = content.split("?>", 1)[-1].replace("Bo pays.", "&e9;")
+                content = f"<!DOCTYPE x [{bomb}]>{body}"
+            new.writestr(name, content.encode("utf-8", "surrogateescape"))
+    documents = limited(memory, seconds=10)
+    try:
+        assert "lol" not in documents.text(documents.add(data=out.getvalue()).id)
+    except InvalidInput as error:
+        assert "damaged" in str(error)  # noqa: PT017 - either outcome is right
 
 
 def test_a_reader_that_takes_too_long_is_stopped(memory: Memory):
