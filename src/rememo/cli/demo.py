@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rememo.cli.output import console
+from rememo.collections.document import Passage
 from rememo.memory import Memory
 from rememo.model.fact import Fact
 from rememo.model.hit import Hit
@@ -107,7 +108,7 @@ def _title(text: str) -> None:
     console.print(f"\n[bold cyan]{text}[/]")
 
 
-def _show(question: str, hits: Iterable[Hit]) -> None:
+def _show(question: str, hits: Iterable[Hit | Passage]) -> None:
     console.print(f"  [italic]{question}[/]")
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part >= 0.01)  # noqa: PLR2004
