@@ -830,7 +830,7 @@ class AsyncDocuments(Mirror):
         Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
         `media_type` is needed only where both say nothing. The same content again in the same scope is not stored
         twice: the outcome is `ignored` and the id is that of the first. A file that is empty, damaged, encrypted,
-        too large or not what it says raises `InvalidInput`.
+        too large or not what it says raises `InvalidInput`. Without a `source` it is the file's name.
         """
         return await self._call(
             self._own.add,

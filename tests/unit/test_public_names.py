@@ -25,7 +25,7 @@ def test_the_version_is_told():
 
 
 def test_the_verbs_of_a_memory():
-    verbs = {name for name in vars(rememo.Memory) if not name.startswith("_")}
+    verbs = {name for name in dir(rememo.Memory) if not name.startswith("_")}
     assert verbs >= {
         "add", "add_many", "agents", "as_of", "backup", "batch", "bound", "clear", "close", "count", "delete",
         "delete_where", "diff", "export", "get", "history", "hooks", "import_", "kv", "list", "maintain", "rollback",

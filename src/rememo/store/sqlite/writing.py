@@ -57,6 +57,7 @@ class Transaction:
         self._model = None if self._stale else model
         self._words = tables(scope.tenant)[0]
         self.clock = max(to_micros(moment), latest + 1)
+        self._first = self._newest
         self._opened = False
         self._retired = 0
         self._jobs: list[str] = []
@@ -82,7 +83,7 @@ class Transaction:
         if not self._opened:
             tick(self._connection, self._tenant, self.clock)
         # Counting what waits costs a read, so only every so often; a batch of endings may always be large.
-        if self._retired or self._newest % MOST_STAGED == 0:
+        if self._retired or self._newest // MOST_STAGED != self._first // MOST_STAGED:
             self._move_words()
         return Commit(written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(self._jobs))
 
