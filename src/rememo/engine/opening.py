@@ -1,5 +1,7 @@
 """Opening a memory: from a URL to an engine."""
 
+from functools import lru_cache
+
 from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput
 from rememo.model.times import Clock
@@ -77,5 +79,10 @@ def embedder_by_name(name: str, *, url: str | None = None, dimension: int | None
 
 
 def default_embedder(settings: Settings) -> Embedder:
-    """Return the embedder that needs no download."""
-    return StaticEmbedder(settings.language)
+    """Return the embedder that needs no download; memories of one process share the words it has met."""
+    return _static(settings.language)
+
+
+@lru_cache(maxsize=8)
+def _static(language: str) -> StaticEmbedder:
+    return StaticEmbedder(language)
