@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import random
 import statistics
 import tempfile
 import threading
@@ -15,44 +14,9 @@ from pathlib import Path
 import apsw
 
 from rememo import Memory, Scope, Settings
+from rememo.bench.speed import talk
 from rememo.recall.analyze import Analyzer
 from rememo.store.sqlite.words import line
-
-SYLLABLES = [
-    "ba",
-    "ce",
-    "di",
-    "fo",
-    "gu",
-    "ha",
-    "je",
-    "ki",
-    "lo",
-    "mu",
-    "na",
-    "pe",
-    "ri",
-    "so",
-    "tu",
-    "va",
-    "we",
-    "xi",
-    "yo",
-    "zu",
-    "bra",
-    "cle",
-    "dri",
-    "flo",
-    "gru",
-    "sta",
-    "tre",
-    "pli",
-    "sno",
-    "qua",
-]
-DICE = random.Random(7)
-VOCABULARY = ["".join(DICE.choices(SYLLABLES, k=DICE.randint(2, 4))) for _ in range(5_000)]
-WEIGHTS = [1 / (rank + 10) for rank in range(len(VOCABULARY))]  # as in real talk: few words often, many rarely
 
 
 @dataclass
@@ -71,10 +35,7 @@ class Row:
 
 
 def texts(count: int, seed: int = 1) -> list[str]:
-    """Return messages of about twenty words."""
-    dice = random.Random(seed)
-    chosen = iter(dice.choices(VOCABULARY, WEIGHTS, k=count * 14))
-    return [f"I told you that the {' '.join(next(chosen) for _ in range(14))} was mine." for _ in range(count)]
+    return talk(count, seed=seed)
 
 
 def settings(durability: str) -> Settings:

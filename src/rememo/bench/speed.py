@@ -151,19 +151,20 @@ def _measure(path: Path, scope: int, file: int) -> SpeedRow:
     )
 
 
-def _messages(count: int, *, seed: int) -> list[dict[str, Any]]:
-    """Return made-up messages of about twenty words, with few words often and many rarely, a minute apart."""
+def talk(count: int, *, seed: int) -> list[str]:
+    """Return made-up messages of about twenty words: few words often, many rarely, as in real talk."""
     words = random.Random(7)
     vocabulary = ["".join(words.choices(_SYLLABLES, k=words.randint(2, 4))) for _ in range(5_000)]
     weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
     chosen = iter(random.Random(seed).choices(vocabulary, weights, k=count * 14))
+    return [f"I told you that the {' '.join(next(chosen) for _ in range(14))} was mine." for _ in range(count)]
+
+
+def _messages(count: int, *, seed: int) -> list[dict[str, Any]]:
+    """Return made-up messages a minute apart."""
     return [
-        {
-            "text": f"I told you that the {' '.join(next(chosen) for _ in range(14))} was mine.",
-            "kind": "message",
-            "occurred_at": _START + timedelta(minutes=max(seed, 0) + place),
-        }
-        for place in range(count)
+        {"text": text, "kind": "message", "occurred_at": _START + timedelta(minutes=max(seed, 0) + place)}
+        for place, text in enumerate(talk(count, seed=seed))
     ]
 
 

@@ -24,7 +24,7 @@ import Stemmer  # pyright: ignore[reportMissingTypeStubs]  # a C extension witho
 from rememo.errors import InvalidInput
 from rememo.model.locks import ForkLock
 from rememo.recall.irregular import IRREGULAR
-from rememo.recall.stopwords import STOPWORDS
+from rememo.recall.stopwords import CHATTER, STOPWORDS
 
 _REMEMBERED_PIECES: Final = 65_536
 """Pieces kept before the cache starts afresh: the warm vocabulary of a busy process, about 15 MB."""
@@ -97,6 +97,8 @@ class Analyzer:
             raise InvalidInput(f"no stemmer for language {language!r}; one of: {', '.join(sorted(_languages()))}")
         self.language: Final = language
         self._stop: Final = STOPWORDS.get(language, frozenset())
+        self._chatter: Final = CHATTER.get(language, frozenset())
+        self._unindexed: Final = self._stop - self._chatter
         self._irregular: Final = IRREGULAR.get(language, {})
         self._stemmer: Final = _make_stemmer(language, 0)
         self._stemming: Final = ForkLock()
@@ -120,6 +122,10 @@ class Analyzer:
         characters are known, single Han characters are not asked for: they would match half of a Chinese memory.
         """
         found = dict.fromkeys(self.terms(text))
+        if self._chatter and any(word in self._chatter for word in text.casefold().split()):
+            # "hello" is worth looking for only where nothing else is.
+            chatter = {term for word in self._chatter for term in self._terms_of_word(word)}
+            found = dict.fromkeys(term for term in found if term not in chatter) or found
         if not text.isascii():
             asked = dict.fromkeys(term for term in found if len(term) > 1 or not _HAN.match(term))
             found = asked or found
@@ -141,11 +147,11 @@ class Analyzer:
             return self._stemmer.stemWord(self._irregular.get(word, word))
 
     def is_stopword(self, word: str) -> bool:
-        """Say whether `word`, in any case, is left out of the index."""
+        """Say whether `word`, in any case, carries no topic."""
         return word.translate(_APOSTROPHES).casefold() in self._stop
 
     def _terms_of_piece(self, piece: str, *, keep_stopwords: bool = False) -> tuple[str, ...]:
-        stop = frozenset[str]() if keep_stopwords else self._stop
+        stop = frozenset[str]() if keep_stopwords else self._unindexed
         if piece.isascii():
             words, spaceless = [piece], list[str]()
         else:

@@ -108,3 +108,11 @@ ASKING: Final[dict[str, frozenset[str]]] = {"english": frozenset(_ASKING.split()
 
 Left out of questions that have other words; what is remembered keeps them.
 """
+
+_CHATTER = "hey hi hello wow haha lol um uh oh ok okay yes yeah please"
+
+CHATTER: Final[dict[str, frozenset[str]]] = {
+    "english": frozenset(_CHATTER.split()),
+    "porter": frozenset(_CHATTER.split()),
+}
+"""Stop words that somebody may well look for by themselves: indexed, but asked for and embedded only where nothing else is."""
