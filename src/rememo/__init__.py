@@ -1,7 +1,8 @@
 """Rememo: memory for AI agents."""
 
+from typing import TYPE_CHECKING, Any
+
 from rememo._version import __version__ as __version__
-from rememo.aio import AsyncMemory
 from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.hit import Hit
@@ -10,4 +11,16 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.settings import Settings
 
+if TYPE_CHECKING:
+    from rememo.aio import AsyncMemory
+
 __all__ = ["AsyncMemory", "Change", "Hit", "Memory", "Receipt", "Record", "RememoError", "Scope", "Settings"]
+
+
+def __getattr__(name: str) -> Any:
+    # Those who do not wait for anything do not pay for asyncio.
+    if name == "AsyncMemory":
+        from rememo.aio import AsyncMemory  # noqa: PLC0415 - see above
+
+        return AsyncMemory
+    raise AttributeError(f"module 'rememo' has no attribute {name!r}")
