@@ -29,6 +29,8 @@ test: lint types imports
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine
+	$(BIN)/python -m bench.messages
+	$(BIN)/python -m bench.learn
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
