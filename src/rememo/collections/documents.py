@@ -22,7 +22,6 @@ from rememo.model.check import check_label, check_limit, check_offset, check_tex
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.store.protocol import Remove, RemoveAll
 
 _NAMESPACE = UUID("0d7c5a0e-3f0b-5c7e-9c55-7b1f2a9d4e61")
 _MOST_TAGS = 64
@@ -97,16 +96,8 @@ class Documents(Kind):
         self._view.need_present()
         if (first := self._first(key)) is not None:
             return first
-        record = self._record(id)
-        ids = _chunk_ids(Document(record))
-        if self._view.batching is not None:
-            for one in (record.id, *(chunk.id for chunk in self._chunks(ids))):
-                self._view.remove(one, expected_version if one == record.id else None)
-            return Receipt(ids=(record.id,), status="pending")
-        chunks = Filter(scope=self._view.scope, kinds=("chunk",), ids=ids)
-        expected = record.version if expected_version is None else expected_version
-        writes = [Remove(id=record.id, scope=self._view.scope, expected=expected), RemoveAll(filter=chunks)]
-        return _receipt(self._view.commit(writes, key))
+        receipt = self._view.remove(self._record(id).id, expected_version, key)
+        return receipt if receipt.status == "pending" else _receipt(receipt)
 
     # ---- reading
 

@@ -9,7 +9,7 @@ from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_version
-from rememo.model.filters import Filter, make_filter
+from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -138,17 +138,39 @@ class View:
             check_version(expected)
         if (first := self._first(key)) is not None:
             return first
+        record = self.find(id)
+        parts = [] if record is None else self._parts([record])
         batch = self.batching
         if batch is None:
-            return self.commit([write], key)
+            return self.commit([write, *parts], key)
         if not batch.drop(id):
             batch.remove(write)
+            for part in parts:
+                batch.remove(part)
         return _pending([id])
+
+    def _parts(self, records: Iterable[Record]) -> list[Remove]:
+        """Return the writes that end what cannot be without these records: the chunks of documents."""
+        documents = [record.id for record in records if record.kind == "document"]
+        if not documents:
+            return []
+        chunks = Filter(
+            scope=Scope(tenant=self.scope.tenant),
+            kinds=("chunk",),
+            conditions=parse_conditions("data", {"document": {"$in": documents}}),
+        )
+        found = self.engine.store.read(chunks, self.engine.now())
+        return [Remove(id=one.id, scope=chunks.scope) for one in found]
 
     def remove_all(self, filter: Filter) -> int:
         """End every record that a filter means; returns how many."""
         self.need_present()
-        return len(self.commit([RemoveAll(filter=filter)]).ids)
+        parts: list[Remove] = []
+        if not filter.selects_everything and (not filter.kinds or "document" in filter.kinds):
+            documents = self.engine.store.read(filter.narrowed(kinds=("document",)), self.engine.now())
+            parts = self._parts(documents)
+        # What belongs to another goes first: the filter may mean it too, and then finds it gone.
+        return len(self.commit([*parts, RemoveAll(filter=filter)]).ids)
 
     def commit(self, writes: Iterable[Write], key: str | None = None) -> Receipt:
         """Write at once, as one transaction."""

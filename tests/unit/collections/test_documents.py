@@ -306,3 +306,28 @@ def test_an_empty_query_is_refused(documents: Documents):
         documents.search("x", limit=0)
     with pytest.raises(InvalidInput, match="mode"):
         documents.search("x", mode="guess")  # pyright: ignore[reportArgumentType] - on purpose
+
+
+@pytest.mark.requirement("document.create")
+@pytest.mark.parametrize("way", ["delete", "delete_where", "batch"])
+def test_however_a_document_is_deleted_its_chunks_are_not_found_any_more(memory: Memory, way: str):
+    added = memory.documents.add(title="Handbook", text="The dry food is in the blue tin.", metadata={"shelf": 1})
+    memory.documents.add(title="Other", text="The wet food is in the green tin.")
+    if way == "delete":
+        assert set(memory.delete(added.id).ids) == set(added.ids)
+    elif way == "delete_where":
+        assert memory.delete_where(metadata={"shelf": 1}) == len(added.ids)
+    else:
+        with memory.batch() as batch:
+            batch.delete(added.id)
+    assert {hit.text for hit in memory.search("blue tin dry food", kind="chunk")} <= {
+        "The wet food is in the green tin."
+    }
+    assert memory.count(kind="chunk") == 1
+
+
+@pytest.mark.requirement("version.undo")
+def test_undoing_a_plain_delete_brings_the_chunks_back(memory: Memory):
+    added = memory.documents.add(title="Handbook", text="The dry food is in the blue tin.")
+    memory.undo(memory.delete(added.id))
+    assert memory.documents.text(added.id) == "The dry food is in the blue tin."
