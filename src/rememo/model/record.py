@@ -22,6 +22,7 @@ KINDS = frozenset(
         "post",
         "summary",
         "note",
+        "state",
     }
 )
 _TIMES = ("created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
