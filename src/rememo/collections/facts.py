@@ -9,7 +9,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.conflicts import POLICIES, Policy
 from rememo.learn.extract import FoundFact, extract
-from rememo.learn.facts import POLICY_SPACE, Changes, derived_id, is_fact, policy_of, settle, slot_of
+from rememo.learn.facts import POLICY_SPACE, Changes, derived_id, holds, is_fact, policy_of, settle, slot_of
 from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
 from rememo.model.check import check_label, check_limit, check_text, check_unit, dump_json
@@ -276,7 +276,7 @@ class Facts:
                 if not is_fact(record):
                     continue
                 fact = _fact(record, moment)
-                if held and not _holds(fact, moment):
+                if held and not holds(record, moment):
                     continue
                 same = (slot_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
                 found[same] = _joined(fact, found[same]) if same in found else fact
@@ -349,14 +349,6 @@ def _equal(name: str, value: str) -> Condition:
 
 def _time(value: object, field: str) -> datetime | None:
     return None if value is None else to_utc(value, field)
-
-
-def _holds(fact: Fact, moment: datetime) -> bool:
-    """Whether a fact without a recorded end holds: a home only once one lives there, a plan as soon as it is made."""
-    return fact.valid_from is None or fact.valid_from <= moment or fact.predicate in _AHEAD
-
-
-_AHEAD = frozenset({"plans", "appointment", "event"})
 
 
 def _fact(record: Record, moment: datetime) -> Fact:

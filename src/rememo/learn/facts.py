@@ -8,7 +8,7 @@ a slot and are settled together.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -33,6 +33,8 @@ _MOST_STATEMENTS = 32
 _MOST_TRIES = 200
 _CHUNK = 400
 _MICROSECOND = timedelta(microseconds=1)
+_AHEAD = frozenset({"plans", "appointment", "event"})
+"""Predicates that hold before their time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,15 @@ def facts_from(engine: Engine, tenant: str, sources: Sequence[str]) -> dict[str,
 def is_fact(record: Record) -> bool:
     """Whether a record was made here, and not by a caller who used the kind for something of his own."""
     return record.kind == "fact" and "statements" in record.data and "match" in record.data
+
+
+def holds(record: Record, moment: datetime) -> bool:
+    """Whether a fact holds at a moment: a home only once one lives there, a plan as soon as it is made."""
+    data = record.data
+    if data["status"] == "superseded" and (record.valid_to is None or record.valid_to <= moment):
+        return False
+    begun = record.valid_from is None or record.valid_from <= moment
+    return data["status"] != "retracted" and (begun or data["predicate"] in _AHEAD)
 
 
 class _Plan:

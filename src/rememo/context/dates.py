@@ -1,0 +1,46 @@
+"""Dates in words that a model understands: the day itself, and how long ago it was."""
+
+from datetime import datetime
+from typing import Final
+
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_WEEK, _MONTH, _YEAR = 7, 30.44, 365.25
+_FEW_DAYS, _FEW_WEEKS, _FEW_MONTHS = 14, 60, 730
+
+
+def day(moment: datetime) -> str:
+    """Return a day: "Tuesday 5 May 2026"."""
+    return f"{_WEEKDAYS[moment.weekday()]} {moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+
+
+def day_and_time(moment: datetime) -> str:
+    """Return a moment: "Tuesday 5 May 2026, 09:12 UTC"."""
+    return f"{day(moment)}, {moment:%H:%M} UTC"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """Return how far a day lies from another: "today", "3 days ago", "6 months ago", "in 2 weeks"."""
+    days = (now.date() - moment.date()).days
+    if days == 0:
+        return "today"
+    if abs(days) == 1:
+        return "yesterday" if days > 0 else "tomorrow"
+    span = abs(days)
+    if span < _FEW_DAYS:
+        far = f"{span} days"
+    elif span < _FEW_WEEKS:
+        far = _several(span / _WEEK, "week")
+    elif span < _FEW_MONTHS:
+        far = _several(span / _MONTH, "month")
+    else:
+        far = _several(span / _YEAR, "year")
+    return f"{far} ago" if days > 0 else f"in {far}"
+
+
+def _several(count: float, unit: str) -> str:
+    whole = round(count)
+    return f"{whole} {unit}" if whole == 1 else f"{whole} {unit}s"

@@ -1,0 +1,275 @@
+"""What a model might be shown: turns, facts, passages, plans, relationships and the profile, as items with ids and dates.
+
+Functions over a view. Each obeys the view it is given; `recalling` is the one place where a view is widened, and only as
+far as the caller says.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, cast
+
+from rememo.context.fence import without_recalled
+from rememo.engine.search import Query, search
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.learn.facts import holds, is_fact, slot_of
+from rememo.learn.statements import folded
+from rememo.model.check import dump_json
+from rememo.model.filters import Condition
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.times import to_utc
+
+Recall = Literal["room", "user", "agent", "tenant"]
+"""How far recall looks: the view itself, all rooms of its user and agent, all users of its agent, or the whole tenant."""
+
+RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
+PASSAGES: Final = ("chunk", "message", "note", "post", "summary")
+"""Kinds that are quoted as passages."""
+_SHOWN: Final = ("current", "disputed")
+_MOST_FACTS: Final = 64
+_MOST_PLANS: Final = 200
+_MOST_NAMES: Final = 200
+_MOST_RELATIONSHIPS: Final = 64
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_SPACES: Final = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing that a model may be shown."""
+
+    id: str
+    """The record's id; of a profile, the key it is kept under."""
+    kind: str
+    """The record's kind, or `profile`."""
+    text: str
+    """What it says, without anything that came out of recall before."""
+    at: datetime | None = None
+    """When it was said or happened; of facts, when it was first said."""
+    score: float = 0.0
+    """How well it answers, from 0 to 1; 0 where nothing was asked."""
+    speaker: str | None = None
+    """Who said it, of messages."""
+    record: Record | None = field(default=None, repr=False)
+    """The version that it shows; a profile has none."""
+
+
+# ---- where to look
+
+
+def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -> View:
+    """Return the view that recall looks through.
+
+    `room` is the view as it is. `user` is all rooms of the view's user (or of `user`, where the view has none) with its
+    agent; a view without a user stays where it is. `agent` is everything of the agent, `tenant` everything there is.
+    Nothing ever leaves the tenant, or the moment that the view is bound to.
+    """
+    if recall not in RECALLS:
+        raise InvalidInput(f"recall must be one of {', '.join(RECALLS)}, not {recall!r}")
+    scope = view.scope.narrow(user=user)
+    if recall == "user" and scope.user is not None:
+        scope = replace(scope, room=None)
+    elif recall == "agent":
+        if scope.agent is None:
+            raise InvalidInput('recall="agent" needs a view that is bound to an agent; bind one, or say "tenant"')
+        scope = Scope(tenant=scope.tenant, agent=scope.agent)
+    elif recall == "tenant":
+        scope = Scope(tenant=scope.tenant)
+    return view.narrow(scope)
+
+
+# ---- turns and passages
+
+
+def recent(view: View, limit: int = 20) -> list[Item]:
+    """Return the latest turns of the view's conversation, oldest first, without system messages and tools' results."""
+    talk = Condition("data", ("role",), "$nin", ["system", "tool"])
+    records = _read(view, limit, kind="message", conditions=(talk,))
+    return [item for item in map(item_of, records) if item.text.strip()]
+
+
+def passages(
+    view: View,
+    query: str,
+    *,
+    limit: int = 20,
+    at: datetime | None = None,
+    kinds: Iterable[str] = PASSAGES,
+    leave_out: Iterable[str] = (),
+) -> list[Item]:
+    """Return what answers a question, best first: messages, chunks of documents, summaries, notes, posts.
+
+    `at` is the moment it is asked, now unless given; `leave_out` are ids that are shown already. What was recalled
+    before and stored again is no source of its own and is left out.
+    """
+    if not query.strip():
+        return []
+    engine = view.engine
+    hidden = frozenset(leave_out)
+    asked = Query(
+        text=query,
+        filter=view.filter(kind=tuple(kinds)),
+        limit=limit + min(len(hidden), limit),
+        threshold=0.0,
+        mode="hybrid",
+        at=engine.now() if at is None else at,
+        explain=False,
+    )
+    found: list[Item] = []
+    for hit in search(engine, asked):
+        if hit.id in hidden or (hit.record.source or "").startswith("recall"):
+            continue
+        item = replace(item_of(hit.record), score=hit.score)
+        if item.text.strip():
+            found.append(item)
+    return found[:limit]
+
+
+def item_of(record: Record) -> Item:
+    """Return a record of any kind as an item; a message with its speaker."""
+    return Item(
+        id=record.id,
+        kind=record.kind,
+        text=without_recalled(record.text),
+        at=record.at,
+        speaker=speaker(record) if record.kind == "message" else None,
+        record=record,
+    )
+
+
+def speaker(record: Record) -> str:
+    """Return who said a message: the name it carries, else the user or agent it belongs to, else its role."""
+    role = str(record.data.get("role", "user"))
+    label = {"user": record.scope.user, "assistant": record.scope.agent}.get(role)
+    return str(record.data.get("name") or label or role)
+
+
+# ---- facts and relationships
+
+
+def facts(view: View, query: str = "", *, at: datetime | None = None, limit: int = _MOST_FACTS) -> list[Item]:
+    """Return the facts that hold: of the view's user, and of whom or what the question names; newest first.
+
+    `at` is the moment they must hold at, now unless given. The same fact from several rooms is one.
+    """
+    moment = _moment(view, at)
+    subjects = Condition("data", ("match", "subject"), "$in", list(named(view, query)))
+    shown = Condition("data", ("status",), "$in", list(_SHOWN))
+    ending = Condition("data", ("status",), "$eq", "superseded")
+    records = _read(view, limit, kind="fact", conditions=(subjects, shown))
+    # What will be superseded one day still holds today.
+    records += _read(view, limit, kind="fact", conditions=(subjects, ending), valid_at=moment)
+    records.sort(key=lambda record: record.at, reverse=True)
+    return fact_items(records, moment)[:limit]
+
+
+def fact_items(records: Iterable[Record], moment: datetime) -> list[Item]:
+    """Return the facts among some records that hold at a moment, each once."""
+    found: dict[Any, Item] = {}
+    for record in records:
+        if is_fact(record) and holds(record, moment):
+            same = (slot_of(record).subject, record.data["predicate"], record.data["match"]["object"])
+            found.setdefault(same, item_of(record))
+    return list(found.values())
+
+
+def relationships(view: View, query: str = "", *, limit: int = _MOST_RELATIONSHIPS) -> list[Item]:
+    """Return who has to do with the view's user and with whom the question names, the strongest first.
+
+    An item's score is the strength of the relationship.
+    """
+    names = list(named(view, query))
+    found: dict[str, Record] = {}
+    for end in ("entity", "target"):
+        condition = Condition("data", ("match", end), "$in", list(names))
+        for record in _read(view, limit, kind="relationship", conditions=(condition,)):
+            if "strength" in record.data:
+                found[record.id] = record
+    ordered = sorted(found.values(), key=lambda one: (-one.data["strength"], one.id))
+    return [replace(item_of(one), score=float(one.data["strength"])) for one in ordered[:limit]]
+
+
+def named(view: View, query: str) -> tuple[str, ...]:
+    """Return whom facts may be about, in the form in which subjects are compared: the user, and the words of a question.
+
+    Names of up to three words are tried, and "my sister" as the user's sister; a name that nobody bears finds nothing.
+    """
+    user = view.scope.user or "user"
+    names = {folded(user): None}
+    words = view.engine.analyzer.content(query[: view.engine.settings.max_query_chars])
+    for length in (1, 2, 3):
+        for start in range(len(words) - length + 1):
+            name = folded(" ".join(words[start : start + length]))
+            names.setdefault(name, None)
+            if length == 1:
+                names.setdefault(f"{folded(user)}'s {name}", None)
+            if len(names) >= _MOST_NAMES:
+                return tuple(names)
+    return tuple(names)
+
+
+# ---- plans and the profile
+
+
+def plans(view: View, *, limit: int = 20) -> list[Item]:
+    """Return the open goals and tasks: what is due first, then the more urgent, then the older."""
+    status = Condition("data", ("status",), "$eq", "open")
+    records = _read(view, _MOST_PLANS, kind=("goal", "task"), conditions=(status,))
+    records.sort(key=lambda one: (due(one) or _NEVER, -int(one.data.get("priority", 0))))
+    return [item_of(record) for record in records[:limit]]
+
+
+def due(record: Record) -> datetime | None:
+    """Return when a goal or a task is due, if it was said."""
+    value = record.data.get("due")
+    return None if value is None else to_utc(value, "due")
+
+
+def profile(view: View) -> Item | None:
+    """Return what is known of the view's user under the user's own label, or None.
+
+    Profiles of the tenant, the agent and the user are joined, the narrowest last. They have no past.
+    """
+    scope = view.scope
+    if scope.user is None or view.known_at is not None:
+        return None
+    known: dict[str, Any] = {}
+    spaces = ((None, None, None), (scope.agent, None, None), (None, scope.user, None), (scope.agent, scope.user, None),
+              (scope.agent, scope.user, scope.room))  # fmt: skip
+    for labels in dict.fromkeys(spaces):
+        entry = view.engine.kv.get(
+            scope.tenant, dump_json([*labels, "profiles"]), scope.user, view.engine.now()
+        )  # fmt: skip
+        if entry is not None:
+            known |= json.loads(entry.value)
+    text = "; ".join(_lines("", known))
+    return Item(id=scope.user, kind="profile", text=text) if text else None
+
+
+def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in fields.items():
+        label = f"{prefix}{name.replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            yield from _lines(f"{label} ", cast("Mapping[str, Any]", value))
+        elif isinstance(value, list):
+            said = ", ".join(one if isinstance(one, str) else dump_json(one) for one in cast("list[Any]", value))
+            yield f"{label}: {_SPACES.sub(' ', said)}"
+        else:
+            said = value if isinstance(value, str) else dump_json(value)
+            yield f"{label}: {_SPACES.sub(' ', said)}"
+
+
+# ---- inside
+
+
+def _read(view: View, limit: int, **parts: Any) -> list[Record]:
+    return view.engine.store.read(view.filter(**parts), view.engine.now(), limit=limit)
+
+
+def _moment(view: View, at: datetime | None) -> datetime:
+    moment = view.engine.now() if at is None else at
+    return moment if view.known_at is None else min(moment, view.known_at)
