@@ -13,8 +13,8 @@ from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedde
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.sqlite import SqliteKeyValue
+from rememo.store.protocol import Analysis
 from rememo.store.sqlite.database import MEMORY, Database
-from rememo.store.sqlite.part import Analysis
 from rememo.store.sqlite.repair import RepairReport, repair
 from rememo.store.sqlite.store import SqliteStore
 

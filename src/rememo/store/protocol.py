@@ -21,6 +21,15 @@ from rememo.model.scope import Scope
 Analyze = Callable[[str], Sequence[str]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What a store must be able to make of a text by itself, when it moves or loads versions."""
+
+    terms: Analyze
+    fingerprint: Callable[[Sequence[str]], int]
+    asks: Callable[[str], bool]
+
+
 @dataclass(slots=True, kw_only=True)  # not frozen: that would triple the price of making one, and it stays inside
 class Draft:
     """The content of a version about to be written, validated and analysed."""

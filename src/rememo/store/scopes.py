@@ -1,0 +1,295 @@
+"""Scopes held ready in memory: the timeline and the vectors of a view, kept in step with the store.
+
+A view's arrays are read once, then follow the store: new versions are appended, closed ones dropped, and a change of the
+tenant's epoch starts them over. Another process's writes are seen by the same comparison as one's own.
+"""
+
+import os
+from collections import OrderedDict
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from rememo.model.locks import ForkLock
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+from rememo.store.protocol import Timeline
+
+_TYPES: dict[str, Any] = {
+    "numbers": np.int64,
+    "rooms": np.int32,
+    "times": np.int64,
+    "speakers": np.int32,
+    "kinds": np.int8,
+    "lengths": np.int32,
+    "importance": np.float32,
+    "trust": np.float32,
+    "fingerprints": np.int64,
+    "asks": np.bool_,
+    "expires": np.int64,
+    "embedded": np.bool_,
+}
+_NEVER = 2**63 - 1
+_LARGE = 50_000
+
+
+class _Helpers:
+    """How many threads may look through one large view."""
+
+    most = 2
+
+    def none(self) -> None:
+        """Use the calling thread only: OpenMP's threads do not live on in a forked child, which would wait for them."""
+        self.most = 1
+
+
+_helpers = _Helpers()
+os.register_at_fork(after_in_child=_helpers.none)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What must be equal for a view to be unchanged."""
+
+    number: int
+    """The newest version."""
+    clock: int
+    """The system time up to which endings were seen."""
+    epoch: int
+    model: int
+    """The embedding model whose vectors are held; 0 for none."""
+
+
+class Columns:
+    """Arrays that grow at their end without being copied each time; rows once written never change."""
+
+    def __init__(self, dimension: int) -> None:
+        self.count = 0
+        self._arrays: dict[str, NDArray[Any]] = {name: np.zeros(64, kind) for name, kind in _TYPES.items()}
+        self._arrays["vectors"] = np.zeros((64, dimension), np.int8)
+        self._largest = 0.0
+        self._names: dict[str, dict[str | None, int]] = {name: {None: -1} for name in ("rooms", "speakers", "kinds")}
+
+    @property
+    def bytes(self) -> int:
+        """What they weigh."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return one column as it is now."""
+        return self._arrays[name][: self.count]
+
+    def append(self, rows: list[Any]) -> None:
+        """Add rows in order of their numbers: what a timeline tells, when it ends or None, and the float32 bytes of its vector or None."""
+        if not rows:
+            return
+        start, self.count = self.count, self.count + len(rows)
+        for name, array in self._arrays.items():
+            if len(array) < self.count:
+                grown = np.zeros((max(self.count, len(array) * 5 // 4 + 64), *array.shape[1:]), array.dtype)
+                grown[:start] = array[:start]
+                self._arrays[name] = grown
+        numbers, rooms, times, speakers, kinds, lengths, importance, trust, prints, asks, expires, blobs = zip(
+            *rows, strict=True
+        )
+        new = {
+            "numbers": numbers,
+            "rooms": self._numbered("rooms", rooms),
+            "times": np.array(times, np.int64) // 1000,
+            "speakers": self._numbered("speakers", speakers),
+            "kinds": self._numbered("kinds", kinds),
+            "lengths": lengths,
+            "importance": [0.5 if one is None else one for one in importance],
+            "trust": trust,
+            "fingerprints": prints,
+            "asks": asks,
+            "expires": [_NEVER if one is None else one for one in expires],
+        }
+        for name, values in new.items():
+            self._arrays[name][start : self.count] = values
+        held = [place for place, blob in enumerate(blobs) if blob is not None]
+        if held and self._arrays["vectors"].shape[1]:
+            joined = np.frombuffer(b"".join(blobs[place] for place in held), np.float32)
+            places = start + np.array(held)
+            self._arrays["embedded"][places] = True
+            self._scale_to(float(np.abs(joined).max()))
+            self._arrays["vectors"][places] = np.rint(joined.reshape(len(held), -1) * self.scale)
+
+    @property
+    def scale(self) -> float:
+        """What a vector's numbers are multiplied by to become whole ones: the same for all, or they could not be compared."""
+        return 127 / self._largest if self._largest else 1.0
+
+    def _scale_to(self, largest: float) -> None:
+        """Make room for a larger number than any before; timelines that were handed out keep their arrays."""
+        if largest > self._largest:
+            before, self._largest = self.scale, largest * (1.25 if self._largest else 1.05)
+            self._arrays["vectors"] = np.rint(self._arrays["vectors"] * (self.scale / before)).astype(np.int8)
+
+    def _numbered(self, name: str, values: tuple[str | None, ...]) -> list[int]:
+        places = self._names[name]
+        return [places.setdefault(value, len(places) - 1) for value in values]
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names that a column of numbers stands for."""
+        return tuple(one for one in self._names[name] if one is not None)
+
+    def without(self, gone: NDArray[np.bool_]) -> "Columns":
+        """Return them without some rows."""
+        rest = Columns(self._arrays["vectors"].shape[1])
+        rest.count = int(self.count - gone.sum())
+        rest._arrays = {name: self[name][~gone] for name in self._arrays}
+        rest._names, rest._largest = self._names, self._largest
+        return rest
+
+    def vectors(self) -> "Vectors":
+        """Return the vectors as they are now."""
+        embedded = self["embedded"]
+        return Vectors(self["vectors"], embedded, self.scale, bool(embedded.all()))
+
+    def timeline(self, grown_from: Timeline | None = None) -> Timeline:
+        """Return what ranking must know, as it is now."""
+        return Timeline(
+            numbers=self["numbers"],
+            rooms=self["rooms"],
+            times=self["times"],
+            speakers=self["speakers"],
+            kinds=self["kinds"],
+            lengths=self["lengths"],
+            importance=self["importance"],
+            trust=self["trust"],
+            fingerprints=self["fingerprints"],
+            asks=self["asks"],
+            speaker_names=self.names("speakers"),
+            kind_names=self.names("kinds"),
+            grown_from=grown_from,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A view as it was at one stamp."""
+
+    stamp: Stamp
+    columns: Columns
+    timeline: Timeline
+    vectors: "Vectors"
+    next_end: int
+    """When the first of its records expires."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of a view as whole numbers of one byte, all at one scale."""
+
+    rows: NDArray[np.int8]
+    embedded: NDArray[np.bool_]
+    """Which records have a vector."""
+    scale: float
+    complete: bool
+    """Whether all of them have."""
+
+    def products(self, asked: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
+        """Return the product of every vector with the one asked for, and what makes a cosine of it.
+
+        That cosine is right within half a hundredth.
+        """
+        if not self.rows.size:
+            return np.zeros(len(self.rows)), 1.0
+        own_scale = 127 / float(np.abs(asked).max())
+        whole = np.rint(asked * own_scale).astype(np.int8)
+        threads = _helpers.most if len(self.rows) > _LARGE else 1
+        products = np.asarray(simsimd.cdist(whole[None], self.rows, metric="dot", threads=threads))[0]
+        return products, 1 / (own_scale * self.scale)
+
+
+class State(Protocol):
+    """One consistent state of a store."""
+
+    def stamp(self, tenant: str) -> Stamp:
+        """Return what changes whenever something of the tenant does."""
+        ...
+
+    def dimension(self) -> int:
+        """Return how long vectors of the current model are; 0 for no model."""
+        ...
+
+    def ended(self, tenant: str, since: int) -> list[int]:
+        """Return the numbers of versions that ended after a system time."""
+        ...
+
+    def read(self, scope: Scope, columns: Columns, start: int, now: int) -> None:
+        """Append the current versions of a scope whose numbers are above `start`, in order."""
+        ...
+
+
+class Source(Protocol):
+    """Where views come from."""
+
+    def stamp(self, tenant: str) -> Stamp:
+        """Return the stamp of the present state."""
+        ...
+
+    def state(self) -> AbstractContextManager[State]:
+        """Lend one consistent state."""
+        ...
+
+
+class ScopeCache:
+    """The views used last, within a bound of memory."""
+
+    def __init__(self, source: Source, most_bytes: int) -> None:
+        self._source = source
+        self._most_bytes = most_bytes
+        self._refreshing = ForkLock()
+        self._held: OrderedDict[Scope, Held] = OrderedDict()
+        self._process = os.getpid()
+
+    def get(self, scope: Scope, moment: datetime) -> Held:
+        """Return a view in step with the store."""
+        now = to_micros(moment)
+        if self._process != os.getpid():
+            # A thread of the parent may have been in the middle of a change when this process was forked off.
+            self._held, self._process = OrderedDict(), os.getpid()
+        held = self._held.get(scope)
+        if held is not None and held.next_end > now and held.stamp == self._source.stamp(scope.tenant):
+            return held
+        # One at a time: arrays grow in place. Looked up again, because somebody may have been faster.
+        with self._refreshing:
+            held = self._held.get(scope)
+            with self._source.state() as state:
+                stamp = state.stamp(scope.tenant)
+                if held is None or held.stamp != stamp or held.next_end <= now:
+                    held = self._refresh(state, scope, stamp, held, now)
+            self._keep(scope, held)
+        return held
+
+    def _refresh(self, state: State, scope: Scope, stamp: Stamp, held: Held | None, now: int) -> Held:
+        if held is None or (held.stamp.epoch, held.stamp.model) != (stamp.epoch, stamp.model):
+            columns, start, grown_from = Columns(state.dimension()), 0, None
+        else:
+            # What is appended to lies behind the end of every timeline that was handed out.
+            columns, start, grown_from = held.columns, held.stamp.number, held.timeline
+            ended = state.ended(scope.tenant, held.stamp.clock)
+            gone = np.isin(columns["numbers"], ended) | (columns["expires"] <= now)
+            if gone.any():
+                columns, grown_from = columns.without(gone), None
+        state.read(scope, columns, start, now)
+        if grown_from is not None and columns.count == len(grown_from.numbers):
+            timeline = grown_from
+        else:
+            timeline = columns.timeline(grown_from)
+        ends = columns["expires"]
+        return Held(stamp, columns, timeline, columns.vectors(), int(ends.min()) if len(ends) else _NEVER)
+
+    def _keep(self, scope: Scope, held: Held) -> None:
+        self._held[scope] = held
+        self._held.move_to_end(scope)
+        weight = sum(one.columns.bytes for one in self._held.values())
+        while weight > self._most_bytes and len(self._held) > 1:
+            weight -= self._held.popitem(last=False)[1].columns.bytes
