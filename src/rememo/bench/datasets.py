@@ -12,7 +12,7 @@
         {"messages": [{"id": "m1", "text": "I moved to Lisbon", "speaker": "alice", "room": "chat-1",
                        "time": "2024-05-02T10:00:00Z", "session": "s1"}, …],
          "questions": [{"question": "Where do I live?", "evidence": ["m1"], "at": "2024-06-01T00:00:00Z",
-                        "asker": "alice", "addressee": "helper", "category": "home"}, …]}
+                        "asker": "alice", "addressee": "helper", "answer": "Lisbon", "category": "home"}, …]}
 
     Only ``text``, ``question`` and ``evidence`` must be there. A message without a time follows the one before by half
     a minute; without a room it is in one room with all others; its session is its room unless given.
@@ -66,6 +66,8 @@ class BenchQuestion:
     """The speaker who asks."""
     addressee: str | None = None
     """The speaker who is asked."""
+    answer: str = ""
+    """The answer in words, where the set tells it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,7 @@ def _longmemeval(text: str) -> Iterator[BenchScope]:
             sessions=frozenset(sessions),
             asker="user",
             addressee="assistant",
+            answer=str(entry.get("answer", "")),
         )
         yield BenchScope(messages=tuple(messages), questions=(question,))
 
@@ -167,6 +170,7 @@ def _locomo_question(entry: dict[str, Any], places: dict[str, int], messages: li
         category=_LOCOMO_CATEGORIES.get(entry["category"], str(entry["category"])),
         evidence=evidence,
         sessions=frozenset(messages[place].session for place in evidence),
+        answer=str(entry.get("answer", "")),
     )
 
 
@@ -204,6 +208,7 @@ def _jsonl(text: str) -> Iterator[BenchScope]:
                     sessions=frozenset(messages[place].session for place in evidence),
                     asker=asked.get("asker"),
                     addressee=asked.get("addressee"),
+                    answer=str(asked.get("answer", "")),
                 )
             )
         yield BenchScope(messages=tuple(messages), questions=tuple(questions))

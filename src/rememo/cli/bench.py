@@ -10,6 +10,7 @@ from rich.progress import Progress
 from rememo.bench import facts as fact_bench
 from rememo.bench import quality as quality_bench
 from rememo.bench import speed as speed_bench
+from rememo.bench import summaries as summary_bench
 from rememo.cli.output import console
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures there too.")]
@@ -21,6 +22,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(quality)
     group.command()(speed)
     group.command()(facts)
+    group.command()(summaries)
     cli.add_typer(group, name="bench")
 
 
@@ -62,3 +64,19 @@ def facts(
 ) -> None:
     """Measure the facts found without a model on labelled sentences."""
     console.print(fact_bench.measure(path).table(details=details), markup=False, highlight=False, soft_wrap=True)
+
+
+def summaries(
+    path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
+    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "longmemeval",
+    json_file: JsonFile = None,
+) -> None:
+    """Measure what summaries without a model keep of what is asked for later, beside plain ways to shorten."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("shortening", total=None)
+        report = summary_bench.measure(
+            dataset, path, progress=lambda done, of: progress.update(task, completed=done, total=of)
+        )
+    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))

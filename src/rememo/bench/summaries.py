@@ -1,0 +1,191 @@
+"""What summaries without a model keep of what is asked for later, beside plain ways to shorten a conversation.
+
+Every session that holds an answer is shortened to a share of its tokens, by each way alike. An answer-bearing sentence is,
+in a message that a question's evidence names, the one that shares most with the question and its answer, rare words first.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from typing import Any
+
+from rememo.bench.datasets import BenchScope, Dataset, load
+from rememo.context.tokens import TokenCounter, default_counter
+from rememo.errors import InvalidInput
+from rememo.learn.salience import Turn, cut, plain
+from rememo.learn.summaries import choose
+from rememo.recall.analyze import Analyzer
+
+SHARES = (0.05, 0.1, 0.2)
+_NOT_PERSONS = frozenset({"assistant", "system", "tool"})
+
+Said = tuple[int, str]
+"""A sentence and the turn it stands in."""
+Way = Callable[[Sequence[Turn], int], "set[Said]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A session, and the sentences in it that are asked for later."""
+
+    number: int
+    """The scope it is of."""
+    turns: tuple[Turn, ...]
+    wanted: frozenset[Said]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What one way keeps at one length."""
+
+    way: str
+    share: float
+    sentences: float
+    """Share of the answer-bearing sentences that are in the summary."""
+    turns: float
+    """Share of the answer-bearing turns of which something is in the summary."""
+    halves: tuple[float, float]
+    """The sentences, over the scopes with even and with odd numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryReport:
+    """What every way keeps, at every length."""
+
+    sessions: int
+    sentences: int
+    kept: tuple[Kept, ...]
+
+    def table(self) -> str:
+        """Return a plain table."""
+        lines = [
+            f"{self.sessions} sessions, {self.sentences} answer-bearing sentences",
+            f"{'of the tokens':<15}{'way':<26}{'sentences kept':>15}{'turns heard':>13}{'two halves':>16}",
+        ]
+        for one in self.kept:
+            halves = f"{one.halves[0]:.1%} {one.halves[1]:.1%}"
+            lines.append(f"{one.share:<15.0%}{one.way:<26}{one.sentences:>15.1%}{one.turns:>13.1%}{halves:>16}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        kept = [{name: getattr(one, name) for name in one.__slots__} for one in self.kept]
+        return {"sessions": self.sessions, "sentences": self.sentences, "kept": kept}
+
+
+def measure(
+    dataset: Dataset,
+    path: str | Path,
+    *,
+    shares: Sequence[float] = SHARES,
+    progress: Callable[[int, int], None] | None = None,
+) -> SummaryReport:
+    """Measure each way at each length over the sessions of a dataset that hold answers."""
+    analyzer, counter = Analyzer(), default_counter()
+    cases = [case for number, scope in enumerate(load(dataset, path)) for case in _cases(number, scope, analyzer)]
+    if not cases:
+        raise InvalidInput(f"{path} has no question whose evidence names messages; there is nothing to measure")
+    ways: dict[str, Way] = {
+        "salience (Rememo)": lambda turns, most: _salient(turns, most, counter, analyzer),
+        "first and last sentences": lambda turns, most: _ends(turns, most, counter),
+        "each turn's first": lambda turns, most: _firsts(turns, most, counter),
+    }
+    kept: list[Kept] = []
+    for place, share in enumerate(shares):
+        for turn, (name, way) in enumerate(ways.items()):
+            kept.append(_kept(name, way, share, cases, counter))
+            if progress is not None:
+                progress(place * len(ways) + turn + 1, len(shares) * len(ways))
+    return SummaryReport(sessions=len(cases), sentences=sum(len(case.wanted) for case in cases), kept=tuple(kept))
+
+
+def _kept(name: str, way: Way, share: float, cases: Sequence[Case], counter: TokenCounter) -> Kept:
+    whole, heard, halves = 0, 0, ([0, 0], [0, 0])
+    for case in cases:
+        chosen = way(case.turns, int(share * sum(counter.count(turn.text) for turn in case.turns)))
+        places = {place for place, _ in chosen}
+        found = len(case.wanted & chosen)
+        whole += found
+        heard += sum(place in places for place, _ in case.wanted)
+        halves[case.number % 2][0] += found
+        halves[case.number % 2][1] += len(case.wanted)
+    total = sum(len(case.wanted) for case in cases)
+    parts = (halves[0][0] / max(1, halves[0][1]), halves[1][0] / max(1, halves[1][1]))
+    return Kept(way=name, share=share, sentences=whole / total, turns=heard / total, halves=parts)
+
+
+def _cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[Case]:
+    sessions: dict[str, list[int]] = {}
+    for place, message in enumerate(scope.messages):
+        sessions.setdefault(message.session, []).append(place)
+    asked: dict[int, set[str]] = {}
+    for question in scope.questions:
+        for place in question.evidence:
+            asked.setdefault(place, set()).update(analyzer.terms(f"{question.text} {question.answer}"))
+    found: list[Case] = []
+    for places in sessions.values():
+        turns = tuple(_turn(scope, place) for place in places)
+        terms = {turn: asked[place] for turn, place in enumerate(places) if place in asked}
+        if wanted := _wanted(turns, terms, analyzer):
+            found.append(Case(number=number, turns=turns, wanted=frozenset(wanted)))
+    return found
+
+
+def _turn(scope: BenchScope, place: int) -> Turn:
+    message = scope.messages[place]
+    personal = message.speaker not in _NOT_PERSONS
+    return Turn(speaker=message.speaker, text=message.text, at=message.time, personal=personal)
+
+
+def _wanted(turns: Sequence[Turn], asked: dict[int, set[str]], analyzer: Analyzer) -> set[Said]:
+    said = [(place, text, frozenset(analyzer.terms(text))) for place, text in _sentences(turns)]
+    often = Counter(term for _, _, terms in said for term in terms)
+    wanted: set[Said] = set()
+    for turn, asking in asked.items():
+        ranked = [
+            (sum(sorted(log(1 + len(said) / often[term]) for term in terms & asking)), -number, text)
+            for number, (place, text, terms) in enumerate(said)
+            if place == turn
+        ]
+        if ranked:
+            wanted.add((turn, max(ranked)[2]))
+    return wanted
+
+
+def _sentences(turns: Sequence[Turn]) -> list[Said]:
+    return [(place, plain(turn.text[start:end])) for place, turn in enumerate(turns) for start, end in cut(turn.text)]
+
+
+def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[Said]:
+    chosen = choose(turns, max_tokens=most, counter=counter, analyzer=analyzer)
+    return {(one.place, one.text) for one in chosen}
+
+
+def _ends(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+    """Take the first sentence, the last, the second, the last but one … while they fit."""
+    said = _sentences(turns)
+    count = len(said)
+    order = [place // 2 if place % 2 == 0 else count - 1 - place // 2 for place in range(count)]
+    return _while_fits([said[place] for place in order], most, counter)
+
+
+def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+    """Take the first sentence of every turn, then the second of every turn … while they fit."""
+    seen: Counter[int] = Counter()
+    ranked: list[tuple[int, int, str]] = []
+    for place, text in _sentences(turns):
+        ranked.append((seen[place], place, text))
+        seen[place] += 1
+    return _while_fits([(place, text) for _, place, text in sorted(ranked)], most, counter)
+
+
+def _while_fits(said: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
+    chosen: set[Said] = set()
+    for one in said:
+        most -= counter.count(one[1])
+        if most < 0:
+            break
+        chosen.add(one)
+    return chosen
