@@ -7,7 +7,7 @@ tenant's epoch starts them over. Another process's writes are seen by the same c
 import os
 from collections import OrderedDict
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -283,7 +283,8 @@ class ScopeCache:
         if grown_from is not None and columns.count == len(grown_from.numbers):
             timeline = grown_from
         else:
-            timeline = columns.timeline(grown_from)
+            # The one before it is let go with the next: a chain would keep every state there ever was.
+            timeline = columns.timeline(None if grown_from is None else replace(grown_from, grown_from=None))
         ends = columns["expires"]
         return Held(stamp, columns, timeline, columns.vectors(), int(ends.min()) if len(ends) else _NEVER)
 
