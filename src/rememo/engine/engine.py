@@ -127,10 +127,13 @@ class Engine:
         """Return checked content for one version; a failed embedding becomes a job that tries again."""
         settings, get = self.settings, fields.get
         text: str = fields["text"]
-        data = check_object(get("data"), "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
-        metadata = check_object(
-            get("metadata"), "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth
-        )
+        data, metadata = get("data"), get("metadata")
+        if data is not None:
+            data = check_object(data, "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
+        if metadata is not None:
+            metadata = check_object(
+                metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth
+            )
         valid_from, valid_to, expires_at, ttl = get("valid_from"), get("valid_to"), get("expires_at"), get("ttl")
         if valid_from is not None or valid_to is not None:
             valid_from, valid_to = _time(valid_from, "valid_from"), _time(valid_to, "valid_to")
@@ -141,7 +144,7 @@ class Engine:
         pinned = get("pinned", False)
         if not isinstance(pinned, bool):
             raise InvalidInput(f"pinned must be True or False, not {pinned!r}")
-        importance, source, trust = get("importance"), get("source"), get("trust")
+        occurred_at, importance, source, trust = get("occurred_at"), get("importance"), get("source"), get("trust")
         terms = self.analyzer.terms(text)
         jobs: tuple[NewJob, ...] = get("jobs", ())
         if vector is FAILED:
@@ -154,15 +157,15 @@ class Engine:
             scope=scope,
             data=dump_json(data) if data else "{}",
             metadata=dump_json(metadata) if metadata else "{}",
-            occurred_at=_time(get("occurred_at"), "occurred_at"),
+            occurred_at=None if occurred_at is None else to_utc(occurred_at, "occurred_at"),
             valid_from=valid_from,
             valid_to=valid_to,
-            expires_at=_time(expires_at, "expires_at"),
+            expires_at=None if expires_at is None else to_utc(expires_at, "expires_at"),
             pinned=pinned,
             importance=None if importance is None else check_unit(importance, "importance"),
             source=None if source is None else check_label(source, "source"),
             trust=1.0 if trust is None else check_unit(trust, "trust"),
-            speaker=_speaker(scope, data),
+            speaker=_speaker(scope, data) if data else scope.user,
             terms=terms,
             fingerprint=fingerprint(terms),
             asks=asks(text),

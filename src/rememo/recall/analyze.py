@@ -50,7 +50,7 @@ _SPACELESS = (
 _SPACELESS_RUN = re.compile(f"([{_SPACELESS}]+)")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
-_QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u1367", "\u2047", "\u2048")  # also Arabic, Greek, Ethiopic
+_OTHER_QUESTION_MARKS = ("\uff1f", "\u061f", "\u037e", "\u1367", "\u2047", "\u2048")  # also Arabic, Greek, Ethiopic
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'", "\uff07": "'"})
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "\u0131": "i"})
 
@@ -221,7 +221,7 @@ class Analyzer:
 
 def asks(text: str) -> bool:
     """Say whether a text asks something, by its marks: ``?`` or what stands for it in other scripts."""
-    return any(mark in text for mark in _QUESTION_MARKS)
+    return "?" in text or (not text.isascii() and any(mark in text for mark in _OTHER_QUESTION_MARKS))
 
 
 def fingerprint(terms: Iterable[str]) -> int:

@@ -26,6 +26,9 @@ _FIRST_ROWS: Final = 1_024
 _MOST_ROWS: Final = 32_768
 """Remembered pieces of text: 32 MB of sums at most, then the table starts afresh."""
 _LONGEST_REMEMBERED: Final = 48
+_EMPTY: Final = 0
+_LONG: Final = 1
+"""Rows of zeros: for pieces without content, and for long ones, which are not remembered."""
 
 
 class StaticEmbedder:
@@ -52,27 +55,31 @@ class StaticEmbedder:
         return [self._embed_one(text) for text in texts]
 
     def _embed_one(self, text: str) -> Vector | None:
-        table = self._current_table()
-        rows = [table[piece] for piece in text.split()]
-        # Read after the look-ups: the matrix grows, and a newer one holds every row that an older one did.
-        total = cast("Vector", table.matrix.take(rows, axis=0).sum(axis=0)) if rows else None
-        if total is None or not total.any():
-            total = self._weights.sum_of_words(self._analyzer.content(text))
-        elif len(text) > _LONGEST_REMEMBERED:
-            for piece in text.split():
-                if len(piece) > _LONGEST_REMEMBERED:
-                    words = self._analyzer.content(piece, never_empty=False)
-                    total = total + self._weights.sum_of_words(words)
-        length = float(np.sqrt(np.dot(total, total)))
-        return total / np.float32(length) if length > 0 else None
-
-    def _current_table(self) -> "_PieceTable":
         table = self._table
         if table is None or table.full:
-            with self._loading:
-                table = self._table
-                if table is None or table.full:
-                    table = self._table = _PieceTable(self._weights, self._analyzer)
+            table = self._new_table()
+        rows = [table[piece] for piece in text.split()]
+        # Read after the look-ups: the matrix grows, and a newer one holds every row that an older one did.
+        total = cast("Vector", np.add.reduce(table.matrix.take(rows, 0), 0)) if rows else None
+        if _LONG in rows:
+            words = [
+                word
+                for piece in text.split()
+                if len(piece) > _LONGEST_REMEMBERED
+                for word in self._analyzer.content(piece, never_empty=False)
+            ]
+            total = cast("Vector", total) + self._weights.sum_of_words(words)
+        square = 0.0 if total is None else float(total.dot(total))
+        if not square:
+            total = self._weights.sum_of_words(self._analyzer.content(text))
+            square = float(total.dot(total))
+        return cast("Vector", total / square**0.5) if square else None
+
+    def _new_table(self) -> "_PieceTable":
+        with self._loading:
+            table = self._table
+            if table is None or table.full:  # somebody may have been faster
+                table = self._table = _PieceTable(self._weights, self._analyzer)
         return table
 
     @lazy
@@ -107,14 +114,13 @@ class _Weights:
 class _PieceTable(dict[str, int]):
     """Remembers where in `matrix` the summed vector of a piece of text stands.
 
-    Row 0 is zeros: pieces without content, and long ones, which are not remembered. A row is written before its number
-    is given out, and rows never change, so readers need no lock.
+    A row is written before its number is given out, and rows never change, so readers need no lock.
     """
 
     def __init__(self, weights: _Weights, analyzer: Analyzer) -> None:
         super().__init__()
         self.matrix: Vector = np.zeros((_FIRST_ROWS, _DIMENSION), dtype=np.float32)
-        self._used = 1
+        self._used = 2
         self._weights = weights
         self._analyzer = analyzer
         self._writing = ForkLock()
@@ -126,11 +132,11 @@ class _PieceTable(dict[str, int]):
 
     def __missing__(self, piece: str) -> int:
         if len(piece) > _LONGEST_REMEMBERED:
-            return 0
+            return _LONG
         words = self._analyzer.content(piece, never_empty=False)
         total = self._weights.sum_of_words(words) if words else None
         with self._writing:
-            return self.setdefault(piece, 0 if total is None else self._append(total))
+            return self.setdefault(piece, _EMPTY if total is None else self._append(total))
 
     def _append(self, total: Vector) -> int:
         row = self._used

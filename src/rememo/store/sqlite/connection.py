@@ -55,6 +55,10 @@ class Connection(Protocol):
         """Return how many rows were changed since opening."""
         ...
 
+    def data_version(self) -> int:
+        """Return a number that is one more after each commit, of this connection or another."""
+        ...
+
     def last_insert_rowid(self) -> int:
         """Return the number of the last row inserted."""
         ...

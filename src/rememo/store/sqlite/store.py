@@ -13,11 +13,13 @@ from rememo.store.sqlite.jobs import JobTable
 from rememo.store.sqlite.keeping import Keeper
 from rememo.store.sqlite.models import ModelTable
 from rememo.store.sqlite.reading import Reader
-from rememo.store.sqlite.writing import Transaction, keep_key, recall_key
+from rememo.store.sqlite.writing import Mark, Transaction, keep_key, recall_key
 
 
 class SqliteStore(Reader, Finder, JobTable, Keeper, ModelTable):
     """The `Store` protocol on one SQLite file."""
+
+    _left: Mark | None = None
 
     def write(
         self,
@@ -29,16 +31,17 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, ModelTable):
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
 
-        def run(connection: Connection) -> Commit:
+        def run(connection: Connection) -> tuple[Commit, Mark | None]:
             if key is not None and (first := recall_key(connection, scope, key)) is not None:
-                return first
-            batch = Transaction(connection, scope, moment, analyze=self._analyze, model=self._model)
+                return first, None
+            batch = Transaction(connection, scope, moment, analyze=self._analyze, model=self._model, before=self._left)
             commit = batch.apply(writes, after)
             if key is not None:
                 keep_key(connection, scope, key, commit)
-            return commit
+            return commit, batch.mark()
 
-        return self._database.write(run)
+        commit, self._left = self._database.write(run)
+        return commit
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
