@@ -31,6 +31,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.learn
+	$(BIN)/python -m bench.compose
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -32,7 +32,9 @@ CLASSES = {
     "BatchView": "memory.py",
 }
 # What does no I/O stays as it is.
-PLAIN = {"scope", "bound", "hooks"}
+PLAIN = {"scope", "bound", "hooks", "provider", "providers"}
+# What waits for foreign code, which may itself wait for calls on these threads: it has a thread elsewhere.
+APART = {"compose"}
 
 OWN = """
     @property
@@ -61,6 +63,12 @@ class Mirror:
         self._mirrored = mirrored
         self._threads = threads
 
+    async def _call_apart(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Run one call on a thread of the event loop's own; async functions it calls run on that loop."""
+        context = contextvars.copy_context()
+        context.run(caller_loop.set, asyncio.get_running_loop())
+        return await asyncio.get_running_loop().run_in_executor(None, lambda: context.run(run, *arguments, **named))
+
     async def _call(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run one call on a thread; the context (tracing and the like) goes with it."""
         context = contextvars.copy_context()
@@ -86,6 +94,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from types import TracebackType
 from collections.abc import Callable
 from rememo.errors import Closed
+from rememo.context.pool import caller_loop
 from rememo.collections.records import Duration, Records
 from rememo.memory import BatchView, Memory
 """
@@ -209,7 +218,8 @@ def mirror_method(method: ast.FunctionDef) -> str:
             "        else:\n            await self._call(manager.__exit__, None, None, None)\n"
         )
     call = f"self._own.{name}({passed(method)})"
-    waited = f"await self._call(self._own.{name}{', ' if passed(method) else ''}{passed(method)})"
+    how = "_call_apart" if name in APART else "_call"
+    waited = f"await self.{how}(self._own.{name}{', ' if passed(method) else ''}{passed(method)})"
     if wrapped:
         made = f"        view = {plain(shown)}.__new__({plain(shown)})\n"
         made += (

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rememo._version import __version__ as __version__
+from rememo.context.providers import Asked, Provided
 from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.hit import Hit
@@ -14,7 +15,19 @@ from rememo.settings import Settings
 if TYPE_CHECKING:
     from rememo.aio import AsyncMemory
 
-__all__ = ["AsyncMemory", "Change", "Hit", "Memory", "Receipt", "Record", "RememoError", "Scope", "Settings"]
+__all__ = [
+    "Asked",
+    "AsyncMemory",
+    "Change",
+    "Hit",
+    "Memory",
+    "Provided",
+    "Receipt",
+    "Record",
+    "RememoError",
+    "Scope",
+    "Settings",
+]
 
 
 def __getattr__(name: str) -> Any:

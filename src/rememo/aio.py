@@ -29,6 +29,9 @@ from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
+from rememo.context.pool import caller_loop
+from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
+from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
 from rememo.engine.search import Mode
 from rememo.errors import Closed
@@ -36,7 +39,7 @@ from rememo.keep.export import Transferred
 from rememo.keep.versions import Diff
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
-from rememo.memory import BatchView, Memory
+from rememo.memory import BatchView, F, Memory
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
 from rememo.model.job import Job, JobState
@@ -65,6 +68,12 @@ class Mirror:
     def __init__(self, mirrored: Any, threads: ThreadPoolExecutor) -> None:
         self._mirrored = mirrored
         self._threads = threads
+
+    async def _call_apart(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Run one call on a thread of the event loop's own; async functions it calls run on that loop."""
+        context = contextvars.copy_context()
+        context.run(caller_loop.set, asyncio.get_running_loop())
+        return await asyncio.get_running_loop().run_in_executor(None, lambda: context.run(run, *arguments, **named))
 
     async def _call(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run one call on a thread; the context (tracing and the like) goes with it."""
@@ -1504,6 +1513,44 @@ class AsyncMemory(AsyncRecords):
     def hooks(self) -> Hooks:
         """Functions to be called after changes in this scope."""
         return self._own.hooks
+
+    @property
+    def providers(self) -> Providers:
+        """Those who have something to say when a state is composed."""
+        return self._own.providers
+
+    def provider(
+        self,
+        name: str,
+        *,
+        position: int = DEFAULT_POSITION,
+        private: bool = False,
+        timeout: float | str | timedelta = DEFAULT_TIMEOUT,
+    ) -> Callable[[F], F]:
+        """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
+
+        It is told what is `Asked` and returns text, `Provided(text=, values=, data=)`, a mapping with these names, or
+        None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
+        does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
+        """
+        return self._own.provider(name, position=position, private=private, timeout=timeout)
+
+    async def compose(
+        self,
+        message: str | Message | Record,
+        *,
+        include: str | Iterable[str] | None = None,
+        exclude: str | Iterable[str] | None = None,
+        fresh: bool = False,
+    ) -> State:
+        """Ask the providers about a message, side by side, and return what they say as one state.
+
+        `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
+        `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
+        minutes and given again for the same message, until something within reach is written, by any process; `fresh`
+        asks anew.
+        """
+        return await self._call_apart(self._own.compose, message, include=include, exclude=exclude, fresh=fresh)
 
     @asynccontextmanager
     async def batch(self, *, key: str | None = None) -> AsyncGenerator["AsyncBatchView"]:

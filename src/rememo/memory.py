@@ -1,24 +1,29 @@
 """Memory: the front door; a view of one engine bound to a scope."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar, cast
 
 from rememo.collections.actions import Actions
 from rememo.collections.documents import Documents
 from rememo.collections.facts import Facts
 from rememo.collections.goals import Goals
 from rememo.collections.jobs import Jobs
+from rememo.collections.message import Message
 from rememo.collections.messages import Messages
 from rememo.collections.posts import Posts
 from rememo.collections.records import Records
 from rememo.collections.relationships import Relationships
 from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
+from rememo.context.builtin import BUILT_IN
+from rememo.context.compose import Composer
+from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Answer, Asked, Providers
+from rememo.context.state import State
 from rememo.engine.batch import Batch
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
@@ -44,6 +49,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 M = TypeVar("M", bound="Memory")
+F = TypeVar("F", bound="Callable[[Asked[Memory]], Answer | Awaitable[Answer]]")
 
 
 class Memory(Records):
@@ -72,6 +78,7 @@ class Memory(Records):
         scope = Scope().narrow(tenant=tenant)
         engine = open_engine(str(url), embedder=model, settings=settings, clock=clock)
         engine.runner = Worker(engine)
+        engine.composer = Composer(engine, BUILT_IN)
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(
@@ -144,6 +151,56 @@ class Memory(Records):
     def hooks(self) -> Hooks:
         """Functions to be called after changes in this scope."""
         return Hooks(self._view)
+
+    # ---- what the model is told
+
+    @property
+    def providers(self) -> Providers:
+        """Those who have something to say when a state is composed."""
+        return Providers(self._composer.registry, self.bound)
+
+    def provider(
+        self,
+        name: str,
+        *,
+        position: int = DEFAULT_POSITION,
+        private: bool = False,
+        timeout: float | str | timedelta = DEFAULT_TIMEOUT,
+    ) -> Callable[[F], F]:
+        """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
+
+        It is told what is `Asked` and returns text, `Provided(text=, values=, data=)`, a mapping with these names, or
+        None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
+        does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
+        """
+
+        def register(function: F) -> F:
+            self.providers.add(name, function, position=position, private=private, timeout=timeout)
+            return function
+
+        return register
+
+    def compose(
+        self,
+        message: str | Message | Record,
+        *,
+        include: str | Iterable[str] | None = None,
+        exclude: str | Iterable[str] | None = None,
+        fresh: bool = False,
+    ) -> State:
+        """Ask the providers about a message, side by side, and return what they say as one state.
+
+        `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
+        `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
+        minutes and given again for the same message, until something within reach is written, by any process; `fresh`
+        asks anew.
+        """
+        said = message.record if isinstance(message, Message) else message
+        return self._composer.compose(self._view, self, said, include=include, exclude=exclude, fresh=fresh)
+
+    @property
+    def _composer(self) -> Composer:
+        return cast("Composer", self._engine.composer)
 
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["BatchView"]:
@@ -246,6 +303,7 @@ class Memory(Records):
         total = 0
         while done := self._engine.store.sweep(moment, keys_before=keys_before, limit=_SWEEP):
             total += done
+        self._composer.sweep()
         return total
 
     def reembed(self, embedder: Embedder, *, progress: Callable[[int, int], None] | None = None) -> int:

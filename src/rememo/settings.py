@@ -34,6 +34,8 @@ class Settings:
     """What is looked at of a question; the rest is left out."""
     max_file_bytes: int = 0
     """The largest the embedded file may grow; 0 is as large as the disk."""
+    max_provided_bytes: int = 1_048_576
+    """The most that one provider may give to a composed state: text, values and data together."""
     language: str = "english"
     """Whose stop words and stems the analyser uses."""
     vector_cache_bytes: int = 268_435_456
@@ -57,7 +59,9 @@ class Settings:
         for name, least in (("busy_timeout", 0), ("max_file_bytes", 0), ("vector_cache_bytes", 0), ("key_days", 0)):
             if not getattr(self, name) >= least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
-        for name in ("max_text_bytes", "max_data_bytes", "max_metadata_bytes", "max_depth", "max_query_chars"):
+        counts = ("max_text_bytes", "max_data_bytes", "max_metadata_bytes", "max_depth", "max_query_chars",
+                  "max_provided_bytes")  # fmt: skip
+        for name in counts:
             if not getattr(self, name) >= 1:
                 raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)!r}")
 

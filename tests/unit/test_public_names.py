@@ -6,10 +6,12 @@ from rememo import errors
 
 def test_the_names_of_the_package():
     assert sorted(rememo.__all__) == [
+        "Asked",
         "AsyncMemory",
         "Change",
         "Hit",
         "Memory",
+        "Provided",
         "Receipt",
         "Record",
         "RememoError",

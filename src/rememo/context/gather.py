@@ -238,16 +238,21 @@ def profile(view: View) -> Item | None:
     if scope.user is None or view.known_at is not None:
         return None
     known: dict[str, Any] = {}
-    spaces = ((None, None, None), (scope.agent, None, None), (None, scope.user, None), (scope.agent, scope.user, None),
-              (scope.agent, scope.user, scope.room))  # fmt: skip
-    for labels in dict.fromkeys(spaces):
-        entry = view.engine.kv.get(
-            scope.tenant, dump_json([*labels, "profiles"]), scope.user, view.engine.now()
-        )  # fmt: skip
+    for space, key in profile_keys(scope):
+        entry = view.engine.kv.get(scope.tenant, space, key, view.engine.now())
         if entry is not None:
             known |= json.loads(entry.value)
     text = "; ".join(_lines("", known))
     return Item(id=scope.user, kind="profile", text=text) if text else None
+
+
+def profile_keys(scope: Scope) -> list[tuple[str, str]]:
+    """Return where the profile of a scope's user is kept: namespaces and key, the narrowest last."""
+    if scope.user is None:
+        return []
+    labels = ((None, None, None), (scope.agent, None, None), (None, scope.user, None), (scope.agent, scope.user, None),
+              (scope.agent, scope.user, scope.room))  # fmt: skip
+    return [(dump_json([*one, "profiles"]), scope.user) for one in dict.fromkeys(labels)]
 
 
 def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:

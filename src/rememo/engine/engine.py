@@ -61,6 +61,18 @@ class Runner(Protocol):
         ...
 
 
+class Composing(Protocol):
+    """Who composes the states of an engine."""
+
+    def stop(self) -> None:
+        """Run nothing more."""
+        ...
+
+    def sweep(self) -> int:
+        """Forget what is too old; returns how many."""
+        ...
+
+
 class Engine:
     """The store, the analyser, the embedder, the clock and the hooks behind every view; thread-safe."""
 
@@ -82,6 +94,7 @@ class Engine:
         self.clock = clock
         self.hooks = HookTable()
         self.runner: Runner | None = None
+        self.composer: Composing | None = None
         self.use(embedder)
 
     def use(self, embedder: Embedder | None) -> None:
@@ -282,6 +295,8 @@ class Engine:
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
+        if self.composer is not None:
+            self.composer.stop()
         if self.runner is not None:
             self.runner.stop()
         self.store.close()

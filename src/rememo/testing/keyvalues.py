@@ -28,6 +28,21 @@ class KeyValueSuite(Suite):
         assert memory.kv.get("k") is None
         assert memory.kv.version("k") == 0
 
+    def test_versions_of_several_at_once(self, memory: Memory, clock: ManualClock) -> None:
+        kv, place = memory._engine.kv, "[null,null,null]"  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+        memory.kv.set("a", 1)
+        memory.kv.set("a", 2)
+        memory.kv.set("b", 1, ttl=60, sliding=True)
+        memory.scope(user="u").kv.set("c", 1)
+        wanted = [(place, "a"), (place, "b"), (place, "c"), ('[null,"u",null]', "c")]
+        found = kv.versions("default", wanted, clock())
+        assert found == (memory.kv.version("a"), 1, 0, 1)
+        assert kv.versions("default", [], clock()) == ()
+        clock.advance(50)
+        kv.versions("default", wanted, clock())
+        clock.advance(20)
+        assert kv.versions("default", wanted, clock())[1] == 0, "looking at it must not prolong it"
+
     @given(value=JSON)
     @examples(40)
     def test_any_json_value_comes_back_equal(self, memory: Memory, value: Any) -> None:

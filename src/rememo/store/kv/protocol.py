@@ -1,6 +1,6 @@
 """Key-value: short-term state with an end. Values are JSON text here; the typed face is `rememo.working.kv`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -52,6 +52,10 @@ class KeyValue(Protocol):
 
     def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
+        ...
+
+    def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
+        """Return the versions of entries (namespace and key), 0 for nothing there; prolongs none, and is cheap."""
         ...
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:

@@ -1,6 +1,6 @@
 """Key-value in the same SQLite file as the records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,8 @@ from rememo.store.sqlite.database import Database
 _SECOND = 1_000_000
 _GET = """SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)"""
+_VERSION = """ifnull((SELECT version FROM kv
+WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)), 0)"""
 _SET = """INSERT INTO kv (tenant, space, key, value, version, expires_at, sliding) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant, space, key) DO UPDATE
 SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, sliding = excluded.sliding"""
@@ -120,6 +122,16 @@ class SqliteKeyValue:
             (tenant, space, pattern, to_micros(moment)),
         )
         return [row[0] for row in rows]
+
+    def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
+        """Return the versions of entries, 0 for nothing there."""
+        if not entries:
+            return ()
+        # One look-up each, in one statement: a row of its own for each would cost as much again.
+        columns = ", ".join([_VERSION] * len(entries))
+        now = to_micros(moment)
+        values = [value for space, key in entries for value in (tenant, space, key, now)]
+        return tuple(self._database.rows(f"SELECT {columns}", values)[0])
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""

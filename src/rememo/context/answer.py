@@ -1,0 +1,75 @@
+"""What a provider returned, checked: it is used as a copy, or it is left out and named."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from rememo.context.providers import Provided, Provider
+from rememo.context.state import LeftOut
+from rememo.errors import InvalidInput
+from rememo.model.check import check_json, check_object, check_text
+from rememo.settings import Settings
+
+_PARTS: Final = frozenset({"text", "values", "data", "recalled"})
+_LONGEST_SAID: Final = 500
+_NO_LIMIT: Final = 2**62
+
+
+def checked(one: Provider, answer: object, settings: Settings) -> Provided | LeftOut:
+    """Return what a provider said as a copy, or why it cannot be used."""
+    if answer is None:
+        return Provided()
+    if isinstance(answer, str):
+        answer = Provided(text=answer)
+    elif isinstance(answer, Mapping):
+        parts = cast("Mapping[object, Any]", answer)
+        if unknown := [name for name in parts if name not in _PARTS]:
+            says = f"it returned a mapping with {unknown[0]!r}; a mapping may have text, values, data and recalled"
+            return LeftOut(one.name, "wrong type", short(says))
+        answer = Provided(**cast("Mapping[str, Any]", parts))
+    if not isinstance(answer, Provided):
+        says = f"it returned {type(answer).__name__}; return text, Provided(…), a mapping with text, values and data, or None"
+        return LeftOut(one.name, "wrong type", short(says))
+    most = settings.max_provided_bytes
+    # Weighed before it is looked at: walking through very much takes long.
+    if _heavier([answer.text, answer.values, answer.data], most):
+        says = f"it returned more than the {most:,} bytes allowed; return less, or raise max_provided_bytes"
+        return LeftOut(one.name, "too large", says)
+    try:
+        return Provided(
+            text=check_text(answer.text, "text", max_bytes=_NO_LIMIT),
+            values=check_object(answer.values, "values", max_bytes=_NO_LIMIT, max_depth=settings.max_depth),
+            data=check_json(answer.data, "data", max_bytes=_NO_LIMIT, depth=settings.max_depth),
+            recalled=bool(answer.recalled),
+        )
+    except InvalidInput as error:
+        return LeftOut(one.name, "wrong type", short(error))
+
+
+def failed(one: Provider, error: BaseException) -> LeftOut:
+    """Return that a provider raised, with what."""
+    return LeftOut(one.name, "failed", short(f"{type(error).__name__}: {error}"))
+
+
+def short(says: object) -> str:
+    """Return words that are not too many: an error may quote all it was given."""
+    text = str(says)
+    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} …"
+
+
+def _heavier(value: object, most: int) -> bool:
+    """Whether a value holds more than so many bytes, about as JSON would; one that holds itself does."""
+    weight, waiting = 0, [value]
+    while waiting and weight <= most:
+        value = waiting.pop()
+        weight += 1
+        if isinstance(value, str):
+            weight += len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))
+        elif isinstance(value, Mapping):
+            held = cast("Mapping[object, object]", value)
+            weight += len(held)
+            waiting += (*held.keys(), *held.values()) if weight <= most else ()
+        elif isinstance(value, list | tuple):
+            items = cast("list[object] | tuple[object, ...]", value)
+            weight += len(items)
+            waiting += items if weight <= most else ()
+    return weight > most
