@@ -27,6 +27,10 @@ CLASSES = {
     "Thoughts": "collections/thoughts.py",
     "Posts": "collections/posts.py",
     "Profiles": "working/profiles.py",
+    "ContextValues": "working/values.py",
+    "Todos": "working/todos.py",
+    "Working": "working/working.py",
+    "Sessions": "working/sessions.py",
     "Jobs": "collections/jobs.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
@@ -82,6 +86,12 @@ class Mirror:
             raise Closed("this memory was closed; open it again with AsyncMemory(url)") from None
         return await running
 
+    async def _leave(self, manager: AbstractContextManager[object], error: BaseException) -> bool | None:
+        """End a block that raised, on a thread; a generator that is thrown away may not wait, so it does so here."""
+        if isinstance(error, GeneratorExit):
+            return manager.__exit__(type(error), error, error.__traceback__)
+        return await self._call(manager.__exit__, type(error), error, error.__traceback__)
+
 '''
 
 IMPORTS = """
@@ -89,7 +99,7 @@ import asyncio
 import contextvars
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Any, ParamSpec, Self, TypeVar, cast
 from types import TracebackType
 from collections.abc import Callable
@@ -152,7 +162,8 @@ def mirror_class(found: ast.ClassDef) -> str:
     if found.name == "Memory":
         parts.append(constructor(next(one for one in methods(found) if one.name == "__init__")))
     body = zip(found.body, [*found.body[1:], None], strict=True)
-    parts += [attribute(one, said) for one, said in body if isinstance(one, ast.AnnAssign)]
+    shown = [(one, said) for one, said in body if isinstance(one, ast.AnnAssign)]
+    parts += [attribute(one, said) for one, said in shown if not ast.unparse(one.target).startswith("_")]
     parts += [mirror_method(method) for method in methods(found) if not method.name.startswith("_")]
     if found.name == "Memory":
         parts.append(LIFE)
@@ -207,14 +218,16 @@ def mirror_method(method: ast.FunctionDef) -> str:
     arguments = ast.unparse(method.args)
     if "contextmanager" in decorators:
         inner = plain(shown).removeprefix("Generator[").removesuffix("]").strip("'\"")
+        entered = "await self._call(manager.__enter__)"
+        view = f"        view = {entered}\n"
+        if inner.removeprefix("Async") in CLASSES:
+            view = f"        view = {inner}.__new__({inner})\n        Mirror.__init__(view, {entered}, self._threads)\n"
         return (
             f"    @asynccontextmanager\n    async def {name}({arguments}) -> AsyncGenerator['{inner}']:\n{doc}"
-            f"        manager = self._own.{name}({passed(method)})\n"
-            f"        view = {inner}.__new__({inner})\n"
-            f"        Mirror.__init__(view, manager.__enter__(), self._threads)\n"
+            f"        manager = self._own.{name}({passed(method)})\n{view}"
             "        try:\n            yield view\n"
             "        except BaseException as error:\n"
-            "            if not manager.__exit__(type(error), error, error.__traceback__):\n                raise\n"
+            "            if not await self._leave(manager, error):\n                raise\n"
             "        else:\n            await self._call(manager.__exit__, None, None, None)\n"
         )
     call = f"self._own.{name}({passed(method)})"

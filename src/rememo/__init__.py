@@ -11,6 +11,7 @@ from rememo.model.receipt import Change, Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.settings import Settings
+from rememo.working.working import Working
 
 if TYPE_CHECKING:
     from rememo.aio import AsyncMemory
@@ -27,6 +28,7 @@ __all__ = [
     "RememoError",
     "Scope",
     "Settings",
+    "Working",
 ]
 
 

@@ -8,7 +8,7 @@ import contextvars
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -52,9 +52,17 @@ from rememo.model.unset import NOTHING, Unset
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
+from rememo.working.call import Call
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
+from rememo.working.limits import WorkingLimits
 from rememo.working.profiles import Profile, Profiles
+from rememo.working.pruning import Pruned
+from rememo.working.sessions import Session, Sessions
+from rememo.working.stats import WorkingStats
+from rememo.working.todos import Todo, Todos
+from rememo.working.values import ContextValues
+from rememo.working.working import Working
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -87,6 +95,12 @@ class Mirror:
         except RuntimeError:  # what a pool that was shut down says
             raise Closed("this memory was closed; open it again with AsyncMemory(url)") from None
         return await running
+
+    async def _leave(self, manager: AbstractContextManager[object], error: BaseException) -> bool | None:
+        """End a block that raised, on a thread; a generator that is thrown away may not wait, so it does so here."""
+        if isinstance(error, GeneratorExit):
+            return manager.__exit__(type(error), error, error.__traceback__)
+        return await self._call(manager.__exit__, type(error), error, error.__traceback__)
 
 
 class AsyncRecords(Mirror):
@@ -1040,6 +1054,7 @@ class AsyncTasks(Mirror):
         recurrence: Recurrence | None = None,
         priority: int = 0,
         goal: str | None = None,
+        parent: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         id: str | None = None,
         pinned: bool = False,
@@ -1050,7 +1065,8 @@ class AsyncTasks(Mirror):
 
         `recurrence` is "daily", "weekly", "monthly", "yearly" or a span of time, and needs a due time to count from. The
         calendar's words keep the time of day in the zone of `due`. A due time in the past is taken as it is: the task is
-        due now, once, however many times have passed, and `done` moves it past now.
+        due now, once, however many times have passed, and `done` moves it past now. A `parent`, the task that this one
+        is a part of, must be there, or `NotFound` is raised.
         """
         return await self._call(
             self._own.add,
@@ -1059,6 +1075,7 @@ class AsyncTasks(Mirror):
             recurrence=recurrence,
             priority=priority,
             goal=goal,
+            parent=parent,
             metadata=metadata,
             id=id,
             pinned=pinned,
@@ -1079,10 +1096,14 @@ class AsyncTasks(Mirror):
         due: datetime | Unset | None = NOTHING,
         recurrence: Recurrence | Unset | None = NOTHING,
         priority: int | Unset = NOTHING,
+        parent: str | Unset | None = NOTHING,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on."""
+        """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on.
+
+        A task cannot become a part of itself or of its own parts.
+        """
         return await self._call(
             self._own.update,
             id,
@@ -1091,6 +1112,7 @@ class AsyncTasks(Mirror):
             due=due,
             recurrence=recurrence,
             priority=priority,
+            parent=parent,
             expected_version=expected_version,
             key=key,
         )
@@ -1120,14 +1142,22 @@ class AsyncTasks(Mirror):
         *,
         status: str | None = None,
         goal: str | None = None,
+        parent: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         limit: int = 100,
         offset: int = 0,
         known_at: datetime | None = None,
     ) -> "list[Task]":
-        """Return the latest `limit` tasks, oldest first."""
+        """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
         return await self._call(
-            self._own.list, status=status, goal=goal, metadata=metadata, limit=limit, offset=offset, known_at=known_at
+            self._own.list,
+            status=status,
+            goal=goal,
+            parent=parent,
+            metadata=metadata,
+            limit=limit,
+            offset=offset,
+            known_at=known_at,
         )
 
 
@@ -1237,7 +1267,7 @@ class AsyncThoughts(Mirror):
         importance: float | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL for the answer; small letters will do."""
+        """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
         return await self._call(
             self._own.add, step, text, at=at, metadata=metadata, id=id, pinned=pinned, importance=importance, key=key
         )
@@ -1391,6 +1421,274 @@ class AsyncProfiles(Mirror):
         return await self._call(self._own.keys)
 
 
+class AsyncContextValues(Mirror):
+    """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type.
+
+    They are records of the kind `state`: versions, `as_of`, `undo`, batches and export hold for them, search does not
+    find them.
+    """
+
+    @property
+    def _own(self) -> ContextValues:
+        return cast("ContextValues", self._mirrored)
+
+    async def set(self, name: str, value: Any) -> Receipt:
+        """Keep a value under a name, whatever was there."""
+        return await self._call(self._own.set, name, value)
+
+    async def get(self, name: str, default: Any = None) -> Any:
+        """Return a copy of the value, or `default` when there is none."""
+        return await self._call(self._own.get, name, default)
+
+    async def update(self, name: str, change: Callable[[Any], Any], *, default: Any = None) -> Any:
+        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+
+        `change` runs again when another thread or process was faster, so it must not do anything else.
+        """
+        return await self._call(self._own.update, name, change, default=default)
+
+    async def delete(self, name: str) -> bool:
+        """Forget a value; False when there was none."""
+        return await self._call(self._own.delete, name)
+
+    async def all(self) -> dict[str, Any]:
+        """Return every value by its name, sorted by name."""
+        return await self._call(self._own.all)
+
+
+class AsyncTodos(Mirror):
+    """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
+
+    @property
+    def _own(self) -> Todos:
+        return cast("Todos", self._mirrored)
+
+    async def add(self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None) -> Receipt:
+        """Plan something; a `parent` that is not there raises `NotFound`. `priority` is from 0 to 10, the most urgent."""
+        return await self._call(self._own.add, text, priority=priority, parent=parent, id=id)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        priority: int | Unset = NOTHING,
+        parent: str | Unset | None = NOTHING,
+        done: bool | Unset = NOTHING,
+    ) -> Receipt:
+        """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
+        return await self._call(self._own.update, id, text=text, priority=priority, parent=parent, done=done)
+
+    async def done(self, id: str) -> Receipt:
+        """Say that one is done; its parts stay as they are."""
+        return await self._call(self._own.done, id)
+
+    async def drop(self, id: str) -> Receipt:
+        """Give one up; its parts stay as they are."""
+        return await self._call(self._own.drop, id)
+
+    async def delete(self, id: str) -> Receipt:
+        """End the record of one; its parts stand on their own from then on."""
+        return await self._call(self._own.delete, id)
+
+    async def get(self, id: str) -> Todo:
+        """Return one; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id)
+
+    async def list(self, *, open: bool | None = None) -> "list[Todo]":
+        """Return the plan: each to-do before its parts, those side by side the most urgent first, then the older.
+
+        With `open` only those that are open, or only those that are not.
+        """
+        return await self._call(self._own.list, open=open)
+
+    async def next(self) -> Todo | None:
+        """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
+        return await self._call(self._own.next)
+
+
+class AsyncWorking(Mirror):
+    """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values.
+
+    It is no store of its own: everything on it is a record of the memory, durable and searched like the others. A
+    subclass may declare fields by annotations; they are checked by their types and kept when they are assigned.
+    """
+
+    @property
+    def _own(self) -> Working:
+        return cast("Working", self._mirrored)
+
+    @property
+    def bound(self) -> Scope:
+        """The scope this workbench is in."""
+        return self._own.bound
+
+    @property
+    def messages(self) -> "AsyncMessages":
+        """What was said; `history(roles="user")` asks by role."""
+        return AsyncMessages(self._own.messages, self._threads)
+
+    @property
+    def actions(self) -> "AsyncActions":
+        """What was done with tools; `success_rate()` says how well."""
+        return AsyncActions(self._own.actions, self._threads)
+
+    @property
+    def thoughts(self) -> "AsyncThoughts":
+        """Steps of reasoning."""
+        return AsyncThoughts(self._own.thoughts, self._threads)
+
+    @property
+    def todos(self) -> "AsyncTodos":
+        """What is planned."""
+        return AsyncTodos(self._own.todos, self._threads)
+
+    @property
+    def context(self) -> "AsyncContextValues":
+        """Free values by name, and the declared ones."""
+        return AsyncContextValues(self._own.context, self._threads)
+
+    @asynccontextmanager
+    async def tool(
+        self, name: str, params: Mapping[str, Any] | None = None, *, metadata: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator["Call"]:
+        """Use a tool: set `call.result` inside, and when the block ends it is remembered as an action with its time.
+
+        An exception is remembered as the action's error and goes on. Without one, `call.fail(reason)` says that it went
+        wrong. A result that is no JSON value raises `InvalidInput` where it is set.
+        """
+        manager = self._own.tool(name, params, metadata=metadata)
+        view = await self._call(manager.__enter__)
+        try:
+            yield view
+        except BaseException as error:
+            if not await self._leave(manager, error):
+                raise
+        else:
+            await self._call(manager.__exit__, None, None, None)
+
+    async def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
+        """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
+        return await self._call(self._own.think, text, step=step, metadata=metadata)
+
+    async def change(self, field: str, change: Callable[[Any], Any]) -> Any:
+        """Replace a declared field by what `change` makes of it, and return that; nothing comes in between.
+
+        `change` runs again when another thread or process was faster, so it must not do anything else.
+        """
+        return await self._call(self._own.change, field, change)
+
+    async def limits(self) -> WorkingLimits:
+        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
+        return await self._call(self._own.limits)
+
+    async def limit(
+        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
+    ) -> WorkingLimits:
+        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        return await self._call(
+            self._own.limit, max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts
+        )
+
+    async def prune(
+        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
+    ) -> Pruned:
+        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+
+        Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
+        What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
+        back.
+        """
+        return await self._call(
+            self._own.prune, max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts
+        )
+
+    async def clear(self) -> int:
+        """End everything on the workbench, its values and limits too; returns how many.
+
+        Other kinds stay, and so does what was learned from the messages: `memory.clear()` ends everything.
+        """
+        return await self._call(self._own.clear)
+
+    async def stats(self) -> WorkingStats:
+        """Return the workbench in numbers."""
+        return await self._call(self._own.stats)
+
+    async def export(self) -> dict[str, Any]:
+        """Return everything on the workbench as one JSON value with a format version, limits included.
+
+        It is what is now, without older versions; `memory.export` takes those too.
+        """
+        return await self._call(self._own.export)
+
+    async def import_(self, exported: Mapping[str, Any]) -> Receipt:
+        """Make the workbench what an export says, in one transaction; what is not in it ends.
+
+        Ids and times are kept; a record whose id belongs to another scope of this memory becomes a copy. Nothing is
+        learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
+        the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
+        """
+        return await self._call(self._own.import_, exported)
+
+
+class AsyncSessions(Mirror):
+    """The saved sessions of exactly this view's labels.
+
+    They are kept beside the records: clearing or rolling back a scope leaves them as they are, a deleted one leaves no
+    version behind.
+    """
+
+    @property
+    def _own(self) -> Sessions:
+        return cast("Sessions", self._mirrored)
+
+    async def save(self, name: str) -> Session:
+        """Keep the workbench of this view as it is now; a session of that name is replaced.
+
+        The name must be fit for a file on any system, and differ from the others by more than small and large letters,
+        or `InvalidInput` or `AlreadyExists` is raised.
+        """
+        return await self._call(self._own.save, name)
+
+    async def load(self, name: str) -> Receipt:
+        """Make the workbench of this view what it was when it was saved, in one transaction; what is not in it ends.
+
+        `memory.undo(receipt)` takes that back. A session that is not there raises `NotFound`.
+        """
+        return await self._call(self._own.load, name)
+
+    async def get(self, name: str) -> dict[str, Any]:
+        """Return a saved session as `working.export()` made it, for a file or for another memory's `working.import_`."""
+        return await self._call(self._own.get, name)
+
+    async def list(self) -> "list[Session]":
+        """Return the saved sessions, the one saved first at the start."""
+        return await self._call(self._own.list)
+
+    async def delete(self, name: str) -> bool:
+        """Forget a saved session; False when there is none of that name. The workbench itself stays as it is."""
+        return await self._call(self._own.delete, name)
+
+    @asynccontextmanager
+    async def run(self, name: str, *, clear: bool = False) -> AsyncGenerator["AsyncWorking"]:
+        """Work in a session: it is loaded if it was saved before, and saved when the block ends, however it ends.
+
+        With `clear` nothing of it stays: the workbench begins empty and lives in this process alone, with what is learned
+        from it; nothing is written to the store, so neither an exception nor a crash leaves anything behind. When the
+        block ends it is gone, and using it raises `Closed`. The name must not be that of a saved session.
+        """
+        manager = self._own.run(name, clear=clear)
+        view = AsyncWorking.__new__(AsyncWorking)
+        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
+        try:
+            yield view
+        except BaseException as error:
+            if not await self._leave(manager, error):
+                raise
+        else:
+            await self._call(manager.__exit__, None, None, None)
+
+
 class AsyncJobs(Mirror):
     """The jobs of one tenant."""
 
@@ -1500,6 +1798,16 @@ class AsyncMemory(AsyncRecords):
         return AsyncProfiles(self._own.profiles, self._threads)
 
     @property
+    def working(self) -> "AsyncWorking":
+        """The agent's workbench in this scope: messages, actions, thoughts, to-dos and free values together."""
+        return AsyncWorking(self._own.working, self._threads)
+
+    @property
+    def sessions(self) -> "AsyncSessions":
+        """Workbenches saved by name."""
+        return AsyncSessions(self._own.sessions, self._threads)
+
+    @property
     def jobs(self) -> "AsyncJobs":
         """The later work of this tenant, and what went wrong with it."""
         return AsyncJobs(self._own.jobs, self._threads)
@@ -1560,11 +1868,11 @@ class AsyncMemory(AsyncRecords):
         """
         manager = self._own.batch(key=key)
         view = AsyncBatchView.__new__(AsyncBatchView)
-        Mirror.__init__(view, manager.__enter__(), self._threads)
+        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
         try:
             yield view
         except BaseException as error:
-            if not manager.__exit__(type(error), error, error.__traceback__):
+            if not await self._leave(manager, error):
                 raise
         else:
             await self._call(manager.__exit__, None, None, None)

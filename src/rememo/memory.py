@@ -43,6 +43,8 @@ from rememo.store.protocol import Check, Stats
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
 from rememo.working.profiles import Profiles
+from rememo.working.sessions import Sessions
+from rememo.working.working import Working
 
 _SWEEP = 1_000
 _MICROSECOND = timedelta(microseconds=1)
@@ -136,6 +138,16 @@ class Memory(Records):
     def profiles(self) -> Profiles:
         """What is known of users, by any key of theirs."""
         return Profiles(self._view)
+
+    @property
+    def working(self) -> Working:
+        """The agent's workbench in this scope: messages, actions, thoughts, to-dos and free values together."""
+        return Working(self._view)
+
+    @property
+    def sessions(self) -> Sessions:
+        """Workbenches saved by name."""
+        return Sessions(self._view)
 
     @property
     def jobs(self) -> Jobs:

@@ -78,6 +78,24 @@ class Kind:
                     raise
         raise VersionConflict(f"{self.kind} {id!r} changed {_MOST_TRIES} times while it was being updated; try again")
 
+    def _need_parent(self, id: str, part: str | None = None) -> str:
+        """Return the id of what something is a part of; `part` is that something, which it must not be a part of."""
+        check_label(id, "parent")
+        batch = self._view.batching
+        if batch is not None and batch.waiting(id) is not None:
+            return id
+        record = self._view.find(id)
+        if record is None or record.kind != self.kind:
+            raise NotFound(f"parent {id!r} is no {self.kind} in this scope; add it first")
+        seen: set[str] = set()
+        while part is not None and record is not None and record.id not in seen:
+            if record.id == part:
+                raise InvalidInput(f"{self.kind} {part!r} cannot be a part of {id!r}, which is a part of it")
+            seen.add(record.id)
+            above: str | None = record.data.get("parent")
+            record = None if above is None else self._view.find(above)
+        return id
+
 
 def present(**fields: Any) -> dict[str, Any]:
     """Return the fields that have a value: what is not there takes no room in a record."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from rememo.collections.fields import Kind, choice, moment, need_text, present, priority_of, time_in
 from rememo.engine.view import View
-from rememo.errors import InvalidInput, NotFound
-from rememo.model.check import check_label, check_limit
+from rememo.errors import InvalidInput
+from rememo.model.check import check_limit
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.unset import NOTHING, Unset
@@ -78,7 +78,7 @@ class Goals(Kind):
         """Remember an open goal. `priority` is from 0 to 10, the most urgent; a `parent` that is not there raises `NotFound`."""
         need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
         if parent is not None:
-            self._parent(parent)
+            self._need_parent(parent)
         data = present(status="open", priority=priority_of(priority), due=moment(due, "due"), parent=parent)
         fields: dict[str, Any] = {
             "text": text, "kind": self.kind, "data": data, "metadata": metadata, "id": id, "pinned": pinned,
@@ -112,7 +112,7 @@ class Goals(Kind):
             changed["due"] = moment(due, "due")
         if parent is not NOTHING:
             if parent is not None:
-                self._no_cycle(id, parent)
+                self._need_parent(parent, id)
             changed["parent"] = parent
         whole: dict[str, Any] = {}
         if text is not NOTHING:
@@ -159,21 +159,3 @@ class Goals(Kind):
             None,
             key,
         )
-
-    def _parent(self, id: str) -> Record:
-        check_label(id, "parent")
-        record = self._view.find(id)
-        if record is None or record.kind != self.kind:
-            raise NotFound(f"parent {id!r} is no goal in this scope; add it first")
-        return record
-
-    def _no_cycle(self, id: str, parent: str) -> None:
-        above: str | None = parent
-        seen: set[str] = set()
-        self._parent(parent)
-        while above is not None and above not in seen:
-            if above == id:
-                raise InvalidInput(f"goal {id!r} cannot be a part of {parent!r}, which is a part of it")
-            seen.add(above)
-            record = self._view.find(above)
-            above = None if record is None else record.data.get("parent")

@@ -14,7 +14,7 @@ from rememo.context.window import call_ids, units
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
-from rememo.model.check import check_limit, dump_json
+from rememo.model.check import check_label, check_limit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -96,8 +96,7 @@ class RoomLimits:
         )
         own = _Functions(evict if callable(evict) else None, handler)
         _functions.setdefault(self._engine, {})[self._tenant, room] = own
-        value = dump_json({name: getattr(limits, name) for name in limits.__slots__})
-        self._engine.kv.set(self._tenant, self._space, _KEY, value, self._engine.now())
+        self._keep(limits)
         self.enforce()
         return limits
 
@@ -107,6 +106,19 @@ class RoomLimits:
         if self._view.known_at is not None:
             raise ReadOnly("limits have no past; ask the memory that this view came from")
         return self._stored()
+
+    def load(self, limits: Limits | None) -> None:
+        """Keep limits that came from elsewhere, or none, and apply them; functions of this process stay."""
+        self._need_room()
+        if limits is None:
+            self.remove()
+        elif limits != self._stored():
+            self._keep(limits)
+            self.enforce()
+
+    def _keep(self, limits: Limits) -> None:
+        value = dump_json({name: getattr(limits, name) for name in limits.__slots__})
+        self._engine.kv.set(self._tenant, self._space, _KEY, value, self._engine.now())
 
     def remove(self) -> bool:
         """Forget the limits; False when there were none."""
@@ -143,14 +155,27 @@ class RoomLimits:
         entry = self._engine.kv.get(self._tenant, self._space, _KEY, self._engine.now())
         if entry is None:
             return None
-        held = cast("dict[str, Any]", json.loads(entry.value))
-        held["keep_roles"] = tuple(held["keep_roles"])
-        return Limits(**held)
+        return read_limits(json.loads(entry.value))
 
     def _need_room(self) -> str:
         if self._room is None:
             raise InvalidInput("limits belong to a room; bind one first: memory.scope(room=…).messages")
         return self._room
+
+
+def read_limits(held: object) -> Limits:
+    """Return the limits that a JSON object says; what cannot be meant raises `InvalidInput`."""
+    if not isinstance(held, dict) or set(held) != set(Limits.__slots__):  # pyright: ignore[reportUnknownArgumentType] - JSON
+        raise InvalidInput(f"the limits of a room must have {', '.join(Limits.__slots__)}")
+    fields = dict(cast("dict[str, Any]", held))
+    for name in ("max_messages", "max_tokens"):
+        if fields[name] is not None:
+            check_limit(fields[name], name, maximum=_MOST)
+    roles: object = fields["keep_roles"]
+    if not isinstance(roles, list | tuple) or fields["evict"] not in ("fifo", "summarise", "custom"):
+        raise InvalidInput("the limits of a room must have a list of keep_roles, and evict must be known")
+    fields["keep_roles"] = tuple(check_label(one, "keep_roles") for one in cast("list[Any]", roles))
+    return Limits(**fields)
 
 
 class _Room:

@@ -64,6 +64,11 @@ class Task:
         return self.record.data.get("goal")
 
     @property
+    def parent(self) -> str | None:
+        """The id of the task that it is a part of."""
+        return self.record.data.get("parent")
+
+    @property
     def times_done(self) -> int:
         """How often it was done."""
         return int(self.record.data.get("times_done", 0))
@@ -90,6 +95,7 @@ class Tasks(Kind):
         recurrence: Recurrence | None = None,
         priority: int = 0,
         goal: str | None = None,
+        parent: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         id: str | None = None,
         pinned: bool = False,
@@ -100,11 +106,15 @@ class Tasks(Kind):
 
         `recurrence` is "daily", "weekly", "monthly", "yearly" or a span of time, and needs a due time to count from. The
         calendar's words keep the time of day in the zone of `due`. A due time in the past is taken as it is: the task is
-        due now, once, however many times have passed, and `done` moves it past now.
+        due now, once, however many times have passed, and `done` moves it past now. A `parent`, the task that this one
+        is a part of, must be there, or `NotFound` is raised.
         """
         need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
         data = present(
-            status="open", priority=priority_of(priority), goal=None if goal is None else check_label(goal, "goal")
+            status="open",
+            priority=priority_of(priority),
+            goal=None if goal is None else check_label(goal, "goal"),
+            parent=None if parent is None else self._need_parent(parent),
         )
         fields: dict[str, Any] = {
             "text": text, "kind": self.kind, "data": data | present(**_timing(due, recurrence)), "metadata": metadata,
@@ -125,15 +135,21 @@ class Tasks(Kind):
         due: datetime | Unset | None = NOTHING,
         recurrence: Recurrence | Unset | None = NOTHING,
         priority: int | Unset = NOTHING,
+        parent: str | Unset | None = NOTHING,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on."""
+        """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on.
+
+        A task cannot become a part of itself or of its own parts.
+        """
         changed: dict[str, Any] = {}
         if status is not NOTHING:
             changed["status"] = choice(status, "status", STATUSES)
         if priority is not NOTHING:
             changed["priority"] = priority_of(priority)
+        if parent is not NOTHING:
+            changed["parent"] = None if parent is None else self._need_parent(parent, id)
         whole: dict[str, Any] = {}
         if text is not NOTHING:
             whole["text"] = need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
@@ -205,14 +221,17 @@ class Tasks(Kind):
         *,
         status: str | None = None,
         goal: str | None = None,
+        parent: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         limit: int = 100,
         offset: int = 0,
         known_at: datetime | None = None,
     ) -> "list[Task]":
-        """Return the latest `limit` tasks, oldest first."""
+        """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
         wanted = None if status is None else choice(status, "status", STATUSES)
-        filter = self._filter(data={"status": wanted, "goal": goal}, metadata=metadata, known_at=known_at)
+        filter = self._filter(
+            data={"status": wanted, "goal": goal, "parent": parent}, metadata=metadata, known_at=known_at
+        )
         return [Task(record) for record in self._read(filter, limit, offset)]
 
     def _sorted(self, tasks: "list[Task]") -> "list[Task]":

@@ -11,6 +11,8 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 
 STEPS = ("THINK", "ACT", "OBSERVE", "FINAL")
+_ALSO = {"ANSWER": "FINAL"}
+"""What agents say for the same step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Thoughts(Kind):
         importance: float | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL for the answer; small letters will do."""
+        """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
         need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
         fields: dict[str, Any] = {
             "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": at,
@@ -94,4 +96,5 @@ class Thoughts(Kind):
 
 
 def _step(value: object) -> str:
-    return choice(value.upper() if isinstance(value, str) else value, "step", STEPS)
+    word = value.upper() if isinstance(value, str) else value
+    return choice(_ALSO.get(word, word) if isinstance(word, str) else word, "step", STEPS)

@@ -1,0 +1,140 @@
+"""Declared: the fields that a workbench of one's own has, checked by their types and kept in its context."""
+
+import inspect
+import sys
+from functools import cached_property
+from operator import getitem
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, cast, get_origin, get_type_hints
+
+from rememo.errors import InvalidInput, NotFound
+from rememo.model.check import Json, dump_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from rememo.working.values import ContextValues
+
+
+class Bench(Protocol):
+    """What has declared fields."""
+
+    @property
+    def context(self) -> "ContextValues":
+        """Where they are kept."""
+        ...
+
+
+class Declared:
+    """One field: reading it asks the memory, assigning keeps it there."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        self._owner = owner
+        self._name = name
+        self._has_default = name in owner.__dict__
+        self._given = owner.__dict__.get(name)
+
+    @property
+    def _title(self) -> str:
+        return f"{self._owner.__name__}.{self._name}"
+
+    @cached_property
+    def _adapter(self) -> "TypeAdapter[Any]":
+        # Those who declare no fields do not pay for the import.
+        from pydantic import TypeAdapter  # noqa: PLC0415 - see above
+        from pydantic.errors import PydanticUserError  # noqa: PLC0415
+
+        try:
+            hint: Any = get_type_hints(self._owner, include_extras=True)[self._name]
+            # Made at run time, so no checker can read it.
+            whole = getitem(cast("Any", Annotated), (hint, self._given)) if self._is_field_info else hint
+            return TypeAdapter[Any](whole)
+        except (NameError, TypeError, PydanticUserError) as error:
+            raise InvalidInput(f"the type of {self._title} cannot be checked: {error}") from None
+
+    @property
+    def _is_field_info(self) -> bool:
+        """Whether the default is pydantic's `Field(…)`."""
+        return hasattr(self._given, "get_default") and hasattr(self._given, "default_factory")
+
+    def default(self) -> Any:
+        """Return a default of its own; a field without one raises `NotFound`."""
+        given = self._given
+        if self._is_field_info:
+            given = given.get_default(call_default_factory=True)  # pyright: ignore[reportOptionalMemberAccess] - seen
+            if type(given).__name__ == "PydanticUndefinedType":
+                raise NotFound(f"{self._title} was never set and has no default")
+        elif not self._has_default:
+            raise NotFound(f"{self._title} was never set and has no default")
+        return self.loaded(self.stored(given))
+
+    def stored(self, value: Any) -> Json:
+        """Return the JSON of a value; one of another type, or one that could not be read again, is refused."""
+        from pydantic import ValidationError  # noqa: PLC0415 - only here where there are fields
+        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
+
+        try:
+            checked = self._adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise InvalidInput(f"{self._title} cannot be {value!r}: {_reasons(error)}") from None
+        try:
+            held: Json = self._adapter.dump_python(checked, mode="json")
+            again = self._adapter.validate_json(dump_json(held))
+        except (PydanticSerializationError, ValidationError, TypeError, ValueError) as error:
+            raise InvalidInput(f"{self._title} cannot be kept as JSON: {error}") from None
+        if again != checked:
+            raise InvalidInput(f"{self._title} would not be read back as it is: {checked!r} became {again!r}")
+        return held
+
+    def loaded(self, held: Json) -> Any:
+        """Return the value of its JSON; what does not fit the type (any more) is refused."""
+        from pydantic import ValidationError  # noqa: PLC0415 - only here where there are fields
+
+        try:
+            return self._adapter.validate_json(dump_json(held))
+        except ValidationError as error:
+            raise InvalidInput(
+                f"what is kept as {self._title} does not fit its type: {_reasons(error)};"
+                f" read it by context.get({self._name!r}) and set it anew"
+            ) from None
+
+    def __get__(self, bench: Bench | None, owner: type) -> Any:
+        if bench is None:
+            return self
+        held = bench.context.get(self._name, self)
+        return self.default() if held is self else self.loaded(held)
+
+    def __set__(self, bench: Bench, value: Any) -> None:
+        bench.context.set(self._name, value)
+
+
+def declare(owner: type, taken: type) -> dict[str, Declared]:
+    """Turn the annotated names of a class into fields, and return them; names that mean something else are refused."""
+    found: dict[str, Declared] = {}
+    for name, hint in _annotations(owner).items():
+        plain = hint.removeprefix("typing.").startswith("ClassVar") if isinstance(hint, str) else False
+        if name.startswith("_") or plain or hint is ClassVar or get_origin(hint) is ClassVar:
+            continue
+        if hasattr(taken, name):
+            raise InvalidInput(
+                f"{owner.__name__} cannot have the field {name!r}: every workbench has that name already"
+            )
+        field = Declared(owner, name)
+        setattr(owner, name, field)
+        found[name] = field
+    return found
+
+
+def _annotations(owner: type) -> dict[str, Any]:
+    if sys.version_info >= (3, 14):
+        import annotationlib  # noqa: PLC0415 - not there before
+
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    return inspect.get_annotations(owner)
+
+
+def _reasons(error: Any) -> str:
+    parts = [
+        f"{'.'.join(map(str, one['loc']))}: {one['msg']}" if one["loc"] else str(one["msg"])
+        for one in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    return "; ".join(parts[:3])

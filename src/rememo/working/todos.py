@@ -1,0 +1,161 @@
+"""To-dos: the tasks of a view as a plan, the parts under their wholes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rememo.collections.tasks import Task, Tasks
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.receipt import Receipt
+from rememo.model.unset import NOTHING, Unset
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """A task and its place in the plan."""
+
+    task: Task
+    depth: int
+    """0 for one that is a part of nothing."""
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task.id
+
+    @property
+    def text(self) -> str:
+        """What is to be done."""
+        return self.task.text
+
+    @property
+    def priority(self) -> int:
+        """From 0 to 10, the most urgent."""
+        return self.task.priority
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the to-do that it is a part of."""
+        return self.task.parent
+
+    @property
+    def done(self) -> bool:
+        """Whether it is done."""
+        return self.task.status == "done"
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still to be done; one that was dropped is neither open nor done."""
+        return self.task.status == "open"
+
+
+class Todos:
+    """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._tasks = Tasks(view)
+
+    def add(self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None) -> Receipt:
+        """Plan something; a `parent` that is not there raises `NotFound`. `priority` is from 0 to 10, the most urgent."""
+        return self._tasks.add(text, priority=priority, parent=parent, id=id)
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        priority: int | Unset = NOTHING,
+        parent: str | Unset | None = NOTHING,
+        done: bool | Unset = NOTHING,
+    ) -> Receipt:
+        """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
+        if done is not NOTHING and not isinstance(done, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"done must be True or False, not {done!r}")
+        status: str | Unset = NOTHING if done is NOTHING else "done" if done else "open"
+        return self._tasks.update(id, text=text, priority=priority, parent=parent, status=status)
+
+    def done(self, id: str) -> Receipt:
+        """Say that one is done; its parts stay as they are."""
+        return self._tasks.done(id)
+
+    def drop(self, id: str) -> Receipt:
+        """Give one up; its parts stay as they are."""
+        return self._tasks.drop(id)
+
+    def delete(self, id: str) -> Receipt:
+        """End the record of one; its parts stand on their own from then on."""
+        self._tasks.get(id)
+        return self._view.remove(id)
+
+    def get(self, id: str) -> Todo:
+        """Return one; one that is not in this scope raises `NotFound`."""
+        self._tasks.get(id)
+        return next(one for one in self.list() if one.id == id)
+
+    def list(self, *, open: bool | None = None) -> "list[Todo]":
+        """Return the plan: each to-do before its parts, those side by side the most urgent first, then the older.
+
+        With `open` only those that are open, or only those that are not.
+        """
+        if open is not None and not isinstance(open, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"open must be True or False, not {open!r}")
+        plan = _plan(self._all())
+        return plan if open is None else [one for one in plan if one.open == open]
+
+    def next(self) -> Todo | None:
+        """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
+        plan = _plan(self._all())
+        for place, one in enumerate(plan):
+            if one.open and not any(part.open for part in _parts(plan, place)):
+                return one
+        return None
+
+    def _all(self) -> "list[Task]":
+        engine = self._view.engine
+        filter = self._view.filter(kind="task")
+        return [Task(record) for record in engine.store.read(filter, engine.now())]
+
+
+def _parts(plan: Sequence[Todo], place: int) -> "list[Todo]":
+    """Return what stands beneath one in a plan."""
+    found: list[Todo] = []
+    for one in plan[place + 1 :]:
+        if one.depth <= plan[place].depth:
+            break
+        found.append(one)
+    return found
+
+
+def _plan(tasks: Sequence[Task]) -> list[Todo]:
+    """Return tasks in the order of a plan; one whose whole is not among them stands on its own."""
+    known = {task.id for task in tasks}
+    below: dict[str | None, list[Task]] = {}
+    for task in sorted(tasks, key=_urgency):
+        below.setdefault(task.parent if task.parent in known else None, []).append(task)
+    plan: list[Todo] = []
+    placed: set[str] = set()
+    _place(below.get(None, []), below, plan, placed)
+    # Two processes can make two tasks a part of each other; the first of such a ring stands on its own.
+    for task in sorted(tasks, key=_urgency):
+        _place([task], below, plan, placed)
+    return plan
+
+
+def _place(roots: Sequence[Task], below: dict[str | None, list[Task]], plan: list[Todo], placed: set[str]) -> None:
+    waiting = [(task, 0) for task in reversed(roots)]
+    while waiting:
+        task, depth = waiting.pop()
+        if task.id in placed:
+            continue
+        placed.add(task.id)
+        plan.append(Todo(task, depth))
+        waiting += [(part, depth + 1) for part in reversed(below.get(task.id, []))]
+
+
+def _urgency(task: Task) -> tuple[Any, ...]:
+    return -task.priority, task.due or _NEVER, task.record.at

@@ -1,0 +1,266 @@
+"""Transfer: a workbench as one JSON value, and back.
+
+The value has a format and a version, the limits, and by section the records and values as they are now, without their
+older versions. Ids and times are kept, so that what refers to a message still does.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from rememo.collections.fields import choice, external_record_id, priority_of
+from rememo.collections.limits import Limits, read_limits
+from rememo.collections.tasks import STATUSES
+from rememo.collections.thoughts import STEPS
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.check import check_json, check_label, dump_json
+from rememo.model.record import Record
+from rememo.model.scope import LABELS, Scope
+from rememo.model.times import to_utc
+from rememo.working.limits import WorkingLimits
+from rememo.working.values import CONTEXT, LIMITS, is_value, value_id
+
+FORMAT = "rememo-working"
+FORMAT_VERSION = 1
+SECTIONS = {"messages": "message", "actions": "action", "thoughts": "thought", "todos": "task"}
+_KINDS = (*SECTIONS.values(), "state")
+_TIMES = ("occurred_at", "valid_from", "valid_to", "expires_at")
+_PLAIN: dict[str, Any] = {
+    "data": {}, "metadata": {}, "pinned": False, "importance": None, "source": None, "trust": 1.0,
+}  # fmt: skip
+_ENTRY = {"id", "text", "created_at", "labels", *_TIMES, *_PLAIN}
+_LINKS = ("reply_to", "parent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A record as an import wants it to be."""
+
+    id: str
+    kind: str
+    scope: Scope
+    created_at: datetime | None
+    fields: dict[str, Any]
+    """What `Engine.puts` takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What an export asks for, checked."""
+
+    records: tuple[Wanted, ...]
+    limits: WorkingLimits | None
+    has_room_limits: bool
+    """Whether it says anything of the room's limits."""
+    room_limits: Limits | None
+    """None where the room has none."""
+
+
+def held(view: View) -> list[Record]:
+    """Return the records of a workbench in one read, oldest first."""
+    engine = view.engine
+    found = engine.store.read(view.filter(kind=_KINDS), engine.now())
+    return [one for one in found if one.kind != "state" or is_value(one, view.scope)]
+
+
+def export_of(view: View, records: Iterable[Record]) -> dict[str, Any]:
+    """Return the JSON value of a workbench."""
+    found = list(records)
+    out: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION, "limits": None}
+    for section, kind in SECTIONS.items():
+        out[section] = [_entry(view.scope, record) for record in found if record.kind == kind]
+    values: list[dict[str, Any]] = []
+    for record in found:
+        if record.kind != "state":
+            continue
+        if record.data["use"] == LIMITS:
+            out["limits"] = record.data["value"]
+            continue
+        labels = _inner(view.scope, record.scope)
+        value = {"name": record.data["name"], "value": record.data["value"]}
+        values.append(value | {"labels": labels} if labels else value)
+    out["context"] = sorted(values, key=lambda one: (one["name"], dump_json(one.get("labels", {}))))
+    return out
+
+
+def _entry(scope: Scope, record: Record) -> dict[str, Any]:
+    entry: dict[str, Any] = {"id": record.id, "text": record.text, "created_at": record.created_at.isoformat()}
+    if labels := _inner(scope, record.scope):
+        entry["labels"] = labels
+    for name in _TIMES:
+        moment: datetime | None = getattr(record, name)
+        if moment is not None:
+            entry[name] = moment.isoformat()
+    return entry | {name: getattr(record, name) for name, plain in _PLAIN.items() if getattr(record, name) != plain}
+
+
+def _inner(outer: Scope, scope: Scope) -> dict[str, str]:
+    """Return the labels that a record has beyond those of the view."""
+    return {
+        name: getattr(scope, name)
+        for name in LABELS
+        if getattr(outer, name) is None and getattr(scope, name) is not None
+    }
+
+
+# ---- reading
+
+
+def read_export(view: View, value: object) -> Exported:
+    """Return what an export asks for, checked as a whole; what is foreign, damaged or newer raises `InvalidInput`."""
+    if not isinstance(value, Mapping) or value.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType] - a caller's
+        raise InvalidInput(f"this is not the export of a workbench: it must be a mapping with format {FORMAT!r}")
+    given = cast("Mapping[str, Any]", value)
+    version = given.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InvalidInput(f"this export of a workbench is damaged: its version is {version!r}; nothing was changed")
+    if version > FORMAT_VERSION:
+        raise InvalidInput(
+            f"this export of a workbench has format {version}, this Rememo reads {FORMAT_VERSION};"
+            " upgrade rememo, nothing was changed"
+        )
+    if unknown := set(given) - {"format", "version", "limits", "room_limits", "context", *SECTIONS}:
+        raise InvalidInput(
+            f"this export of a workbench has the unknown part {min(map(repr, unknown))}; nothing was changed"
+        )
+    wanted: list[Wanted] = []
+    for section, kind in SECTIONS.items():
+        wanted += [_read(view, f"{section}[{place}]", kind, one) for place, one in _items(given, section)]
+    wanted += [_read_value(view, f"context[{place}]", one) for place, one in _items(given, "context")]
+    ids = [one.id for one in wanted]
+    if len(set(ids)) != len(ids):
+        twice = next(id for id in ids if ids.count(id) > 1)
+        raise InvalidInput(f"this export of a workbench is damaged: it has {twice!r} twice; nothing was changed")
+    limits, room = given.get("limits"), given.get("room_limits")
+    try:
+        return Exported(
+            records=tuple(wanted),
+            limits=None if limits is None else WorkingLimits.read(limits),
+            has_room_limits="room_limits" in given,
+            room_limits=None if room is None else read_limits(room),
+        )
+    except InvalidInput as error:
+        raise InvalidInput(f"the limits of this export cannot be imported: {error}; nothing was changed") from None
+
+
+def _items(given: Mapping[str, Any], section: str) -> Iterable[tuple[int, Any]]:
+    items = given.get(section)
+    if not isinstance(items, list | tuple):
+        raise InvalidInput(f"this export of a workbench is damaged: {section} is no list; nothing was changed")
+    return enumerate(cast("list[Any]", items))
+
+
+def _read(view: View, where: str, kind: str, value: object) -> Wanted:
+    try:
+        entry = _mapping(value, _ENTRY, ("id", "text", "created_at"))
+        fields: dict[str, Any] = {"kind": kind, "text": entry["text"]}
+        fields |= {name: entry.get(name, plain) for name, plain in _PLAIN.items()}
+        for name in _TIMES:
+            fields[name] = None if entry.get(name) is None else to_utc(entry[name], name)
+        if not isinstance(fields["data"], Mapping):
+            raise InvalidInput("data must be a mapping")  # noqa: TRY301 - told with its place below
+        _CHECKS[kind](cast("Mapping[str, Any]", fields["data"]))
+        wanted = Wanted(
+            id=check_label(entry["id"], "id"),
+            kind=kind,
+            scope=_scope(view, entry),
+            created_at=to_utc(entry["created_at"], "created_at"),
+            fields=fields,
+        )
+        # A dry run of what is written later: a value that cannot be kept is found before anything is changed.
+        view.engine.check_stored(_record(wanted))
+    except (InvalidInput, TypeError, KeyError) as error:
+        raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
+    return wanted
+
+
+def _record(wanted: Wanted) -> Record:
+    created = cast("datetime", wanted.created_at)
+    return Record(id=wanted.id, version=1, scope=wanted.scope, created_at=created, recorded_at=created, **wanted.fields)
+
+
+def _read_value(view: View, where: str, value: object) -> Wanted:
+    settings = view.engine.settings
+    try:
+        entry = _mapping(value, {"name", "value", "labels"}, ("name", "value"))
+        name, scope = check_label(entry["name"], "name"), _scope(view, entry)
+        kept = check_json(entry["value"], "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
+    return wanted_value(scope, CONTEXT, name, kept)
+
+
+def wanted_value(scope: Scope, use: str, name: str, value: Any) -> Wanted:
+    """Return the record of a value that is wanted."""
+    fields = _PLAIN | dict.fromkeys(_TIMES) | {"kind": "state", "text": ""}
+    fields["data"] = {"use": use, "name": name, "value": value}
+    return Wanted(id=value_id(scope, use, name), kind="state", scope=scope, created_at=None, fields=fields)
+
+
+def wanted_limits(scope: Scope, limits: WorkingLimits) -> Wanted:
+    """Return the record of limits that are wanted."""
+    return wanted_value(scope, LIMITS, LIMITS, asdict(limits))
+
+
+def _mapping(value: object, known: set[str], needed: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"it must be a mapping, not {type(value).__name__}")
+    entry = cast("Mapping[str, Any]", value)
+    if unknown := set(entry) - known:
+        raise InvalidInput(f"there is no field {min(map(repr, unknown))}")
+    for name in needed:
+        if name not in entry:
+            raise InvalidInput(f"it has no {name}")
+    return entry
+
+
+def _scope(view: View, entry: Mapping[str, Any]) -> Scope:
+    labels = _mapping(entry.get("labels", {}), set(LABELS), ())
+    return view.scope.narrow(**labels)
+
+
+def _check_message(data: Mapping[str, Any]) -> None:
+    check_label(data.get("role"), "role")
+    calls: object = data.get("tool_calls", [])
+    if not isinstance(calls, list):
+        raise InvalidInput("tool_calls must be a list")
+
+
+def _check_action(data: Mapping[str, Any]) -> None:
+    check_label(data.get("tool"), "tool")
+    if not isinstance(data.get("success"), bool) or not isinstance(data.get("parameters", {}), dict):
+        raise InvalidInput("success must be true or false, and parameters a mapping")
+    time = data.get("duration", 0.0)
+    if isinstance(time, bool) or not isinstance(time, int | float):
+        raise InvalidInput("duration must be seconds")
+
+
+def _check_thought(data: Mapping[str, Any]) -> None:
+    choice(data.get("step"), "step", STEPS)
+
+
+def _check_task(data: Mapping[str, Any]) -> None:
+    choice(data.get("status"), "status", STATUSES)
+    priority_of(data.get("priority", 0))
+    for name in ("due", "first", "done_at"):
+        if data.get(name) is not None:
+            to_utc(data[name], name)
+
+
+_CHECKS = {"message": _check_message, "action": _check_action, "thought": _check_thought, "task": _check_task}
+
+
+def copied_id(scope: Scope, id: str) -> str:
+    """Return the id of a copy, for a record whose own id belongs to another scope; the same at every import."""
+    return external_record_id("copy", [scope.agent or "", scope.user or "", scope.room or "", id])
+
+
+def relinked(wanted: Wanted, ids: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a record with what it refers to by other ids."""
+    data = dict(wanted.fields["data"])
+    for name in _LINKS:
+        if wanted.kind != "state" and isinstance(data.get(name), str):
+            data[name] = ids.get(data[name], data[name])
+    return wanted.fields | {"data": data}

@@ -1,0 +1,114 @@
+"""Values: what an agent holds by name, free or declared, as versions like every record."""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, Protocol
+
+from rememo.collections.fields import Kind, external_record_id
+from rememo.engine.view import View
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.model.check import check_json, check_label
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+
+CONTEXT, LIMITS = "context", "limits"
+_MOST_TRIES = 1_000
+
+
+class Rule(Protocol):
+    """What a declared value must be."""
+
+    def stored(self, value: Any) -> Any:
+        """Return the JSON of a value; one that does not fit raises `InvalidInput`."""
+        ...
+
+
+class ContextValues(Kind):
+    """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type.
+
+    They are records of the kind `state`: versions, `as_of`, `undo`, batches and export hold for them, search does not
+    find them.
+    """
+
+    kind = "state"
+
+    def __init__(self, view: View, rules: Mapping[str, Rule] | None = None) -> None:
+        super().__init__(view)
+        self._rules = rules or {}
+
+    def set(self, name: str, value: Any) -> Receipt:
+        """Keep a value under a name, whatever was there."""
+        return self._view.put([self._fields(name, value, on_conflict="replace")])
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a copy of the value, or `default` when there is none."""
+        record = self._view.find(value_id(self._view.scope, CONTEXT, check_label(name, "name")))
+        return default if record is None else record.data["value"]
+
+    def update(self, name: str, change: Callable[[Any], Any], *, default: Any = None) -> Any:
+        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+
+        `change` runs again when another thread or process was faster, so it must not do anything else.
+        """
+        view = self._view
+        view.need_present()
+        view.need_no_batch("context.update()")
+        id = value_id(view.scope, CONTEXT, check_label(name, "name"))
+        for _ in range(_MOST_TRIES):
+            record = view.find(id)
+            fields = self._fields(name, change(deepcopy(default) if record is None else record.data["value"]))
+            try:
+                if record is None:
+                    view.put([fields])
+                else:
+                    view.revise(id, {"data": fields["data"]}, record.version)
+            except (AlreadyExists, VersionConflict, NotFound):
+                continue
+            return fields["data"]["value"]
+        raise VersionConflict(f"{name!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+    def delete(self, name: str) -> bool:
+        """Forget a value; False when there was none."""
+        self._view.need_present()
+        id = value_id(self._view.scope, CONTEXT, check_label(name, "name"))
+        try:
+            self._view.get(id)
+            self._view.remove(id)
+        except NotFound:
+            return False
+        return True
+
+    def all(self) -> dict[str, Any]:
+        """Return every value by its name, sorted by name."""
+        found = self._read(self._filter(data={"use": CONTEXT}), None)
+        held = {one.data["name"]: one.data["value"] for one in found if one.scope == self._view.scope}
+        return dict(sorted(held.items()))
+
+    def _fields(self, name: str, value: Any, *, on_conflict: str = "error") -> dict[str, Any]:
+        rule = self._rules.get(check_label(name, "name"))
+        return value_fields(self._view, CONTEXT, name, value if rule is None else rule.stored(value), on_conflict)
+
+
+def value_id(scope: Scope, use: str, name: str) -> str:
+    """Return the id of the record that holds a value of exactly this scope."""
+    return external_record_id("state", [use, scope.agent or "", scope.user or "", scope.room or "", name])
+
+
+def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str = "error") -> dict[str, Any]:
+    """Return the record of a value, as `View.put` takes it."""
+    settings = view.engine.settings
+    held = check_json(value, name, max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
+    return {
+        "text": "",
+        "kind": "state",
+        "data": {"use": use, "name": name, "value": held},
+        "id": value_id(view.scope, use, name),
+        "on_conflict": on_conflict,
+    }
+
+
+def is_value(record: Record, scope: Scope) -> bool:
+    """Whether a record belongs to the workbench of a scope: a value within it, or its own limits."""
+    use = record.data.get("use")
+    return record.kind == "state" and (use == CONTEXT or (use == LIMITS and record.scope == scope))

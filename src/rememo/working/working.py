@@ -1,0 +1,188 @@
+"""Working: an agent's workbench, a face of the memory it works in."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rememo.collections.actions import Actions
+from rememo.collections.limits import RoomLimits
+from rememo.collections.messages import Messages
+from rememo.collections.records import Records
+from rememo.collections.thoughts import Thoughts
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.receipt import Receipt
+from rememo.model.scope import Scope
+from rememo.model.unset import NOTHING
+from rememo.working.call import Call, calling
+from rememo.working.declared import Declared, declare
+from rememo.working.limits import WorkingLimits
+from rememo.working.pruning import Pruned, prune
+from rememo.working.restoring import restore, restore_export
+from rememo.working.stats import WorkingStats, weigh
+from rememo.working.todos import Todos
+from rememo.working.transfer import export_of, held, read_export
+from rememo.working.values import LIMITS, ContextValues, value_fields, value_id
+
+
+class Working:
+    """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values.
+
+    It is no store of its own: everything on it is a record of the memory, durable and searched like the others. A
+    subclass may declare fields by annotations; they are checked by their types and kept when they are assigned.
+    """
+
+    _declared: ClassVar[Mapping[str, Declared]] = {}
+
+    def __init__(self, memory: "Records | View | Working") -> None:
+        """Work in the scope of a memory: `SupportCase(memory.scope(room="case-7"))`."""
+        if not isinstance(memory, Records | View | Working):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"a workbench stands on a memory or a view of one, not on {type(memory).__name__}")
+        self._view = memory if isinstance(memory, View) else memory._view  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same thing seen otherwise
+
+    def __init_subclass__(cls) -> None:
+        """Make fields of what a subclass annotates."""
+        super().__init_subclass__()
+        cls._declared = {**cls._declared, **declare(cls, Working)}
+
+    if not TYPE_CHECKING:  # checkers know the fields, and would take this for leave to assign anything
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not name.startswith("_") and not hasattr(type(self), name):
+                raise InvalidInput(
+                    f"{type(self).__name__} has no field {name!r}, so it would not be kept; declare it in the class,"
+                    " or use context.set()"
+                )
+            super().__setattr__(name, value)
+
+    @property
+    def bound(self) -> Scope:
+        """The scope this workbench is in."""
+        return self._view.scope
+
+    @property
+    def messages(self) -> Messages:
+        """What was said; `history(roles="user")` asks by role."""
+        return Messages(self._view)
+
+    @property
+    def actions(self) -> Actions:
+        """What was done with tools; `success_rate()` says how well."""
+        return Actions(self._view)
+
+    @property
+    def thoughts(self) -> Thoughts:
+        """Steps of reasoning."""
+        return Thoughts(self._view)
+
+    @property
+    def todos(self) -> Todos:
+        """What is planned."""
+        return Todos(self._view)
+
+    @property
+    def context(self) -> ContextValues:
+        """Free values by name, and the declared ones."""
+        return ContextValues(self._view, self._declared)
+
+    # ---- recording
+
+    @contextmanager
+    def tool(
+        self, name: str, params: Mapping[str, Any] | None = None, *, metadata: Mapping[str, Any] | None = None
+    ) -> Generator[Call]:
+        """Use a tool: set `call.result` inside, and when the block ends it is remembered as an action with its time.
+
+        An exception is remembered as the action's error and goes on. Without one, `call.fail(reason)` says that it went
+        wrong. A result that is no JSON value raises `InvalidInput` where it is set.
+        """
+        with calling(self._view, name, params, metadata) as call:
+            yield call
+
+    def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
+        """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
+        return self.thoughts.add(step, text, metadata=metadata)
+
+    def change(self, field: str, change: Callable[[Any], Any]) -> Any:
+        """Replace a declared field by what `change` makes of it, and return that; nothing comes in between.
+
+        `change` runs again when another thread or process was faster, so it must not do anything else.
+        """
+        rule = self._declared.get(field)
+        if rule is None:
+            raise InvalidInput(f"{type(self).__name__} has no field {field!r}; context.update() changes free values")
+
+        def changed(stored: Any) -> Any:
+            return change(rule.default() if stored is NOTHING else rule.loaded(stored))
+
+        return rule.loaded(self.context.update(field, changed, default=NOTHING))
+
+    # ---- keeping it small
+
+    def limits(self) -> WorkingLimits:
+        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
+        record = self._view.find(value_id(self._view.scope, LIMITS, LIMITS))
+        return WorkingLimits() if record is None else WorkingLimits.read(record.data["value"])
+
+    def limit(
+        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
+    ) -> WorkingLimits:
+        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        limits = self.limits().but(max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts)
+        self._view.put([value_fields(self._view, LIMITS, LIMITS, asdict(limits), "replace")])
+        return limits
+
+    def prune(
+        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
+    ) -> Pruned:
+        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+
+        Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
+        What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
+        back.
+        """
+        limits = self.limits().but(max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts)
+        return prune(self._view, limits)
+
+    def clear(self) -> int:
+        """End everything on the workbench, its values and limits too; returns how many.
+
+        Other kinds stay, and so does what was learned from the messages: `memory.clear()` ends everything.
+        """
+        self._view.need_present()
+        self._view.need_no_batch("working.clear()")
+        return len(restore(self._view, []).ids)
+
+    def stats(self) -> WorkingStats:
+        """Return the workbench in numbers."""
+        found = held(self._view)
+        kinds = {kind: [one for one in found if one.kind == kind] for kind in ("message", "action", "thought", "task")}
+        values = [one for one in found if one.kind == "state" and one.data["use"] != LIMITS]
+        return weigh(kinds["message"], kinds["action"], kinds["thought"], kinds["task"], values)
+
+    # ---- taking it away
+
+    def export(self) -> dict[str, Any]:
+        """Return everything on the workbench as one JSON value with a format version, limits included.
+
+        It is what is now, without older versions; `memory.export` takes those too.
+        """
+        value = export_of(self._view, held(self._view))
+        if self._view.scope.room is not None and self._view.known_at is None:
+            limits = RoomLimits(self._view).get()
+            value["room_limits"] = None if limits is None else asdict(limits) | {"keep_roles": [*limits.keep_roles]}
+        return value
+
+    def import_(self, exported: Mapping[str, Any]) -> Receipt:
+        """Make the workbench what an export says, in one transaction; what is not in it ends.
+
+        Ids and times are kept; a record whose id belongs to another scope of this memory becomes a copy. Nothing is
+        learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
+        the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
+        """
+        given = read_export(self._view, exported)
+        receipt = restore_export(self._view, given)
+        if given.has_room_limits and self._view.scope.room is not None:
+            RoomLimits(self._view).load(given.room_limits)
+        return receipt

@@ -1,0 +1,161 @@
+"""Pruning: the newest stay, what matters stays, pairs stay together, and it can be taken back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rememo import Memory, Settings
+from rememo.context.window import call_ids, units
+from rememo.errors import InvalidInput, ReadOnly
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.testing.clock import START, ManualClock
+from rememo.working.limits import WorkingLimits
+from rememo.working.pruning import leaving_messages, leaving_records
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:", embedder=None, settings=Settings(learn=False), clock=ManualClock()) as memory:
+        yield memory
+
+
+def filled(memory: Memory) -> None:
+    """Fill a workbench in one go."""
+    with memory.batch() as batch:
+        batch.working.messages.add("system", "Be brief.", id="rules")
+        batch.working.messages.add("user", "keep this", id="pinned", pinned=True)
+        for number in range(6):
+            batch.working.messages.add("user", f"question {number}", id=f"q{number}")
+            batch.working.messages.add("assistant", "", tool_calls=[{"id": f"c{number}"}], id=f"c{number}")
+            batch.working.messages.add("tool", f"result {number}", tool_call_id=f"c{number}", id=f"r{number}")
+        for number in range(5):
+            batch.actions.add("search", id=f"a{number}", pinned=number == 0)
+            batch.thoughts.add("THINK", "hm", id=f"t{number}")
+
+
+@pytest.mark.requirement("working.prune")
+def test_the_newest_stay_with_what_matters(memory: Memory):
+    filled(memory)
+    working = memory.working
+    before = working.export()
+    pruned = working.prune(max_messages=6, max_actions=2, max_thoughts=3)
+    # Six may stay: the rules, the pinned one, the last pair with its question; one more pair would be too much.
+    assert [one.id for one in working.messages.history(100)] == ["rules", "pinned", "q5", "c5", "r5"]
+    assert pruned.messages[:3] == ("q0", "c0", "r0")
+    assert [one.id for one in working.actions.list()] == ["a0", "a4"]
+    assert [one.id for one in working.thoughts.list()] == ["t2", "t3", "t4"]
+    assert (pruned.actions, pruned.thoughts) == (("a1", "a2", "a3"), ("t0", "t1"))
+    assert pruned.count == len(pruned.receipt.ids) == 15 + 3 + 2
+    memory.undo(pruned.receipt)
+    assert working.export() == before
+
+
+def test_nothing_to_prune_is_nothing_done(memory: Memory):
+    filled(memory)
+    pruned = memory.working.prune()
+    assert pruned.count == 0
+    assert memory.undo(pruned.receipt).ids == ()
+    assert memory.count() == 30
+
+
+def test_limits_are_kept_and_stand_in_for_what_is_not_given(memory: Memory):
+    working = memory.scope(room="r").working
+    assert working.limits() == WorkingLimits(max_messages=100, max_actions=50, max_thoughts=200)
+    working.limit(max_actions=2)
+    assert working.limit(max_thoughts=3) == WorkingLimits(max_messages=100, max_actions=2, max_thoughts=3)
+    for number in range(4):
+        working.actions.add("search", id=f"a{number}")
+        working.think("hm")
+    assert working.prune(max_thoughts=4).actions == ("a0", "a1")
+    assert len(working.thoughts.list()) == 4
+    assert working.prune().count == 1
+    assert memory.working.limits() == WorkingLimits()
+
+
+def test_limits_that_cannot_be_meant(memory: Memory):
+    working = memory.working
+    for wrong in (0, -1, True, 2.5, "10", 10**12):
+        for name in ("max_messages", "max_actions", "max_thoughts"):
+            told: dict[str, Any] = {name: wrong}
+            with pytest.raises(InvalidInput, match=name):
+                working.prune(**told)
+            with pytest.raises(InvalidInput, match=name):
+                working.limit(**told)
+    assert working.limits() == WorkingLimits()
+    with memory.batch() as batch, pytest.raises(InvalidInput, match="batch"):
+        batch.working.prune()
+    with pytest.raises(ReadOnly):
+        memory.as_of(memory.snapshot("s")).working.prune()
+
+
+def test_what_was_learned_stays_when_a_message_leaves():
+    with Memory(":memory:", embedder=None) as memory:
+        chat = memory.scope(user="alice", room="r")
+        chat.messages.add("user", "I live in Lisbon.").wait()
+        for _ in range(3):
+            chat.messages.add("user", "Well.", learn=False)
+        pruned = chat.working.prune(max_messages=1)
+        pruned.receipt.wait()
+        assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Lisbon"]
+        chat.working.clear()
+        assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Lisbon"]
+
+
+def _record(place: int, data: dict[str, Any], *, pinned: bool) -> Record:
+    return Record(
+        id=str(place), version=1, kind="message", text="", data=data, scope=Scope(), created_at=START,
+        recorded_at=START, pinned=pinned,
+    )  # fmt: skip
+
+
+IDS = st.sampled_from("abc")
+TURNS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({"role": "user"}),
+    st.just({"role": "system"}),
+    st.lists(IDS, min_size=1, max_size=2).map(
+        lambda ids: {"role": "assistant", "tool_calls": [{"id": id} for id in ids]}
+    ),
+    IDS.map(lambda id: {"role": "tool", "tool_call_id": id}),
+)
+
+
+@given(st.lists(st.tuples(TURNS, st.booleans()), max_size=25), st.integers(1, 30))
+def test_whatever_the_turns_are(turns: list[tuple[dict[str, Any], bool]], most: int):
+    records = [_record(place, data, pinned=pinned) for place, (data, pinned) in enumerate(turns)]
+    leaving = leaving_messages(records, most)
+    gone = {record.id for record in leaving}
+    left = [record for record in records if record.id not in gone]
+    assert [int(record.id) for record in leaving] == sorted(int(record.id) for record in leaving)
+    assert not any(record.pinned or record.data["role"] == "system" for record in leaving)
+    assert not records or left, "the newest turn stays"
+    grouped = units([record.data for record in records])
+    for unit in grouped:
+        assert len({str(place) in gone for place in unit}) == 1, "a unit leaves as a whole"
+    # Nobody's call is answered by another's result because of what left.
+    for record in left:
+        answered = record.data.get("tool_call_id")
+        calls = [one for one in left if answered in call_ids(one.data) and int(one.id) < int(record.id)]
+        called = [one for one in records if answered in call_ids(one.data) and int(one.id) < int(record.id)]
+        assert bool(calls) == bool(called)
+    # Nothing leaves without need, and what could leave does.
+    free = [
+        unit
+        for unit in sorted(grouped, key=lambda one: one[-1])[:-1]
+        if not any(records[place].pinned or records[place].data["role"] == "system" for place in unit)
+    ]
+    assert len(left) <= most or all(str(place) in gone for unit in free for place in unit)
+    if leaving:
+        last = max((unit for unit in free if str(unit[0]) in gone), key=lambda one: one[-1])
+        assert len(left) + len(last) > most
+
+
+@given(st.lists(st.booleans(), max_size=12), st.integers(1, 12))
+def test_whatever_is_pinned(pins: list[bool], most: int):
+    records = [_record(place, {}, pinned=pinned) for place, pinned in enumerate(pins)]
+    leaving = leaving_records(records, most)
+    free = [record for record in records if not record.pinned]
+    assert leaving == free[: max(0, len(records) - most)]
