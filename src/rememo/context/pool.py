@@ -26,6 +26,7 @@ MOST_HANGING: Final = 4
 MOST_HANGING_IN_ALL: Final = 64
 _IDLE_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 0.05
+_LEAVE_SECONDS: Final = 1.0
 
 caller_loop: "contextvars.ContextVar[asyncio.AbstractEventLoop | None]" = contextvars.ContextVar(
     "rememo_caller_loop", default=None
@@ -94,7 +95,7 @@ class Pool:
     def submit(self, call: Call) -> None:
         """Run a call as soon as there is a thread, or at once on an event loop if it is async."""
         if call.waits:
-            self._on_loop(call, lambda: call.function(call.argument))
+            self._on_loop(call)
             return
         with self._turn:
             self._need_open()
@@ -141,7 +142,11 @@ class Pool:
         if len(self._queue) > self._idle and self._working + self._idle < MOST_THREADS:
             # Counted as idle before it runs, so that two calls in a row get two threads.
             self._idle += 1
-            threading.Thread(target=self._work, name="rememo-provider", daemon=True).start()
+            try:
+                threading.Thread(target=self._work, name="rememo-provider", daemon=True).start()
+            except RuntimeError:  # the machine has no more threads
+                self._idle -= 1
+                raise
         elif self._queue:
             self._turn.notify()
 
@@ -156,21 +161,21 @@ class Pool:
                 continue
             if inspect.isawaitable(result):
                 # It is no async function, but what it returned is to be waited for: that is done elsewhere.
-                with self._turn:
-                    self._working -= 1
-                    self._idle += 1
-                    call.begun = False
-                self._on_loop(call, lambda result=result: result)
+                if not self._pass_on(call, result):
+                    return
             elif not self._end(call, result, None):
                 return
 
     def _next(self) -> Call | None:
         with self._turn:
-            while not self._queue:
-                if self._closed or not self._turn.wait(_IDLE_SECONDS):
-                    self._idle -= 1
-                    return None
-            call = self._queue.popleft()
+            call: Call | None = None
+            while call is None or call.given_up:
+                # Looked at again after the wait: something may have come just when it ended.
+                while not self._queue:
+                    if self._closed or (not self._turn.wait(_IDLE_SECONDS) and not self._queue):
+                        self._idle -= 1
+                        return None
+                call = self._queue.popleft()
             self._idle -= 1
             self._working += 1
             call.begun = True
@@ -189,6 +194,28 @@ class Pool:
         call.tell()
         return True
 
+    def _pass_on(self, call: Call, result: Awaitable[Any]) -> bool:
+        """Let what a thread returned be waited for on the loop; False when another took the thread's place meanwhile."""
+        with self._turn:
+            given_up = call.given_up
+            if given_up:
+                self._no_longer_hanging(call)
+            else:
+                self._working -= 1
+                self._idle += 1
+                call.begun = False
+        if given_up:
+            _discard(result)
+            return False
+        try:
+            self._on_loop(call, result)
+        except Closed as error:
+            _discard(result)
+            with self._turn:
+                call.error, call.ended = error, True
+            call.tell()
+        return True
+
     def _no_longer_hanging(self, call: Call) -> None:
         self._hanging[call.owner] -= 1
         if not self._hanging[call.owner]:
@@ -196,19 +223,21 @@ class Pool:
 
     # ---- the event loop
 
-    def _on_loop(self, call: Call, make: Callable[[], Awaitable[Any]]) -> None:
+    def _on_loop(self, call: Call, waited: Awaitable[Any] | None = None) -> None:
+        """Run an async function, or wait for what a plain one returned, on the event loop."""
         call.loop = call.context.get(caller_loop) or self._loop()
         if call.deadline is None:
             call.deadline = time.monotonic() + call.timeout
 
         async def run() -> None:
             with self._turn:
-                if call.given_up:
-                    return
-                call.begun = True
+                given_up, call.begun = call.given_up, not call.given_up
+            if given_up:
+                _discard(waited)
+                return
             result, error = None, None
             try:
-                result = await make()
+                result = await (call.function(call.argument) if waited is None else waited)
             except BaseException as raised:  # noqa: BLE001 - foreign code: whatever it raises is its answer
                 error = raised
             with self._turn:
@@ -224,6 +253,7 @@ class Pool:
         try:
             loop.call_soon_threadsafe(begin)
         except RuntimeError as error:  # what a loop that is closed says
+            _discard(waited)
             with self._turn:
                 call.error, call.ended = error, True
             call.tell()
@@ -234,6 +264,8 @@ class Pool:
             with self._turn:
                 self._need_open()
                 if self._own_loop is None or self._own_loop is own:
+                    if own is not None:
+                        own.stop()  # as soon as it turns again
                     self._own_loop = _OwnLoop()
                 own = self._own_loop
         return own.loop
@@ -269,18 +301,26 @@ class _OwnLoop:
         left = asyncio.all_tasks(self.loop)
         for task in left:
             task.cancel()
-        # Once round: who does not heed it then is left as it is.
-        self.loop.run_until_complete(asyncio.sleep(0))
+        if left:
+            # Who does not heed it in that time is left as it is; nobody waits for this thread.
+            self.loop.run_until_complete(asyncio.wait(left, timeout=_LEAVE_SECONDS))
         self.loop.close()
 
 
 def _cancel(call: Call) -> None:
     def cancel() -> None:
-        if call.task is not None:
+        # One that has not begun sees for itself that nobody waits for it.
+        if call.task is not None and call.begun:
             call.task.cancel()
 
     if call.loop is not None:
         _soon(call.loop, cancel)
+
+
+def _discard(waited: object) -> None:
+    """Let go of what nobody will wait for, without a word about it."""
+    if inspect.iscoroutine(waited):
+        waited.close()
 
 
 def _soon(loop: "asyncio.AbstractEventLoop", run: Callable[[], object]) -> None:

@@ -1,0 +1,164 @@
+"""The pool of threads: calls that are given up, in whatever state, take nothing with them but their own thread."""
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from rememo.context.pool import MOST_THREADS, Call, Pool
+from rememo.errors import Closed
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+def call(
+    function: Callable[[Any], Any], *, timeout: float = 30, owner: object = "owner"
+) -> tuple[Call, "SimpleQueue[Call]"]:
+    changed: SimpleQueue[Call] = SimpleQueue()
+    return Call(owner, function, None, timeout=timeout, changed=changed), changed
+
+
+def ended(one: Call, changed: "SimpleQueue[Call]") -> Call:
+    while not one.ended:
+        changed.get(timeout=30)
+    return one
+
+
+def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: Pool):
+    go_on, ran = threading.Event(), threading.Event()
+    running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
+    for one, changed in running:
+        pool.submit(one)
+        assert changed.get(timeout=30).begun
+    waiting, _ = call(lambda _: ran.set())
+    after, changed = call(lambda _: "after")
+    pool.submit(waiting)
+    pool.submit(after)
+    assert waiting.deadline is None, "its time begins with its turn"
+    assert pool.give_up(waiting)
+    go_on.set()
+    assert ended(after, changed).result == "after"
+    for one, its in running:
+        assert ended(one, its).result is True
+    assert not ran.is_set()
+    assert not pool.hanging("owner")
+
+
+def test_what_ended_in_time_is_not_given_up(pool: Pool):
+    one, changed = call(lambda _: 7)
+    pool.submit(one)
+    ended(one, changed)
+    assert not pool.give_up(one)
+    assert one.result == 7
+
+
+def test_a_coroutine_that_comes_too_late_is_let_go(pool: Pool):
+    """Else Python says that it was never awaited, which is an error here."""
+    go_on = threading.Event()
+
+    async def never() -> None:
+        raise AssertionError
+
+    def late(_: None) -> Any:
+        go_on.wait()
+        return never()
+
+    one, changed = call(late)
+    pool.submit(one)
+    assert changed.get(timeout=30).begun
+    assert pool.give_up(one)
+    go_on.set()
+    # The thread is gone when nothing hangs any more; others are as good as before.
+    again, its = call(lambda _: "again")
+    pool.submit(again)
+    assert ended(again, its).result == "again"
+
+
+def test_closing_tells_those_that_wait_for_a_thread(pool: Pool):
+    go_on = threading.Event()
+    running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
+    for one, changed in running:
+        pool.submit(one)
+        changed.get(timeout=30)
+    waiting, its = call(lambda _: None)
+    pool.submit(waiting)
+    pool.close()
+    assert isinstance(ended(waiting, its).error, Closed)
+    with pytest.raises(Closed):
+        pool.submit(call(lambda _: None)[0])
+
+    async def later(_: None) -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(Closed):
+        pool.submit(call(later)[0])
+    go_on.set()
+
+
+def test_a_closed_loop_of_the_caller_is_an_answer(pool: Pool):
+    from rememo.context.pool import caller_loop  # noqa: PLC0415 - only here
+
+    async def later(_: None) -> str:
+        await asyncio.sleep(0)
+        return "never"
+
+    loop = asyncio.new_event_loop()
+    loop.close()
+    token = caller_loop.set(loop)
+    try:
+        one, changed = call(later)
+        pool.submit(one)
+    finally:
+        caller_loop.reset(token)
+    assert isinstance(ended(one, changed).error, RuntimeError)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_the_threads_are_there_for_the_next(pool: Pool, seed: int):
+    dice, released = random.Random(seed), threading.Event()
+
+    async def waits(_: None) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    def returns_waiting(_: None) -> Any:
+        return waits(None)
+
+    def raises(_: None) -> None:
+        raise ValueError("no")
+
+    kinds: list[Callable[[Any], Any]] = [lambda _: "fine", raises, lambda _: released.wait(), waits, returns_waiting]
+
+    def user(number: int) -> None:
+        mine = random.Random(number)
+        for turn in range(10):
+            one, changed = call(mine.choice(kinds), owner=(number, turn))
+            pool.submit(one)
+            if mine.random() < 0.5:
+                # Wait until something is known of it, so that it is given up in every state it can be in.
+                while one.deadline is None:
+                    changed.get(timeout=30)
+            pool.give_up(one)
+
+    users = [threading.Thread(target=user, args=(dice.randrange(1000),)) for _ in range(4)]
+    for one in users:
+        one.start()
+    for one in users:
+        one.join(60)
+        assert not one.is_alive()
+    released.set()
+    # All eight at once, none of which can end before the last has begun.
+    meeting = threading.Barrier(MOST_THREADS)
+    last = [call(lambda _: meeting.wait(30)) for _ in range(MOST_THREADS)]
+    for one, _ in last:
+        pool.submit(one)
+    assert sorted(ended(one, changed).result for one, changed in last) == list(range(MOST_THREADS))
