@@ -1847,18 +1847,22 @@ class AsyncMemory(AsyncRecords):
         self,
         message: str | Message | Record,
         *,
+        user: str | None = None,
         include: str | Iterable[str] | None = None,
         exclude: str | Iterable[str] | None = None,
         fresh: bool = False,
     ) -> State:
         """Ask the providers about a message, side by side, and return what they say as one state.
 
-        `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
+        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is told,
+        and what is recalled comes from all rooms of that user. `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
         `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
         asks anew.
         """
-        return await self._call_apart(self._own.compose, message, include=include, exclude=exclude, fresh=fresh)
+        return await self._call_apart(
+            self._own.compose, message, user=user, include=include, exclude=exclude, fresh=fresh
+        )
 
     @asynccontextmanager
     async def batch(self, *, key: str | None = None) -> AsyncGenerator["AsyncBatchView"]:

@@ -29,31 +29,33 @@ def time(asked: Asked[View]) -> Provided:
 
 def profile(asked: Asked[View]) -> Provided | None:
     """Tell what is known of the user under the user's own label."""
-    item = gather.profile(asked.memory)
+    item = gather.profile(asked.memory.narrow(asked.scope.narrow(user=asked.user)))
     return None if item is None else told("profile", f"About {item.id}:", [(item, cut(item.text))])
 
 
 def relationships(asked: Asked[View]) -> Provided | None:
     """Tell who has to do with the user and with whom the message names."""
-    items = gather.relationships(recalling(asked.memory), asked.text, limit=RELATIONSHIPS)
+    items = gather.relationships(recalling(asked.memory, user=asked.user), asked.text, limit=RELATIONSHIPS)
     return told("relationships", "Who has to do with whom:", [(item, cut(item.text)) for item in items])
 
 
 def facts(asked: Asked[View]) -> Provided | None:
     """Tell what holds now of the user, and of whom and what the message names."""
-    items = gather.facts(recalling(asked.memory), asked.text, at=asked.at, limit=FACTS)
+    items = gather.facts(recalling(asked.memory, user=asked.user), asked.text, at=asked.at, limit=FACTS)
     return told("facts", "What is known:", [(item, _dated(item, asked.at)) for item in items])
 
 
 def plans(asked: Asked[View]) -> Provided | None:
     """Tell the open goals and tasks, with when they are due."""
-    items = gather.plans(recalling(asked.memory), limit=PLANS)
+    items = gather.plans(recalling(asked.memory, user=asked.user), limit=PLANS)
     return told("plans", "Open goals and tasks:", [(item, _planned(item, asked.at)) for item in items])
 
 
 def documents(asked: Asked[View]) -> Provided | None:
     """Tell the passages of documents that answer the message."""
-    items = gather.passages(recalling(asked.memory), asked.text, limit=PASSAGES, at=asked.at, kinds=_DOCUMENTS)
+    items = gather.passages(
+        recalling(asked.memory, user=asked.user), asked.text, limit=PASSAGES, at=asked.at, kinds=_DOCUMENTS
+    )
     return told("documents", "From documents:", [(item, cut(item.text)) for item in items])
 
 
@@ -63,7 +65,7 @@ def passages(asked: Asked[View]) -> Provided | None:
     if asked.record is not None:
         shown.add(asked.record.id)
     items = gather.passages(
-        recalling(asked.memory), asked.text, limit=PASSAGES, at=asked.at, kinds=_TALK, leave_out=shown
+        recalling(asked.memory, user=asked.user), asked.text, limit=PASSAGES, at=asked.at, kinds=_TALK, leave_out=shown
     )
     return told("passages", "From earlier:", [(item, _dated(item, asked.at)) for item in items])
 

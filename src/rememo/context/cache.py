@@ -16,11 +16,12 @@ LIFE: Final = timedelta(minutes=5)
 SWEEP_EVERY: Final = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """What a state may have been made of."""
 
-    records: Filter
+    tenant: str
+    records: tuple[Filter, ...]
     entries: tuple[tuple[str, str], ...]
     """Of the key-value store: namespaces and keys."""
 

@@ -57,6 +57,7 @@ class Composer:
         memory: object,
         message: str | Record,
         *,
+        user: str | None = None,
         include: str | Iterable[str] | None = None,
         exclude: str | Iterable[str] | None = None,
         fresh: bool = False,
@@ -68,7 +69,7 @@ class Composer:
             text = check_text(message, "message", max_bytes=self._engine.settings.max_text_bytes)
             said = text if len(text) <= _LONG_TEXT else blake2b(text.encode(), digest_size=16).digest()
         wanted, unwanted = _names(include, "include"), _names(exclude, "exclude")
-        key: Hashable = (view.scope, said, wanted, unwanted, self.registry.version)
+        key: Hashable = (view.scope, said, user, wanted, unwanted, self.registry.version)
         cache, moment = self._here.cache, self._engine.now()
         # The past is composed anew each time: whoever looks there wants to know, and not to be quick.
         held = None if fresh or view.known_at is not None else cache.get(key, moment)
@@ -77,13 +78,14 @@ class Composer:
                 return held.state.again()
             cache.drop(key)
         chosen, left_out = self._choose(view, wanted, unwanted)
-        reach = _reach(view, chosen)
+        reach = _reach(view, user, chosen)
         # Before anything is read: what is written meanwhile makes the state old at once.
         stamp = None if view.known_at is not None else self._stamp(reach, moment)
         asked = Asked(
             text=text,
             record=message if isinstance(message, Record) else None,
             scope=view.scope,
+            user=user or view.scope.user,
             at=moment if view.known_at is None else min(moment, view.known_at),
             memory=memory,
         )
@@ -133,10 +135,12 @@ class Composer:
 
     def _stamp(self, reach: Reach, moment: datetime) -> object:
         """Return what stays equal as long as nothing in reach is written, ended or expired, in any process."""
-        timeline = self._engine.store.timeline(reach.records, moment)
-        # A mark in place of the timeline itself, which would hold on to its arrays.
-        mark = timeline.worked_out.setdefault("unchanged", object())
-        return mark, self._engine.kv.versions(reach.records.scope.tenant, reach.entries, moment)
+        marks: list[object] = []
+        for records in reach.records:
+            timeline = self._engine.store.timeline(records, moment)
+            # A mark in place of the timeline itself, which would hold on to its arrays.
+            marks.append(timeline.worked_out.setdefault("unchanged", object()))
+        return marks, self._engine.kv.versions(reach.tenant, reach.entries, moment)
 
     # ---- asking
 
@@ -233,9 +237,16 @@ class Composer:
         )
 
 
-def _reach(view: View, chosen: Iterable[Provider]) -> Reach:
-    entries = [entry for one in chosen if one.reads is not None for entry in one.reads(view.scope)]
-    return Reach(Filter(scope=recalling(view).scope), tuple(entries))
+def _reach(view: View, user: str | None, chosen: Iterable[Provider]) -> Reach:
+    """Return what a state can be made of: turns of the view, and what is recalled from beyond it."""
+    scope, wide = view.scope, recalling(view, user=user).scope
+    scopes = (wide,) if wide.contains(scope) else (wide, scope)
+    who = scope.narrow(user=user)
+    return Reach(
+        tenant=scope.tenant,
+        records=tuple(Filter(scope=one) for one in scopes),
+        entries=tuple(entry for one in chosen if one.reads is not None for entry in one.reads(who)),
+    )
 
 
 def _names(given: str | Iterable[str] | None, field: str) -> tuple[str, ...] | None:

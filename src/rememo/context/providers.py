@@ -30,6 +30,8 @@ class Asked(Generic[M]):
     """The message itself, where it is stored and was given so."""
     scope: Scope
     """The labels of the view that composes; a provider of a wider view is asked for all narrower ones."""
+    user: str | None
+    """Whom the state is about: the view's user, else the one given to `compose`."""
     at: datetime
     """The moment the state is composed for."""
     memory: M

@@ -215,6 +215,27 @@ def test_the_memory_speaks_for_itself(clock: ManualClock):
         assert state.text.index("It is Friday") < fence < state.text.index("alice lives in")
 
 
+def test_a_group_room_tells_of_others_only_who_is_named(memory: Memory):
+    group = memory.scope(room="group", agent="helper")
+    alone = memory.scope(user="alice", agent="helper", room="alone")
+    alone.facts.add("alice", "lives in", "Lisbon")
+    memory.profiles.update("alice", name="Alice")
+    memory.scope(room="group", agent="helper", user="alice").messages.add("user", "Where am I at home?")
+    message = group.messages.latest()[0]
+    assert "Lisbon" not in group.compose(message).text
+    state = group.compose(message, user="alice")
+    assert "Lisbon" in state.text
+    assert "name: Alice" in state.text
+    assert "alice: Where am I at home?" in state.text
+    seen: list[Asked[Memory]] = []
+    memory.providers.add("ear", seen.append)
+    group.compose("x", user="alice", include="ear")
+    alone.compose("x", include="ear")
+    assert [one.user for one in seen] == ["alice", "alice"]
+    with pytest.raises(InvalidInput, match="bound to user 'alice'"):
+        alone.compose("x", user="bob")
+
+
 def test_very_long_texts_are_cut_and_nothing_is_too_large(memory: Memory):
     chat = memory.scope(user="alice", room="r")
     for _ in range(25):

@@ -13,11 +13,9 @@ from rememo import Memory, Settings
 from rememo.context.cache import LIFE, MOST_STATES, Held, Reach, StateCache
 from rememo.context.providers import Asked
 from rememo.context.state import State
-from rememo.model.filters import Filter
-from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
 
-REACH = Reach(Filter(scope=Scope()), ())
+REACH = Reach(tenant="default", records=(), entries=())
 
 
 def held(moment: datetime, size: int = 1) -> Held:
@@ -199,6 +197,25 @@ def test_a_write_within_reach_makes_it_old_and_one_elsewhere_does_not(memory: Me
         clock.advance(1)
         write()
         assert chat.compose("hello").cached
+
+
+def test_of_a_user_in_a_group_both_the_room_and_the_users_rooms_are_within_reach(memory: Memory):
+    group = memory.scope(room="group", agent="helper")
+    alice = memory.scope(user="alice", agent="helper", room="alone")
+    writes: list[Any] = [
+        lambda: memory.scope(room="group", agent="helper", user="bob").messages.add("user", "hello all"),
+        lambda: alice.messages.add("user", "hello helper"),
+        lambda: memory.profiles.update("alice", name="Alice"),
+    ]
+    for write in writes:
+        group.compose("hello", user="alice")
+        assert group.compose("hello", user="alice").cached
+        write()
+        assert not group.compose("hello", user="alice").cached
+    group.compose("hello")
+    alice.add("another note")
+    assert group.compose("hello").cached
+    assert not group.compose("hello", user="bob").cached
 
 
 @pytest.mark.requirement("state.cache")
