@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Mapping
 from functools import cached_property
 from operator import getitem
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, cast, get_origin, get_type_hints
@@ -107,13 +108,15 @@ class Declared:
         bench.context.set(self._name, value)
 
 
-def declare(owner: type, taken: type) -> dict[str, Declared]:
-    """Turn the annotated names of a class into fields, and return them; names that mean something else are refused."""
+def declare(owner: type, taken: type, inherited: Mapping[str, Declared]) -> dict[str, Declared]:
+    """Turn the annotated names of a class into fields, and return them; names that mean something else are refused.
+
+    A plain value for an inherited field is its new default.
+    """
     found: dict[str, Declared] = {}
-    for name, hint in _annotations(owner).items():
-        plain = hint.removeprefix("typing.").startswith("ClassVar") if isinstance(hint, str) else False
-        if name.startswith("_") or plain or hint is ClassVar or get_origin(hint) is ClassVar:
-            continue
+    names = [name for name, hint in _annotations(owner).items() if not name.startswith("_") and not _of_class(hint)]
+    names += [name for name, value in owner.__dict__.items() if name in inherited and not hasattr(value, "__get__")]
+    for name in dict.fromkeys(names):
         if hasattr(taken, name):
             raise InvalidInput(
                 f"{owner.__name__} cannot have the field {name!r}: every workbench has that name already"
@@ -122,6 +125,18 @@ def declare(owner: type, taken: type) -> dict[str, Declared]:
         setattr(owner, name, field)
         found[name] = field
     return found
+
+
+def assignable(owner: type, name: str) -> bool:
+    """Whether assigning to a name does what it says: it is private, a field, or a property of the class."""
+    return name.startswith("_") or hasattr(inspect.getattr_static(owner, name, None), "__set__")
+
+
+def _of_class(hint: Any) -> bool:
+    """Whether an annotation says that a name belongs to the class."""
+    if isinstance(hint, str):
+        return hint.removeprefix("typing.").startswith("ClassVar")
+    return hint is ClassVar or get_origin(hint) is ClassVar
 
 
 def _annotations(owner: type) -> dict[str, Any]:

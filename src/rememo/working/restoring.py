@@ -77,24 +77,26 @@ def _ids(
 ) -> dict[str, str]:
     """Return the id that each wanted record has here, and fill in those that were here before."""
     whole = Scope(tenant=view.scope.tenant)
-    store = view.engine.store
     elsewhere = states(view.engine, whole, [one.id for one in wanted if one.id not in current], None)
+
+    def fits(one: Wanted, id: str, live: Record | None) -> bool:
+        """Whether a record may have this id: nobody else has or had it."""
+        if live is not None:
+            return id in current and live.kind == one.kind and live.scope == one.scope
+        versions = view.engine.store.history(whole, id)
+        if versions and (versions[-1].kind != one.kind or versions[-1].scope != one.scope):
+            return False
+        if versions:
+            past[id] = versions[-1]
+        return True
+
     ids: dict[str, str] = {}
     for one in wanted:
         id = one.id
-        for candidate in (one.id, copied_id(view.scope, one.id)):
-            id = candidate
-            live = current.get(id) or (elsewhere.get(id) if id == one.id else _live(view, whole, id))
-            if live is not None:
-                if live.id in current and live.kind == one.kind and live.scope == one.scope:
-                    break
-                continue
-            versions = store.history(whole, id)
-            if not versions:
-                break
-            if versions[-1].scope == one.scope and versions[-1].kind == one.kind:
-                past[id] = versions[-1]
-                break
+        if not fits(one, id, current.get(id) or elsewhere.get(id)):
+            id = copied_id(view.scope, one.id)
+            # Filled in where it was here before.
+            fits(one, id, current.get(id) or _live(view, whole, id))
         ids[one.id] = id
     return ids
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any, Protocol
 
 from rememo.collections.fields import Kind, external_record_id
@@ -90,6 +91,7 @@ class ContextValues(Kind):
         return value_fields(self._view, CONTEXT, name, value if rule is None else rule.stored(value), on_conflict)
 
 
+@lru_cache(maxsize=4_096)
 def value_id(scope: Scope, use: str, name: str) -> str:
     """Return the id of the record that holds a value of exactly this scope."""
     return external_record_id("state", [use, scope.agent or "", scope.user or "", scope.room or "", name])

@@ -16,7 +16,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
 from rememo.model.unset import NOTHING
 from rememo.working.call import Call, calling
-from rememo.working.declared import Declared, declare
+from rememo.working.declared import Declared, assignable, declare
 from rememo.working.limits import WorkingLimits
 from rememo.working.pruning import Pruned, prune
 from rememo.working.restoring import restore, restore_export
@@ -44,14 +44,14 @@ class Working:
     def __init_subclass__(cls) -> None:
         """Make fields of what a subclass annotates."""
         super().__init_subclass__()
-        cls._declared = {**cls._declared, **declare(cls, Working)}
+        cls._declared = {**cls._declared, **declare(cls, Working, cls._declared)}
 
     if not TYPE_CHECKING:  # checkers know the fields, and would take this for leave to assign anything
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if not name.startswith("_") and not hasattr(type(self), name):
+            if not assignable(type(self), name):
                 raise InvalidInput(
-                    f"{type(self).__name__} has no field {name!r}, so it would not be kept; declare it in the class,"
+                    f"{type(self).__name__} has no field {name!r}, so it would not be kept; annotate it in the class,"
                     " or use context.set()"
                 )
             super().__setattr__(name, value)

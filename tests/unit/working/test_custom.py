@@ -120,6 +120,34 @@ def test_a_subclass_of_a_subclass(memory: Memory):
     assert SupportCase(memory).level == 2
 
 
+def test_what_a_class_may_have_beside_fields(memory: Memory):
+    class Case(SupportCase):
+        level = 3  # another default
+        colour = "red"  # no field: it has no annotation
+
+        @property
+        def title(self) -> str:
+            return f"{self.ticket}: {self.status}"
+
+        def hits(self) -> int:
+            self._cache += 1  # private names are the object's own, and not kept
+            return self._cache
+
+        @title.setter
+        def title(self, value: str) -> None:
+            self.ticket = value
+
+    case = Case(memory)
+    assert (case.level, SupportCase(memory).level, case.colour) == (3, 1, "red")
+    assert case.escalate("so") == 4
+    assert Case(memory).level == SupportCase(memory).level == 4
+    case.title = "T-1"
+    assert (case.title, case.hits(), case.hits(), Case(memory).hits()) == ("T-1: open", 1, 2, 1)
+    for name in ("colour", "messages", "escalate"):
+        with pytest.raises((InvalidInput, AttributeError)):
+            setattr(case, name, "blue")
+
+
 def test_values_that_do_not_fit(memory: Memory):
     case = SupportCase(memory)
     wrong: list[tuple[str, Any, str]] = [

@@ -1,6 +1,8 @@
 """Pruning: the newest stay, what matters stays, pairs stay together, and it can be taken back."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,10 +101,38 @@ def test_what_was_learned_stays_when_a_message_leaves():
         for _ in range(3):
             chat.messages.add("user", "Well.", learn=False)
         pruned = chat.working.prune(max_messages=1)
-        pruned.receipt.wait()
-        assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Lisbon"]
+        assert pruned.receipt.jobs == ()
+        chat.sessions.save("s")
         chat.working.clear()
+        assert chat.sessions.load("s").jobs == ()
+        assert not [job for job in memory.jobs.list() if job.state != "done"]
         assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Lisbon"]
+
+
+def test_pruning_while_others_write(tmp_path: Path):
+    with Memory(tmp_path / "a.db", embedder=None, settings=Settings(learn=False)) as memory:
+
+        def write(writer: int) -> None:
+            for number in range(40):
+                call = f"{writer}-{number}"
+                with memory.batch() as batch:
+                    batch.messages.add("assistant", "", tool_calls=[{"id": call}])
+                    batch.messages.add("tool", "so", tool_call_id=call)
+                memory.working.think("hm")
+
+        left: list[str] = []
+        with ThreadPoolExecutor(3) as threads:
+            running = [threads.submit(write, writer) for writer in range(3)]
+            while not all(one.done() for one in running):
+                left += memory.working.prune(max_messages=6, max_thoughts=4).messages
+                turns = [one.record.data for one in memory.messages.history(1_000)]
+                calls = [id for data in turns for id in call_ids(data)]
+                assert calls == [data["tool_call_id"] for data in turns if "tool_call_id" in data]
+            for one in running:
+                one.result()
+        left += memory.working.prune(max_messages=6, max_thoughts=4).messages
+        assert len(left) == len(set(left)) == 3 * 40 * 2 - 6
+        assert len(memory.thoughts.list()) == 4
 
 
 def _record(place: int, data: dict[str, Any], *, pinned: bool) -> Record:
