@@ -209,7 +209,7 @@ class Engine:
 
     def _embed(self, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
         """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
-        if self.embedder is None or not texts:
+        if self.embedder is None or not any(texts):  # nothing said has no vector, and wakes no model
             return iter([None] * len(texts))
         try:
             return iter(self.embedder.embed(texts))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rememo.engine.engine import Engine
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
+from rememo.model.record import FOUND
 from rememo.recall.embed.protocol import embed_question
 from rememo.recall.question import understand
 from rememo.recall.rank import Structure, arrange, rank
@@ -105,7 +106,10 @@ def _newest(engine: Engine, query: Query, moment: datetime) -> list[Hit]:
     """Without words there is nothing to rank by: what the filter means, newest first."""
     if query.threshold > 0:
         return []
-    records = engine.store.read(query.filter, moment, limit=query.limit)
+    kinds = tuple(kind for kind in query.filter.kinds or FOUND if kind in FOUND)
+    if not kinds:
+        return []
+    records = engine.store.read(query.filter.narrowed(kinds=kinds), moment, limit=query.limit)
     return [Hit(record=record, score=0.0) for record in reversed(records)]
 
 

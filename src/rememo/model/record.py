@@ -8,6 +8,8 @@ from rememo.errors import InvalidInput
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 
+STATE = "state"
+"""What an agent holds: kept in versions like everything, listed and counted, but never found by search."""
 KINDS = frozenset(
     {
         "message",
@@ -22,9 +24,11 @@ KINDS = frozenset(
         "post",
         "summary",
         "note",
-        "state",
+        STATE,
     }
 )
+FOUND = tuple(sorted(KINDS - {STATE}))
+"""The kinds that search looks among."""
 _TIMES = ("created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
 
 

@@ -263,7 +263,8 @@ class Finding(Protocol):
     def timeline(self, filter: Filter, moment: datetime) -> Timeline:
         """Return every record of a filter's scope, as it is or as it was known; its other conditions do not matter here.
 
-        Facts that hold no more are left out, unless the filter asks what held at a moment.
+        Facts that hold no more are left out, unless the filter asks what held at a moment. Records of the kind `state`
+        always are: they are not to be found.
         """
         ...
 

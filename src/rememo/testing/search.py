@@ -77,6 +77,28 @@ class SearchSuite(Suite):
         assert "gone" not in ids(hits)
         assert all("aquarium" not in one.text for one in hits)
 
+    @pytest.mark.parametrize("mode", MODES)
+    def test_state_is_kept_and_listed_but_never_found(
+        self, memory: Memory, open_memory: OpenMemory, clock: ManualClock, mode: Any
+    ) -> None:
+        memory.add("Miso sleeps on the sofa", kind="state", id="held", data={"value": 1})
+        before = memory.add("Miso sleeps on the chair", id="said").recorded_at
+        clock.advance(1)
+        memory.update("held", text="Miso sleeps on the sofa again")
+        for view in (memory, open_memory()) if self.reopens else (memory,):
+            assert ids(view.search("Miso sofa", mode=mode)) == ["said"]
+            assert ids(view.search("Miso sofa", mode=mode, known_at=before)) == ["said"]
+            assert ids(view.search("Miso sofa", mode=mode, valid_at=START)) == ["said"]
+            assert view.search("Miso sofa", mode=mode, kind="state") == []
+            assert ids(view.search("Miso sofa", mode=mode, kind=["note", "state"])) == ["said"]
+            assert ids(view.search("", after=START - HOUR)) == ["said"]
+            assert view.search("", kind="state") == []
+            assert ids(view.similar(WordEmbedder().embed(["Miso sofa"])[0])) == ["said"]
+            assert ids(view.list(kind="state")) == ["held"]
+            assert view.count() == 2
+            assert view.count(kind="state") == 1
+        assert len(memory.history("held")) == 2
+
     @pytest.mark.parametrize(
         "query",
         [

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
-from rememo.model.record import Record
+from rememo.model.record import FOUND, Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.finding import ViewFinder
@@ -32,7 +32,7 @@ class Finder(ViewFinder, Part):
 
     def _elsewhen(self, filter: Filter, moment: datetime) -> tuple[int, Columns]:
         """Read what another time is asked for by, with the model in use; only the present is held ready."""
-        wanted = Filter(scope=filter.scope, known_at=filter.known_at)
+        wanted = Filter(scope=filter.scope, known_at=filter.known_at, kinds=FOUND)
         sql, values = union(selects(wanted, moment, TIMELINE_COLUMNS))
         if filter.valid_at is None:
             sql = f"SELECT * FROM ({sql}) WHERE ends IS NULL OR ends > ?"

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rememo.model.check import dump_json
+from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.scopes import Columns, Stamp
 from rememo.store.sqlite.connection import Connection
@@ -52,6 +53,7 @@ class FileState:
         sql = (
             f"SELECT {COLUMNS} FROM records"
             f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (ends IS NULL OR ends > ?)"
+            f" AND kind <> '{STATE}'"
         )
         add_rows(self._connection, columns, self._connection.execute(sql, [start, *values, now]).fetchall())
 
