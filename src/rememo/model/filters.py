@@ -84,6 +84,18 @@ class Filter:
             or self.pinned is not None
         )
 
+    @property
+    def names_one(self) -> bool:
+        """Whether it asks for the current version of a single id, and for nothing else of it."""
+        return (
+            self.ids is not None
+            and len(self.ids) == 1
+            and self.known_at is None
+            and not (
+                self.kinds or self.after or self.before or self.conditions or self.valid_at or self.pinned is not None
+            )
+        )
+
     def narrowed(self, **changes: Any) -> "Filter":
         """Return a copy with some parts set anew."""
         return replace(self, **changes)

@@ -34,7 +34,7 @@ class Reader(Part):
     def get(self, filter: Filter, moment: datetime) -> Record | None:
         """Return the one record that `filter.ids` names, or None."""
         scope = filter.scope
-        if filter.ids is not None and len(filter.ids) == 1 and filter == Filter(scope=scope, ids=filter.ids):
+        if filter.ids is not None and filter.names_one:
             # The commonest question of all: the newest version by its key, without building a query for it.
             row = self._database.value(_GET, (scope.tenant, filter.ids[0], to_micros(moment)))
             if row is None:
