@@ -32,6 +32,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.learn
 	$(BIN)/python -m bench.compose
+	$(BIN)/python -m bench.working
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ TARGET = PACKAGE / "aio.py"
 CLASSES = {
     "Records": "collections/records.py",
     "KeyValues": "working/kv.py",
+    "Cached": "working/cached.py",
     "Messages": "collections/messages.py",
     "Facts": "collections/facts.py",
     "Relationships": "collections/relationships.py",
@@ -31,12 +32,14 @@ CLASSES = {
     "Todos": "working/todos.py",
     "Working": "working/working.py",
     "Sessions": "working/sessions.py",
+    "Flow": "working/flows.py",
+    "Typed": "working/typed.py",
     "Jobs": "collections/jobs.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
 }
 # What does no I/O stays as it is.
-PLAIN = {"scope", "bound", "hooks", "provider", "providers"}
+PLAIN = {"scope", "bound", "hooks", "provider", "providers", "name", "id", "steps", "on_change", "off_change"}
 # What waits for foreign code, which may itself wait for calls on these threads: it has a thread elsewhere.
 APART = {"compose"}
 
@@ -100,7 +103,7 @@ import contextvars
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Any, ParamSpec, Self, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 from types import TracebackType
 from collections.abc import Callable
 from rememo.errors import Closed
@@ -156,9 +159,12 @@ def defined(tree: ast.Module) -> list[str]:
 def mirror_class(found: ast.ClassDef) -> str:
     """Return the async twin of a class."""
     base = next((f"Async{one.id}" for one in found.bases if isinstance(one, ast.Name) and one.id in CLASSES), "Mirror")
+    generic = next((ast.unparse(one) for one in found.bases if isinstance(one, ast.Subscript)), "")
+    own = found.name + generic.removeprefix("Generic")
+    base = f"{base}, {generic}" if generic else base
     doc = ast.get_docstring(found) or ""
     parts = [f'class Async{found.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
-    parts.append(OWN.format(name=found.name))
+    parts.append(OWN.format(name=own))
     if found.name == "Memory":
         parts.append(constructor(next(one for one in methods(found) if one.name == "__init__")))
     body = zip(found.body, [*found.body[1:], None], strict=True)
@@ -213,6 +219,8 @@ def mirror_method(method: ast.FunctionDef) -> str:
     wrapped = shown != returned
     if "property" in decorators:
         value = f"self._own.{name}"
+        if not wrapped and name not in PLAIN:  # it reads: there is something to wait for
+            return f"    @property\n    async def {name}(self) -> {shown}:\n{doc}        return await self._call(lambda: {value})\n"
         value = f"{plain(shown)}({value}, self._threads)" if wrapped else value
         return f"    @property\n    def {name}(self) -> {shown}:\n{doc}        return {value}\n"
     arguments = ast.unparse(method.args)
@@ -233,7 +241,9 @@ def mirror_method(method: ast.FunctionDef) -> str:
     call = f"self._own.{name}({passed(method)})"
     how = "_call_apart" if name in APART else "_call"
     waited = f"await self.{how}(self._own.{name}{', ' if passed(method) else ''}{passed(method)})"
-    if wrapped:
+    if wrapped and "[" in shown:
+        made = f"        return {plain(shown)}({call if name in PLAIN else waited}, self._threads)\n"
+    elif wrapped:
         made = f"        view = {plain(shown)}.__new__({plain(shown)})\n"
         made += (
             f"        Mirror.__init__(view, {call if name in PLAIN else waited}, self._threads)\n        return view\n"
@@ -251,8 +261,8 @@ def mirror_type(returned: str) -> str:
     for name in sorted(CLASSES, key=len, reverse=True):
         for quote in ("'", '"'):
             returned = returned.replace(f"{quote}{name}{quote}", f"{quote}Async{name}{quote}")
-        if returned == name:
-            return f"'Async{name}'"
+        if returned == name or returned.startswith(f"{name}["):
+            return f"'Async{returned}'"
     return returned
 
 

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
+from types import TracebackType, UnionType
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
 
 from rememo.collections.actions import Action, Actions
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
@@ -52,15 +52,19 @@ from rememo.model.unset import NOTHING, Unset
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
+from rememo.working.cached import Cached
 from rememo.working.call import Call
+from rememo.working.flows import Flow, FlowState
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
 from rememo.working.limits import WorkingLimits
 from rememo.working.profiles import Profile, Profiles
 from rememo.working.pruning import Pruned
 from rememo.working.sessions import Session, Sessions
+from rememo.working.shapes import V
 from rememo.working.stats import WorkingStats
 from rememo.working.todos import Todo, Todos
+from rememo.working.typed import Typed, Version
 from rememo.working.values import ContextValues
 from rememo.working.working import Working
 
@@ -442,6 +446,53 @@ class AsyncKeyValues(Mirror):
     async def keys(self, pattern: str = "*") -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
         return await self._call(self._own.keys, pattern)
+
+    async def cached(
+        self,
+        name: str,
+        load: Callable[[str], Any],
+        *,
+        save: Callable[[str, Any], object] | None = None,
+        ttl: float | str | timedelta = "1h",
+        sliding: bool = False,
+    ) -> "AsyncCached":
+        """Return values that are kept elsewhere, such as agents' configuration, to be held ready here.
+
+        `load(key)` reads one from where it is kept, `save(key, value)` writes one there. What was loaded lives for `ttl`
+        at the most, and goes at once when it is written or forgotten.
+        """
+        view = AsyncCached.__new__(AsyncCached)
+        Mirror.__init__(
+            view, await self._call(self._own.cached, name, load, save=save, ttl=ttl, sliding=sliding), self._threads
+        )
+        return view
+
+
+class AsyncCached(Mirror):
+    """Session data, agent configuration and the like, read through to where it is kept; shared by processes."""
+
+    @property
+    def _own(self) -> Cached:
+        return cast("Cached", self._mirrored)
+
+    async def get(self, key: str) -> Any:
+        """Return a copy of the value: the one held ready, else what `load(key)` gives, which is then held.
+
+        A value that was written or forgotten while it was being loaded is returned, but not held.
+        """
+        return await self._call(self._own.get, key)
+
+    async def set(self, key: str, value: Any) -> None:
+        """Write a value to where it is kept, by `save(key, value)`, and forget the one held ready."""
+        return await self._call(self._own.set, key, value)
+
+    async def forget(self, key: str) -> bool:
+        """Load it anew the next time; False when it was not held."""
+        return await self._call(self._own.forget, key)
+
+    async def invalidate(self, pattern: str = "*") -> int:
+        """Load anew the next time whatever a glob pattern matches; returns how many were held."""
+        return await self._call(self._own.invalidate, pattern)
 
 
 class AsyncMessages(Mirror):
@@ -1689,6 +1740,184 @@ class AsyncSessions(Mirror):
             await self._call(manager.__exit__, None, None, None)
 
 
+class AsyncFlow(Mirror):
+    """One process of several steps and the states of its users within a view; safe for threads and processes.
+
+    A view that is bound to a user reaches that user's state only, and needs not name the user.
+    """
+
+    @property
+    def _own(self) -> Flow:
+        return cast("Flow", self._mirrored)
+
+    @property
+    def name(self) -> str:
+        """What it is called in its scope."""
+        return self._own.name
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The declared steps, in order."""
+        return self._own.steps
+
+    async def start(
+        self,
+        user: str | None = None,
+        *,
+        step: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        restart: bool = False,
+    ) -> FlowState:
+        """Begin at the first step, or at the one given.
+
+        One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
+        """
+        return await self._call(self._own.start, user, step=step, data=data, restart=restart)
+
+    async def get(self, user: str | None = None) -> FlowState | None:
+        """Return where a user is, or None when there is nothing: not started, cleared or expired."""
+        return await self._call(self._own.get, user)
+
+    async def set(
+        self,
+        user: str | None = None,
+        *,
+        step: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        expected_version: int | None = None,
+    ) -> FlowState:
+        """Merge data in, then move to a step; what is not given stays. Changes of others in between are kept.
+
+        Mappings are merged field by field, and None takes a field away. Data of a step that has a model must fit it as
+        far as it is given, and wholly when the flow moves on from that step. A step that is not declared or not allowed
+        from here raises `InvalidStep`, a paused flow `Paused`, and one that is not there `NotFound`; with
+        `expected_version` one that has moved on raises `VersionConflict`.
+        """
+        return await self._call(self._own.set, user, step=step, data=data, expected_version=expected_version)
+
+    async def advance(
+        self, user: str | None = None, *, data: Mapping[str, Any] | None = None, expected_version: int | None = None
+    ) -> FlowState:
+        """Merge data in, then move to the next step as declared; past the last one raises `InvalidStep`."""
+        return await self._call(self._own.advance, user, data=data, expected_version=expected_version)
+
+    async def pause(self, user: str | None = None) -> FlowState:
+        """Let it rest with its data; one that rests already stays as it is."""
+        return await self._call(self._own.pause, user)
+
+    async def resume(self, user: str | None = None) -> FlowState:
+        """Go on where it was; one that is running stays as it is, one that has expired raises `NotFound`."""
+        return await self._call(self._own.resume, user)
+
+    async def clear(self, user: str | None = None) -> bool:
+        """End it and forget its data; False when there was none."""
+        return await self._call(self._own.clear, user)
+
+    async def progress(self, user: str | None = None) -> tuple[int, int]:
+        """Return how far a user is: the number of the step, from 1, and how many there are."""
+        return await self._call(self._own.progress, user)
+
+    async def active(self, *, paused: bool = False) -> list[FlowState]:
+        """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+        return await self._call(self._own.active, paused=paused)
+
+    @asynccontextmanager
+    async def run(
+        self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause"
+    ) -> AsyncGenerator["FlowState"]:
+        """Lend the state for a block: started where there is none, resumed where it is paused.
+
+        An exception inside pauses or clears the flow, as told, and is raised on. Otherwise the flow stays as the block
+        leaves it.
+        """
+        manager = self._own.run(user, on_error=on_error)
+        view = await self._call(manager.__enter__)
+        try:
+            yield view
+        except BaseException as error:
+            if not await self._leave(manager, error):
+                raise
+        else:
+            await self._call(manager.__exit__, None, None, None)
+
+
+class AsyncTyped(Mirror, Generic[V]):
+    """One value of one type, under a name in exactly this view's scope; thread-safe.
+
+    It is a record of the kind `state` with the value as JSON in its `data`: versions, views of the past, undo, export
+    and erasure hold for it as for any other. Nothing is stored until it is first set.
+    """
+
+    @property
+    def _own(self) -> Typed[V]:
+        return cast("Typed[V]", self._mirrored)
+
+    @property
+    def name(self) -> str:
+        """What it is called in its scope."""
+        return self._own.name
+
+    @property
+    def id(self) -> str:
+        """The id of its record, made of the scope's labels and the name: the same in every process."""
+        return self._own.id
+
+    @property
+    async def version(self) -> int:
+        """The version of the stored value; 0 while nothing is stored."""
+        return await self._call(lambda: self._own.version)
+
+    async def get(self, *, known_at: datetime | None = None) -> V:
+        """Return a copy of the value, now or as it was known then; the default when nothing is stored.
+
+        A stored value that does not fit the type goes through `migrate`; without one it raises `TypeMismatch`.
+        """
+        return await self._call(self._own.get, known_at=known_at)
+
+    async def set(self, value: V, *, expected_version: int | None = None) -> Receipt:
+        """Store a value; one that cannot be stored raises `InvalidInput` and changes nothing.
+
+        With `expected_version` (0: nothing stored) a value that has moved on raises `VersionConflict`.
+        """
+        return await self._call(self._own.set, value, expected_version=expected_version)
+
+    async def update(self, change: Callable[[V], V]) -> V:
+        """Replace the value by what `change` makes of it, and return that; nothing comes in between, in any process.
+
+        `change` gets a copy and returns the new value. It runs again when another thread or process was faster, so it
+        must not do anything else. What makes no difference is not written.
+        """
+        return await self._call(self._own.update, change)
+
+    async def clear(self) -> bool:
+        """Go back to the default; False when nothing was stored. The past stays readable."""
+        return await self._call(self._own.clear)
+
+    async def history(self) -> list[Version[V]]:
+        """Return every value it had, oldest first; empty when nothing was ever stored."""
+        return await self._call(self._own.history)
+
+    async def undo(self) -> V:
+        """Take the last change back by a new version, and return the value that holds now.
+
+        Repeated, it goes further back, at last to the default; then `NotFound` is raised. A change that comes in
+        between raises `VersionConflict`, and nothing is undone.
+        """
+        return await self._call(self._own.undo)
+
+    def on_change(self, hook: Callable[[V], object]) -> Callable[[V], object]:
+        """Call `hook(value)` with the value as it then is after every change of it; usable as a decorator.
+
+        It runs in the writing thread, for changes made by this process. One that raises is logged and counted; the
+        write stands.
+        """
+        return self._own.on_change(hook)
+
+    def off_change(self, hook: Callable[[V], object]) -> None:
+        """Call it no more; one that is not there is no harm."""
+        return self._own.off_change(hook)
+
+
 class AsyncJobs(Mirror):
     """The jobs of one tenant."""
 
@@ -1816,6 +2045,49 @@ class AsyncMemory(AsyncRecords):
     def kv(self) -> "AsyncKeyValues":
         """Key-value state of exactly this scope, with an end."""
         return AsyncKeyValues(self._own.kv, self._threads)
+
+    async def flow(
+        self,
+        name: str,
+        *,
+        steps: Sequence[str],
+        ttl: Duration = "24h",
+        sliding: bool = True,
+        transitions: Mapping[str, Iterable[str]] | None = None,
+        models: Mapping[str, Any] | None = None,
+    ) -> "AsyncFlow":
+        """Return a process of several steps whose state, user by user, is kept until it expires.
+
+        A state lives for `ttl` after it was last read or changed; without `sliding`, after its start. `transitions` says
+        where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
+        the data under a step's name.
+        """
+        view = AsyncFlow.__new__(AsyncFlow)
+        Mirror.__init__(
+            view,
+            await self._call(
+                self._own.flow, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models
+            ),
+            self._threads,
+        )
+        return view
+
+    async def typed(
+        self,
+        name: str,
+        default: V,
+        *,
+        type: type[V] | UnionType | None = None,
+        migrate: Callable[[Any], V] | None = None,
+    ) -> "AsyncTyped[V]":
+        """Return a value of any type that pydantic can check, kept under a name in exactly this scope.
+
+        The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
+        one that does not fit the type any more.
+        """
+        return AsyncTyped[V](
+            await self._call(self._own.typed, name, default, type=type, migrate=migrate), self._threads
+        )
 
     @property
     def hooks(self) -> Hooks:

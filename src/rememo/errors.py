@@ -4,10 +4,13 @@
 
     RememoError
     ├── InvalidInput            what was passed cannot be meant; nothing was changed
-    │   └── InvalidFilter
+    │   ├── InvalidFilter
+    │   └── InvalidStep         a flow cannot go there from where it is
     ├── NotFound                a named thing is not there
     ├── AlreadyExists           an id is taken and ``on_conflict="error"``
     ├── VersionConflict         the record moved on since it was read
+    ├── Paused                  a flow rests and must be resumed first
+    ├── TypeMismatch            a stored value does not fit its type any more
     ├── Closed                  the memory was closed
     ├── ReadOnly                a write through a view of the past
     ├── MissingExtra            an optional dependency is not installed
@@ -42,6 +45,12 @@ class InvalidFilter(InvalidInput):
     code = "invalid_filter"
 
 
+class InvalidStep(InvalidInput):
+    """A flow cannot go there from where it is."""
+
+    code = "invalid_step"
+
+
 class NotFound(RememoError, LookupError):
     """A named thing is not in this memory, or not in this scope."""
 
@@ -58,6 +67,18 @@ class VersionConflict(RememoError):
     """The record has moved on since the version that was expected."""
 
     code = "version_conflict"
+
+
+class Paused(RememoError):
+    """A flow rests; resume it first."""
+
+    code = "paused"
+
+
+class TypeMismatch(RememoError, TypeError):
+    """A stored value does not fit the type it is asked for as."""
+
+    code = "type_mismatch"
 
 
 class Closed(RememoError):

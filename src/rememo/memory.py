@@ -1,12 +1,12 @@
 """Memory: the front door; a view of one engine bound to a scope."""
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, TypeVar, cast
+from types import TracebackType, UnionType
+from typing import Any, Literal, Self, TypeVar, cast
 
 from rememo.collections.actions import Actions
 from rememo.collections.documents import Documents
@@ -16,7 +16,7 @@ from rememo.collections.jobs import Jobs
 from rememo.collections.message import Message
 from rememo.collections.messages import Messages
 from rememo.collections.posts import Posts
-from rememo.collections.records import Records
+from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
 from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
@@ -40,10 +40,13 @@ from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
+from rememo.working.flows import Flow
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
 from rememo.working.profiles import Profiles
 from rememo.working.sessions import Sessions
+from rememo.working.shapes import V
+from rememo.working.typed import Typed
 from rememo.working.working import Working
 
 _SWEEP = 1_000
@@ -158,6 +161,39 @@ class Memory(Records):
     def kv(self) -> KeyValues:
         """Key-value state of exactly this scope, with an end."""
         return KeyValues(self._view)
+
+    def flow(
+        self,
+        name: str,
+        *,
+        steps: Sequence[str],
+        ttl: Duration = "24h",
+        sliding: bool = True,
+        transitions: Mapping[str, Iterable[str]] | None = None,
+        models: Mapping[str, Any] | None = None,
+    ) -> Flow:
+        """Return a process of several steps whose state, user by user, is kept until it expires.
+
+        A state lives for `ttl` after it was last read or changed; without `sliding`, after its start. `transitions` says
+        where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
+        the data under a step's name.
+        """
+        return Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
+
+    def typed(
+        self,
+        name: str,
+        default: V,
+        *,
+        type: type[V] | UnionType | None = None,
+        migrate: Callable[[Any], V] | None = None,
+    ) -> Typed[V]:
+        """Return a value of any type that pydantic can check, kept under a name in exactly this scope.
+
+        The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
+        one that does not fit the type any more.
+        """
+        return Typed(self._view, name, default, type=type, migrate=migrate)
 
     @property
     def hooks(self) -> Hooks:

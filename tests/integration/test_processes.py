@@ -1,13 +1,10 @@
 """Many processes, many threads, one file: nothing is lost, nobody waits for ever, nothing is carried over a fork."""
 
-import json
 import logging
-import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,27 +12,11 @@ from rememo import Memory
 from rememo.errors import Busy, Closed, NotFound
 from rememo.settings import Settings
 
-Process = subprocess.Popen[str]
+from .talk import Process, go, hear
+
 Start = Callable[..., Process]
 
 _log = logging.getLogger(__name__)
-
-
-def hear(process: Process) -> Any:
-    """Return the next value a process says."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert line, f"the process ended ({process.wait()}) where it should have said something"
-    return json.loads(line)
-
-
-def go(*processes: Process) -> None:
-    """Let processes begin together, once all are ready."""
-    for process in processes:
-        assert hear(process) == "ready"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
 
 
 @pytest.fixture

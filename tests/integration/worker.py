@@ -76,6 +76,33 @@ def count_up(path: str, count: str) -> None:
         say("done")
 
 
+def count_typed(path: str, count: str) -> None:
+    """Add one to a shared typed value, many times."""
+    with Memory(path) as memory:
+        box = memory.typed("counter", 0)
+        wait_for_go()
+        for _ in range(int(count)):
+            box.update(lambda value: value + 1)
+        say(box.get())
+
+
+def gather_in_flow(path: str, count: str, who: str) -> None:
+    """Merge data into a shared flow, many times."""
+    with Memory(path, embedder=None) as memory:
+        flow = memory.flow("shared", steps=["gather"])
+        wait_for_go()
+        for number in range(int(count)):
+            flow.set("ana", data={"by": {who: {str(number): number}}})
+        say("done")
+
+
+def die_in_flow(path: str) -> None:
+    """Wait inside a flow's block, to be killed there."""
+    with Memory(path, embedder=None) as memory, memory.flow("shared", steps=["gather", "end"]).run("ana"):
+        memory.flow("shared", steps=["gather", "end"]).advance("ana", data={"half": True})
+        wait_for_go()
+
+
 def revise_expected(path: str, id: str, count: str, who: str) -> None:
     """Append to a record's list by reading, changing and naming the version that was read."""
     conflicts = 0

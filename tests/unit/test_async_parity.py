@@ -6,7 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 import pytest
 
@@ -14,12 +14,20 @@ from rememo import AsyncMemory, Memory, aio
 from rememo.errors import AlreadyExists, Closed
 
 ROOT = Path(__file__).parents[2]
+
+
+def own(mirrored: type) -> type:
+    """Return the class that a twin is made of."""
+    kind = get_type_hints(getattr(mirrored, "_own").fget)["return"]  # noqa: B009 - private, and meant
+    return get_origin(kind) or kind
+
+
 PAIRS = [
-    (get_type_hints(getattr(mirrored, "_own").fget)["return"], mirrored)  # noqa: B009 - private, and meant
+    (own(mirrored), mirrored)
     for name, mirrored in vars(aio).items()
     if name.startswith("Async") and isinstance(mirrored, type) and issubclass(mirrored, aio.Mirror)
 ]
-PLAIN = {"scope", "provider"}
+PLAIN = {"scope", "provider", "on_change", "off_change"}
 
 
 def public(kind: type) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the typed collections share: records of one kind, and checks that name the field."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
@@ -114,8 +114,8 @@ def external(value: object, field: str = "external_id") -> list[str]:
     return parts
 
 
-def external_record_id(kind: str, parts: list[str]) -> str:
-    """Return the id of the record with these platform ids: the same in every process, so it is stored once."""
+def external_record_id(kind: str, parts: Sequence[str | None]) -> str:
+    """Return the id of the record that these parts name: the same in every process, so it is stored once."""
     return str(uuid5(_NAMESPACE, dump_json([kind, *parts])))
 
 

@@ -10,6 +10,7 @@ from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_json, check_label, dump_json
 from rememo.model.times import to_seconds
 from rememo.store.kv.protocol import KeyValue
+from rememo.working.cached import Cached
 
 _MOST_TRIES = 1_000
 
@@ -20,6 +21,7 @@ class KeyValues:
     def __init__(self, view: View) -> None:
         scope = view.scope
         self._engine = view.engine
+        self._scope = scope
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room])
         self._past = view.known_at is not None
@@ -96,6 +98,23 @@ class KeyValues:
     def keys(self, pattern: str = "*") -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
         return self._kv().keys(self._tenant, self._space, check_label(pattern, "pattern"), self._engine.now())
+
+    def cached(
+        self,
+        name: str,
+        load: Callable[[str], Any],
+        *,
+        save: Callable[[str, Any], object] | None = None,
+        ttl: float | str | timedelta = "1h",
+        sliding: bool = False,
+    ) -> Cached:
+        """Return values that are kept elsewhere, such as agents' configuration, to be held ready here.
+
+        `load(key)` reads one from where it is kept, `save(key, value)` writes one there. What was loaded lives for `ttl`
+        at the most, and goes at once when it is written or forgotten.
+        """
+        self._kv()
+        return Cached(self._engine, self._scope, name, load, save=save, ttl=ttl, sliding=sliding)
 
     def _set(
         self, key: str, value: Any, ttl: float | str | timedelta | None, *, sliding: bool, expected: int | None

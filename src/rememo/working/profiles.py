@@ -13,6 +13,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_object, dump_json
+from rememo.working.merging import merged
 
 _MOST_TRIES = 1_000
 _MOST_CACHED = 10_000
@@ -98,19 +99,19 @@ class Profiles:
             raise InvalidInput("update() was given no field to change")
         for _ in range(_MOST_TRIES):
             held = self._find(key)
-            merged = check_object(
-                _merged({} if held is None else held.fields, changes),
+            fields_now = check_object(
+                merged({} if held is None else held.fields, changes),
                 f"profile {key!r}",
                 max_bytes=settings.max_data_bytes,
                 max_depth=settings.max_depth,
             )
             expected = 0 if held is None else held.version
             version = self._engine.kv.set(
-                self._tenant, self._space, key, dump_json(merged), self._engine.now(), expected=expected
+                self._tenant, self._space, key, dump_json(fields_now), self._engine.now(), expected=expected
             )
             self._cache.drop(self._place(key))
             if version is not None:
-                return Profile(key=key, fields=merged, version=version)
+                return Profile(key=key, fields=fields_now, version=version)
         raise VersionConflict(
             f"profile {key!r} changed {_MOST_TRIES} times while it was being updated; try again later"
         )
@@ -150,21 +151,6 @@ class Profiles:
     def _need_now(self) -> None:
         if self._view.known_at is not None:
             raise ReadOnly("profiles have no past and cannot be reached through a view of the past")
-
-
-def _merged(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields with changes merged in: the rule of JSON merge patches."""
-    merged = dict(held)
-    for name, value in changes.items():
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, Mapping):
-            inner = merged.get(name)
-            below: Mapping[str, Any] = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {}
-            merged[name] = _merged(below, cast("Mapping[str, Any]", value))
-        else:
-            merged[name] = value
-    return merged
 
 
 def _copy(profile: Profile) -> Profile:

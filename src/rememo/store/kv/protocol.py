@@ -24,7 +24,7 @@ class KeyValue(Protocol):
     """Values by tenant, namespace and key. What has expired is not there, swept or not."""
 
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
-        """Return an entry, and prolong it when its expiry slides."""
+        """Return an entry as it then is: prolonged, when its expiry slides."""
         ...
 
     def set(
@@ -56,6 +56,10 @@ class KeyValue(Protocol):
 
     def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
         """Return the versions of entries (namespace and key), 0 for nothing there; prolongs none, and is cheap."""
+        ...
+
+    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
+        """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
         ...
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:

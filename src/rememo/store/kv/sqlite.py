@@ -1,6 +1,7 @@
 """Key-value in the same SQLite file as the records."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +27,7 @@ class SqliteKeyValue:
         self._database = database
 
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
-        """Return an entry, and prolong it when its expiry slides."""
+        """Return an entry as it then is: prolonged, when its expiry slides."""
         now = to_micros(moment)
         row = self._database.value(_GET, (tenant, space, key, now))
         if row is None:
@@ -34,9 +35,10 @@ class SqliteKeyValue:
         entry = _entry(row)
         if entry.sliding is not None and entry.expires_at is not None:
             # A write for every read would be dear: the end moves in steps of a twentieth of the time to live.
-            later = now + int(entry.sliding * _SECOND)
-            if later - to_micros(entry.expires_at) > int(entry.sliding * _SECOND) // 20:
+            later = now + round(entry.sliding * _SECOND)
+            if later - to_micros(entry.expires_at) > round(entry.sliding * _SECOND) // 20:
                 self._prolong(tenant, space, key, now, later)
+                return replace(entry, expires_at=from_micros(later))
         return entry
 
     def _prolong(self, tenant: str, space: str, key: str, now: int, later: int) -> None:
@@ -61,7 +63,7 @@ class SqliteKeyValue:
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
-        life = None if ttl is None else int(ttl * _SECOND)
+        life = None if ttl is None else round(ttl * _SECOND)
 
         def run(connection: Connection) -> int | None:
             row: Any = connection.execute(
@@ -133,6 +135,15 @@ class SqliteKeyValue:
         values = [value for space, key in entries for value in (tenant, space, key, now)]
         return tuple(self._database.rows(f"SELECT {columns}", values)[0])
 
+    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
+        """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
+        rows = self._database.rows(
+            "SELECT key, value, version, expires_at, sliding FROM kv WHERE tenant = ? AND space = ?"
+            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY key",
+            (tenant, space, to_micros(moment)),
+        )
+        return [_entry(row) for row in rows]
+
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
         now, space, key = to_micros(moment), "", ""
@@ -148,7 +159,7 @@ class SqliteKeyValue:
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
         ends = None if entry.expires_at is None else to_micros(entry.expires_at)
-        sliding = None if entry.sliding is None else int(entry.sliding * _SECOND)
+        sliding = None if entry.sliding is None else round(entry.sliding * _SECOND)
 
         def run(connection: Connection) -> bool:
             connection.execute(
