@@ -33,6 +33,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.learn
 	$(BIN)/python -m bench.compose
 	$(BIN)/python -m bench.working
+	$(BIN)/python -m bench.context
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -29,6 +29,8 @@ from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
+from rememo.context.context import Context
+from rememo.context.gather import Recall
 from rememo.context.pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
 from rememo.context.state import State
@@ -2134,6 +2136,42 @@ class AsyncMemory(AsyncRecords):
         """
         return await self._call_apart(
             self._own.compose, message, user=user, include=include, exclude=exclude, fresh=fresh
+        )
+
+    async def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int = 2000,
+        recall: Recall = "user",
+        user: str | None = None,
+        system: str | None = None,
+        template: str | None = None,
+        counter: TokenCounter | None = None,
+        at: datetime | None = None,
+        ids: bool = False,
+    ) -> Context:
+        """Return what a model should be shown for a question: the best use of `max_tokens`, never more than that.
+
+        The latest turns come from this view; facts that hold now, passages, open goals and tasks and the profile are
+        recalled from all rooms of the same user and agent (`recall="user"`), from this view alone (`"room"`), from all
+        users of the agent (`"agent"`) or from the whole tenant (`"tenant"`). In a group room, bind no user and name the
+        one who asks by `user`. What says the same is shown once. Recalled text stands in a fence that marks it as data.
+        `system` goes before it in the messages; `template` is a Jinja template for what stands in the fence. Tokens are
+        counted by `counter`. `ids=True` writes ids instead of numbers before each item. A budget that is too small for
+        the system prompt or the fence raises `InvalidInput`.
+        """
+        return await self._call(
+            self._own.context,
+            query,
+            max_tokens=max_tokens,
+            recall=recall,
+            user=user,
+            system=system,
+            template=template,
+            counter=counter,
+            at=at,
+            ids=ids,
         )
 
     @asynccontextmanager

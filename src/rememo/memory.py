@@ -22,8 +22,11 @@ from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
 from rememo.context.builtin import BUILT_IN
 from rememo.context.compose import Composer
+from rememo.context.context import Context, context
+from rememo.context.gather import Recall
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Answer, Asked, Providers
 from rememo.context.state import State
+from rememo.context.tokens import TokenCounter
 from rememo.engine.batch import Batch
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
@@ -251,6 +254,34 @@ class Memory(Records):
     @property
     def _composer(self) -> Composer:
         return cast("Composer", self._engine.composer)
+
+    def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int = 2_000,
+        recall: Recall = "user",
+        user: str | None = None,
+        system: str | None = None,
+        template: str | None = None,
+        counter: TokenCounter | None = None,
+        at: datetime | None = None,
+        ids: bool = False,
+    ) -> Context:
+        """Return what a model should be shown for a question: the best use of `max_tokens`, never more than that.
+
+        The latest turns come from this view; facts that hold now, passages, open goals and tasks and the profile are
+        recalled from all rooms of the same user and agent (`recall="user"`), from this view alone (`"room"`), from all
+        users of the agent (`"agent"`) or from the whole tenant (`"tenant"`). In a group room, bind no user and name the
+        one who asks by `user`. What says the same is shown once. Recalled text stands in a fence that marks it as data.
+        `system` goes before it in the messages; `template` is a Jinja template for what stands in the fence. Tokens are
+        counted by `counter`. `ids=True` writes ids instead of numbers before each item. A budget that is too small for
+        the system prompt or the fence raises `InvalidInput`.
+        """
+        return context(
+            self._view, query, max_tokens=max_tokens, recall=recall, user=user, system=system, template=template,
+            counter=counter, at=at, ids=ids,
+        )  # fmt: skip
 
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["BatchView"]:

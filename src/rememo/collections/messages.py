@@ -1,8 +1,7 @@
 """Messages: conversations, turn by turn."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,8 +9,8 @@ from rememo.collections.fields import ExternalId, Kind, external, external_recor
 from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
 from rememo.context.chat import chat_messages, image_url
-from rememo.context.tokens import TokenCounter, check_counter, cut_to, message_tokens
-from rememo.context.window import newest_that_fit, orphans, units
+from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
+from rememo.context.turns import newest_turns
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_label, check_limit, check_text
@@ -19,13 +18,10 @@ from rememo.model.filters import Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.times import to_utc
 
 Image = bytes | str | Path
 _LEARNED = ("user", "assistant")
-_FIRST_PAGE, _FARTHEST = 64, 16_384
-_MOST_TOKENS = 100_000_000
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Messages(Kind):
@@ -181,23 +177,9 @@ class Messages(Kind):
         call is gone is left out. When the newest turn alone does not fit, its longest text is cut at the end and marked
         with "…"; `InvalidInput` when even that does not help. A message costs 4 tokens beside its text, an image 765.
         """
-        most, counter = check_limit(max_tokens, "max_tokens", maximum=_MOST_TOKENS), check_counter(counter)
-        records, costs = self._recent(most, counter, self._filter(known_at=known_at))
-        system = {place for place, record in enumerate(records) if record.data.get("role") == "system"}
-        left = most - sum(costs[place] for place in system)
-        if left < 0:
-            raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
-        data = [record.data for record in records]
-        alone = orphans(data)
-        grouped = [one for one in units(data) if one[0] not in system and one[0] not in alone]
-        taken, _ = newest_that_fit(grouped, costs, left)
-        if not taken and grouped:
-            newest = max(grouped, key=lambda one: one[-1])
-            longest = max(newest, key=lambda place: costs[place])
-            others = sum(costs[place] for place in newest if place != longest)
-            records[longest] = _cut(counter, records[longest], left - others)
-            taken = set(newest)
-        return [Message(record) for place, record in enumerate(records) if place in taken or place in system]
+        most, counter = check_limit(max_tokens, "max_tokens", maximum=MOST_TOKENS), check_counter(counter)
+        view = self._view if known_at is None else self._view.at(to_utc(known_at, "known_at"))
+        return [Message(record) for record in newest_turns(view, counter, most)]
 
     def for_model(
         self, *, system: str | None = None, user: str | None = None, image: Image | None = None, limit: int = 20
@@ -307,28 +289,6 @@ class Messages(Kind):
             raise NotFound(f"reply_to: there is no message {reply_to!r} in this scope; add it first, or leave it out")
         return id
 
-    def _recent(self, most: int, counter: TokenCounter, filter: Filter) -> tuple[list[Record], list[int]]:
-        """Return more of the newest messages than fit, with every system message, and what each costs."""
-        store, now = self._view.engine.store, self._view.engine.now()
-        size = _FIRST_PAGE
-        while True:
-            records = store.read(filter, now, limit=size)
-            costs = [message_tokens(counter, record.text, record.data) for record in records]
-            if len(records) < size or size >= _FARTHEST:
-                break
-            said = sum(cost for cost, one in zip(costs, records, strict=True) if one.data.get("role") != "system")
-            # A result at the edge may have its call a little farther back.
-            if said > most and not orphans([record.data for record in records]):
-                break
-            size *= 4
-        if len(records) == size:
-            rules = self._filter(data={"role": "system"}, before=records[0].at + _MICROSECOND, known_at=filter.known_at)
-            here = {record.id for record in records}
-            older = [record for record in store.read(rules, now) if record.id not in here]
-            costs = [message_tokens(counter, record.text, record.data) for record in older] + costs
-            records = older + records
-        return records, costs
-
 
 def _label(value: str | None, field: str) -> str | None:
     return None if value is None else check_label(value, field)
@@ -343,12 +303,3 @@ def _tool_calls(calls: object) -> list[Any] | None:
         if not isinstance(call, Mapping) or not isinstance(cast("Mapping[str, Any]", call).get("id"), str):
             raise InvalidInput(f"tool_calls[{place}] must be a mapping with an id, by which its result names it")
     return list(cast("Sequence[Any]", calls)) or None
-
-
-def _cut(counter: TokenCounter, record: Record, most: int) -> Record:
-    """Return a record whose text is short enough for the message to cost at most so much."""
-    bare = message_tokens(counter, "", record.data)
-    text = cut_to(counter, record.text, most - bare)
-    if not text:
-        raise InvalidInput("the newest message does not fit into max_tokens, not even cut; allow more")
-    return replace(record, text=text)

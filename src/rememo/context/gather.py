@@ -15,7 +15,7 @@ from rememo.context.fence import without_recalled
 from rememo.engine.search import Query, search
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
-from rememo.learn.facts import holds, is_fact, slot_of
+from rememo.learn.facts import holds, is_fact
 from rememo.learn.statements import folded
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition
@@ -121,8 +121,12 @@ def passages(
     )
     found: list[Item] = []
     for hit in search(engine, asked):
-        if hit.id in hidden or (hit.record.source or "").startswith("recall"):
-            continue
+        if (
+            hit.id in hidden
+            or hit.record.data.get("role") == "system"
+            or (hit.record.source or "").startswith("recall")
+        ):
+            continue  # rules of a house are nothing that was said in it
         item = replace(item_of(hit.record), score=hit.score)
         if item.text.strip():
             found.append(item)
@@ -172,8 +176,10 @@ def fact_items(records: Iterable[Record], moment: datetime) -> list[Item]:
     found: dict[Any, Item] = {}
     for record in records:
         if is_fact(record) and holds(record, moment):
-            same = (slot_of(record).subject, record.data["predicate"], record.data["match"]["object"])
-            found.setdefault(same, item_of(record))
+            match = record.data["match"]
+            same = (match["subject"], record.data["predicate"], match["object"])
+            if same not in found:
+                found[same] = item_of(record)
     return list(found.values())
 
 

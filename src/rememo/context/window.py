@@ -3,7 +3,7 @@
 A tool call and its results are one unit: they are shown together, and leave together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 
@@ -45,17 +45,22 @@ def orphans(messages: Sequence[Mapping[str, Any]]) -> set[int]:
     return found
 
 
-def newest_that_fit(grouped: Sequence[Sequence[int]], costs: Sequence[int], most: int) -> tuple[set[int], int]:
+def newest_that_fit(
+    grouped: Sequence[Sequence[int]], cost: Callable[[int], int], most: int, *, older: int | None = None
+) -> tuple[set[int], int]:
     """Return the positions of the newest whole units that fit, without a hole between them, and what they cost.
 
-    A unit is as new as its newest message. The first that does not fit ends the window.
+    A unit is as new as its newest message. The first that does not fit ends the window. With `older`, only the newest
+    unit may cost `most`; what is older must fit into `older`. Of the rest nothing is counted.
     """
     taken: set[int] = set()
-    spent = 0
-    for group in sorted(grouped, key=lambda one: one[-1], reverse=True):
-        cost = sum(costs[place] for place in group)
-        if spent + cost > most:
+    spent = beside = 0
+    for number, group in enumerate(sorted(grouped, key=lambda one: one[-1], reverse=True)):
+        price = sum(cost(place) for place in group)
+        if number and older is not None:
+            beside += price
+        if spent + price > most or (older is not None and beside > older):
             break
-        spent += cost
+        spent += price
         taken.update(group)
     return taken, spent

@@ -325,7 +325,7 @@ def test_windows_are_whole_and_fit(plan: list[str], sizes: list[int], most: int)
     costs = [sizes[place % len(sizes)] if sizes else 1 for place in range(len(data))]
     grouped = units(data)
     assert sorted(place for one in grouped for place in one) == list(range(len(data)))
-    taken, spent = newest_that_fit(grouped, costs, most)
+    taken, spent = newest_that_fit(grouped, costs.__getitem__, most)
     assert spent == sum(costs[place] for place in taken) <= most
     assert all(set(one) <= taken or taken.isdisjoint(one) for one in grouped)
 

@@ -1,0 +1,258 @@
+"""Context: what a model is shown for a question, the best of a memory within a budget of tokens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from rememo.context.chat import chat_messages
+from rememo.context.excerpt import GAP
+from rememo.context.fence import fenced, without_recalled
+from rememo.context.gather import Item, Recall, item_of, plans, profile, recalling
+from rememo.context.lines import HEADINGS, Shown, day_heading, line, render
+from rememo.context.pack import Packing
+from rememo.context.template import Template
+from rememo.context.tokens import (
+    MESSAGE_TOKENS,
+    MOST_TOKENS,
+    TokenCounter,
+    chat_tokens,
+    check_counter,
+    count,
+    message_tokens,
+)
+from rememo.context.turns import newest_turns, system_messages
+from rememo.context.window import units
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.check import check_limit, check_text
+from rememo.model.record import Record
+from rememo.model.times import to_utc
+
+_RECENT: Final = 0.25
+"""The share of the latest turns but the newest, which may take all there is."""
+_BESIDE: Final = 10
+"""What a turn costs as a line beside what it costs as a message: its mark, its speaker, now and then a day."""
+_MOST_PLANS: Final = 8
+_WORTHWHILE: Final = 0.1
+"""What must be left over for more turns to be looked for."""
+_HELD: Final = {"system prompt": "prompt", "template": "template"}
+_RECALLED: Final = tuple(part for part in HEADINGS if part != "recent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a model is shown, in two shapes of the same content; neither costs more than the budget."""
+
+    text: str
+    """Everything as one text in a fence, for a prompt of your own; empty when there is nothing to show."""
+    messages: list[dict[str, Any]]
+    """In the chat shape: a system message with what was recalled, then the latest turns. The question is not added."""
+    records: tuple[Record, ...]
+    """What is shown: `[1]` in the text is the first, and so on; last those that stand in the messages only."""
+    tokens: int
+    """What the text or the messages cost, whichever is more, by the counter in use."""
+    left_out: tuple[Item, ...] = ()
+    """What was found and did not fit, best first."""
+
+
+def context(
+    view: View,
+    query: str,
+    *,
+    max_tokens: int,
+    recall: Recall = "user",
+    user: str | None = None,
+    system: str | None = None,
+    template: str | None = None,
+    counter: TokenCounter | None = None,
+    at: datetime | None = None,
+    ids: bool = False,
+) -> Context:
+    """Return what a model should be shown for a question; `Memory.context` says what the arguments mean."""
+    most_bytes = view.engine.settings.max_text_bytes
+    check_text(query, "query", max_bytes=most_bytes)
+    most, chosen = check_limit(max_tokens, "max_tokens", maximum=MOST_TOKENS), check_counter(counter)
+    prompt = None if system is None else check_text(system, "system", max_bytes=most_bytes)
+    shape = None if template is None else Template.of(template)
+    asked = view.engine.now() if at is None else to_utc(at, "at")
+    if view.known_at is not None:
+        asked = min(asked, view.known_at)
+    wide = recalling(view, recall, user=user)
+
+    writer = _Writer(counter=chosen, most=most, prompt=prompt, template=shape, now=asked, ids=ids, query=query)
+    rules = [one for one in system_messages(view) if without_recalled(one.text).strip()]
+    budget = most - writer.frame() - sum(message_tokens(chosen, one.text, one.data) for one in rules)
+    if budget < 0:
+        raise InvalidInput(
+            f"the system messages of this conversation leave no room: with the frame they have {most - budget:,} tokens,"
+            f" more than max_tokens={most:,}"
+        )
+    turns = writer.turns(view, budget, int(_RECENT * budget))
+    packing = Packing(wide, chosen, budget=budget - writer.spent(turns), whole=budget, now=asked, mark=writer.mark)
+    packing.turns(turns)
+    packing.known(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
+    packing.answers(query, asked, leave_out=[one.id for one in turns])
+    if turns and packing.left > _WORTHWHILE * budget:
+        newest = {turns[place].id for place in _newest(turns)}
+        older = writer.spent([one for one in turns if one.id not in newest]) + packing.left
+        turns = writer.turns(view, budget, older)
+        packing.more_turns(turns)
+    return writer.fitting(packing, rules, turns)
+
+
+def _newest(turns: Sequence[Record]) -> tuple[int, ...]:
+    return max(units([one.data for one in turns]), key=lambda unit: unit[-1], default=())
+
+
+def _fewer(turns: Sequence[Record]) -> list[Record]:
+    """Return turns without the oldest; of the last one, half of its longest text; without any text, none."""
+    groups = units([one.data for one in turns])
+    if len(groups) > 1:
+        return [one for place, one in enumerate(turns) if place not in groups[0]]
+    longest = max(turns, key=lambda one: len(one.text))
+    half = longest.text[: len(longest.text) // 2].rstrip(f" {GAP}")
+    return [replace(one, text=f"{half} {GAP}") if one is longest else one for one in turns] if half else []
+
+
+@dataclass(slots=True, kw_only=True)
+class _Writer:
+    """Writes what was chosen, in both shapes, and takes away until both fit."""
+
+    counter: TokenCounter
+    most: int
+    prompt: str | None
+    template: Template | None
+    now: datetime
+    ids: bool
+    query: str
+
+    def mark(self, item: Item, number: int = 99) -> str:
+        """Return what stands before an item."""
+        if item.record is None:
+            return ""
+        return f"[{item.id}]" if self.ids else f"[{number}]"
+
+    def frame(self) -> int:
+        """Return what an empty context costs; a budget that is smaller is refused."""
+        said = 0 if self.prompt is None else MESSAGE_TOKENS + count(self.counter, self.prompt)
+        if said > self.most:
+            raise InvalidInput(f"the system prompt alone has {said:,} tokens, more than max_tokens={self.most:,}")
+        empty = fenced(self._inside([], _RECALLED))
+        frame = max(count(self.counter, empty), self._chat([self._system(empty)]))
+        if frame > self.most:
+            with_it = [name for name in ("system prompt", "template") if getattr(self, _HELD[name]) is not None]
+            what = " and ".join(f"the {name}" for name in (*with_it, "fence around recalled text"))
+            raise InvalidInput(
+                f"{what} need {frame:,} tokens before anything is recalled, and max_tokens={self.most:,}; allow several"
+                " hundred more"
+            )
+        return frame
+
+    def turns(self, view: View, budget: int, older: int) -> list[Record]:
+        """Return the latest turns that fit, the newest of them cut if need be."""
+        heads = (HEADINGS["recent"], day_heading(self.now, self.now))
+        most = budget - sum(count(self.counter, one) + 1 for one in heads)
+        if most <= 0:
+            return []
+        found = newest_turns(view, self.counter, most, older=older, beside=_BESIDE, must=False, rules=False)
+        return [one for one in found if one.data.get("role") != "system"]
+
+    def spent(self, turns: Sequence[Record]) -> int:
+        """Return what turns cost, in the shape in which they cost more beside its frame."""
+        as_lines = [f"{self.mark(one.item)} {one.text}" for one in self._recent(turns)]
+        as_lines += sorted({day_heading(one.at, self.now) for one in turns})
+        lines = sum(count(self.counter, one) + 1 for one in (*as_lines, HEADINGS["recent"])) if turns else 0
+        chat = sum(message_tokens(self.counter, one.text, one.data) for one in turns)
+        said = MESSAGE_TOKENS + (0 if self.prompt is None else count(self.counter, self.prompt))
+        return max(0, lines - said, chat)
+
+    def _recent(self, turns: Sequence[Record]) -> list[Shown]:
+        """Return the turns that are shown as lines: not what tools answered, and not what says nothing."""
+        items = [item_of(one) for one in turns if not one.data.get("tool_call_id")]
+        return [
+            Shown(part="recent", item=item, text=line(item, self.now), said=item.text, worth=0.0)
+            for item in items
+            if item.text.strip()
+        ]
+
+    def fitting(self, packing: Packing, rules: Sequence[Record], turns: Sequence[Record]) -> Context:
+        """Return the context; while it costs too much, what is worth least is taken away."""
+        shown, kept, gone = list(packing.shown), list(turns), list[Item]()
+        while True:
+            written = self._written(shown, rules, kept)
+            if written.tokens <= self.most:
+                break
+            if shown:
+                shown.sort(key=lambda one: one.worth)
+                # Where counts do not add up, in proportion: so many as were too much for the budget.
+                spent = sum(one.cost for one in shown)
+                too_much = spent - spent * self.most / written.tokens
+                while shown and too_much >= 0:
+                    one = shown.pop(0)
+                    too_much -= max(1, one.cost)
+                    gone.append(one.item)
+            elif kept:
+                left = _fewer(kept)
+                here = {one.id for one in left}
+                gone += [item_of(one) for one in kept if one.id not in here]
+                kept = left
+            else:
+                raise InvalidInput(
+                    f"even an empty context has {written.tokens:,} tokens by this counter, more than"
+                    f" max_tokens={self.most:,}"
+                )
+        return Context(
+            text=written.text,
+            messages=written.messages,
+            records=written.records,
+            tokens=written.tokens,
+            left_out=(*reversed(gone), *packing.left_out),
+        )
+
+    def _written(self, shown: Sequence[Shown], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
+        ordered = _ordered(shown) + self._recent(turns)
+        marked = [one for one in ordered if one.item.record is not None]
+        for number, one in enumerate(marked, 1):
+            one.mark = self.mark(one.item, number)
+        records = {one.item.id: one.item.record for one in marked if one.item.record is not None}
+        records |= {one.id: one for one in turns if one.id not in records}
+        text = fenced(self._inside(ordered, tuple(HEADINGS))) if ordered else ""
+        recalled = any(one.part != "recent" for one in ordered)
+        head = fenced(self._inside(ordered, _RECALLED)) if recalled else ""
+        messages = [self._system(head)] if head or self.prompt is not None else []
+        messages += chat_messages([turn for one in (*rules, *turns) if (turn := _turn(one)) is not None])
+        tokens = max(count(self.counter, text), self._chat(messages))
+        return Context(text=text, messages=messages, records=tuple(records.values()), tokens=tokens)
+
+    def _inside(self, ordered: Sequence[Shown], parts: Sequence[str]) -> str:
+        if self.template is None:
+            return render(ordered, self.now, parts=parts)
+        return self.template.render(ordered, self.now, parts=parts, query=self.query)
+
+    def _system(self, head: str) -> dict[str, Any]:
+        return {"role": "system", "content": "\n\n".join(one for one in (self.prompt, head) if one)}
+
+    def _chat(self, messages: Sequence[Mapping[str, Any]]) -> int:
+        return chat_tokens(self.counter, messages)
+
+
+def _ordered(shown: Sequence[Shown]) -> list[Shown]:
+    """Return what was chosen in the order of parts; passages as they were said, the rest best first."""
+    by_part: dict[str, list[Shown]] = {part: [] for part in _RECALLED}
+    for one in shown:
+        by_part[one.part].append(one)
+    for part, ones in by_part.items():
+        if part == "passages":
+            ones.sort(key=lambda one: (one.item.at is not None, one.item.at, one.item.id))
+        elif part == "facts":
+            ones.sort(key=lambda one: -one.worth)
+    return [one for ones in by_part.values() for one in ones]
+
+
+def _turn(record: Record) -> tuple[str, str, Mapping[str, Any]] | None:
+    """Return a message for the chat shape, without what was recalled before; None when nothing is left."""
+    text = without_recalled(record.text)
+    if not text.strip() and not (record.data.get("tool_calls") or record.data.get("images")) and record.text.strip():
+        return None
+    return str(record.data.get("role", "user")), text, record.data

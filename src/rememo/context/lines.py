@@ -1,0 +1,97 @@
+"""Lines: items as a model reads them, under headings, with marks to cite them by and dates in words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from rememo.context.dates import ago, day, day_and_time
+from rememo.context.gather import Item, due
+
+HEADINGS: Final[Mapping[str, str]] = {
+    "profile": "Profile:",
+    "facts": "Facts that hold now:",
+    "plans": "Open goals and tasks:",
+    "passages": "From earlier:",
+    "recent": "The latest turns of this conversation:",
+}
+"""The parts of a context in the order in which they are shown."""
+_PLAIN: Final = timedelta(days=300)
+DATED: Final = frozenset({"passages", "recent"})
+"""Parts whose items stand under the days on which they were said."""
+
+
+@dataclass(slots=True)
+class Shown:
+    """An item that was chosen, as it is to be shown."""
+
+    part: str
+    item: Item
+    text: str
+    """The line without its mark."""
+    said: str
+    """What the item says there: all of it, or an excerpt."""
+    worth: float
+    """What goes first when there is too much: the least."""
+    cost: int = 0
+    """Tokens, with the mark."""
+    mark: str = field(default="")
+
+
+def line(item: Item, now: datetime, text: str | None = None, *, title: str = "") -> str:
+    """Return an item in a line, or several whose later ones are set in so that they cannot be taken for other items."""
+    said = (item.text if text is None else text).strip()
+    if item.kind == "message":
+        said = f"{item.speaker}: {said}"
+    elif item.kind == "fact":
+        said += _since(item)
+    elif item.kind in ("goal", "task"):
+        said = f"{item.kind}: {said}{_due(item, now)}"
+    elif item.kind == "chunk":
+        said = f"{title or 'document'}: {said}"
+    elif item.kind not in ("relationship", "profile"):
+        said = f"{item.kind}: {said}"
+    return said.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\n  ")
+
+
+def day_heading(moment: datetime, now: datetime) -> str:
+    """Return what stands above the items of a day; the year is said where it is not plain from how long ago it was."""
+    said = day(moment)
+    if abs(now - moment) < _PLAIN:
+        said = said.removesuffix(f" {moment.year}")
+    return f"{said} ({ago(moment, now)}):"
+
+
+def render(shown: Iterable[Shown], now: datetime, *, parts: Sequence[str] = tuple(HEADINGS)) -> str:
+    """Return the text inside the fence: the parts that have something, each under its heading."""
+    by_part: dict[str, list[Shown]] = {part: [] for part in parts}
+    for one in shown:
+        if one.part in by_part:
+            by_part[one.part].append(one)
+    blocks = [f"Now: {day_and_time(now)}"]
+    for part, ones in by_part.items():
+        if ones:
+            blocks.append("\n".join([HEADINGS[part], *_lines(part, ones, now)]))
+    return "\n".join(blocks)
+
+
+def _lines(part: str, ones: Iterable[Shown], now: datetime) -> Iterable[str]:
+    last = None
+    for one in ones:
+        if part in DATED and one.item.at is not None and one.item.at.date() != last:
+            last = one.item.at.date()
+            yield day_heading(one.item.at, now)
+        yield f"{one.mark} {one.text}" if one.mark else one.text
+
+
+def _since(item: Item) -> str:
+    record = item.record
+    if record is None:
+        return ""
+    told = " (disputed)" if record.data.get("status") == "disputed" else ""
+    return f" (since {day(record.valid_from)}){told}" if record.valid_from is not None else told
+
+
+def _due(item: Item, now: datetime) -> str:
+    when = None if item.record is None else due(item.record)
+    return "" if when is None else f", due {day(when)} ({ago(when, now)})"

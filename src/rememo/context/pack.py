@@ -1,0 +1,203 @@
+"""Packing: which of what was found is shown, in what length, within a number of tokens."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from rememo.context.excerpt import excerpt, weigh
+from rememo.context.gather import PASSAGES, Item, fact_items, facts, item_of, passages, relationships
+from rememo.context.lines import DATED, HEADINGS, Shown, day_heading, line
+from rememo.context.tokens import TokenCounter, count, cut_to
+from rememo.engine.view import View
+from rememo.learn.statements import folded
+from rememo.model.record import Record
+
+PROFILE, PLANS, FACTS, ASIDE = 0.05, 0.1, 0.1, 0.05
+"""The largest shares of the budget: the profile, plans, facts that answer, and facts that only are the user's."""
+_WHOLE, _WHOLE_SHARE = 150, 20
+"""Tokens up to which a passage is quoted whole: so many, or that part of the budget where it is large."""
+_EXCERPT, _EXCERPT_SHARE = 80, 40
+"""The same for what is quoted of a longer one."""
+_LARGEST: Final = 4
+"""No passage takes more than this part of the budget."""
+_HIT_TOKENS, _FEWEST_HITS, _MOST_HITS = 20, 20, 200
+_WEIGHED: Final = 60
+_MISSES, _FEW_MISSES = 8, 2
+"""Passages in a row that do not fit, after which no smaller one is looked for; and short items."""
+_SMALLEST: Final = 12
+_ALIKE: Final = 0.6
+"""A passage says nothing new if another has all its terms, and not many more."""
+_NAMED: Final = 0.3
+
+
+class Packing:
+    """Fills a budget, part by part; what is better comes first, and what says nothing new is folded."""
+
+    def __init__(
+        self, view: View, counter: TokenCounter, *, budget: int, whole: int, now: datetime, mark: Callable[[Item], str]
+    ) -> None:
+        """Fill `budget` tokens; shares are of `whole`. `mark` tells what will stand before an item, or as much."""
+        self.left = budget
+        self.shown: list[Shown] = []
+        self.left_out: list[Item] = []
+        self._view, self._counter, self._whole, self._now, self._mark = view, counter, whole, now, mark
+        self._headings: set[object] = set()
+        self._holding: dict[str, list[tuple[frozenset[str], str | None]]] = {}
+        self._titles: dict[str, str] = {}
+
+    # ---- parts
+
+    def turns(self, records: Iterable[Record]) -> None:
+        """Take the latest turns into account: they are shown anyway, so what says the same is folded."""
+        for record in records:
+            item = item_of(record)
+            self._hold(self._terms(item.text), item.speaker)
+
+    def known(self, profile: Item | None, plans: Sequence[Item]) -> None:
+        """Show the profile and the open plans, within their shares."""
+        if profile is not None:
+            most = min(self.left, int(PROFILE * self._whole)) - count(self._counter, HEADINGS["profile"]) - 2
+            text = (
+                profile.text
+                if count(self._counter, profile.text) <= most
+                else cut_to(self._counter, profile.text, most)
+            )
+            if text:
+                self._add("profile", profile, text, worth=3.0)
+        self._fill("plans", plans, PLANS, lambda _: 2.0)
+
+    def answers(self, query: str, at: datetime, *, leave_out: Iterable[str] = ()) -> None:
+        """Show facts and passages: what answers the question, best first, then what is known of the user."""
+        limit = max(_FEWEST_HITS, min(_MOST_HITS, self.left // _HIT_TOKENS))
+        kinds = (*PASSAGES, "fact")
+        hits = passages(self._view, query, limit=limit, at=at, kinds=kinds, leave_out=leave_out)
+        about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
+        self._passages(query, [hit for hit in hits if hit.kind != "fact"])
+        self._fill("facts", about, ASIDE, lambda _: 0.0)
+
+    def more_turns(self, records: Iterable[Record]) -> None:
+        """Give back what passages cost that are shown as turns now."""
+        ids = {record.id for record in records}
+        for one in [one for one in self.shown if one.part == "passages" and one.item.id in ids]:
+            self.shown.remove(one)
+            self.left += one.cost
+        self.left_out = [item for item in self.left_out if item.id not in ids]
+
+    # ---- facts
+
+    def _facts(self, query: str, hits: Sequence[Item]) -> list[Item]:
+        """Show the facts that answer; return those that are only the user's, and relationships no fact tells."""
+        scores = {hit.id: hit.score for hit in hits}
+        own = folded(self._view.scope.user or "user")
+        found = facts(self._view, query, at=self._now)
+        records = [hit.record for hit in hits if hit.record is not None]
+        records += [item.record for item in found if item.record is not None]
+        answering: list[Item] = []
+        aside: list[Item] = []
+        told: set[tuple[str, str]] = set()
+        for item in fact_items(records, self._now):
+            match = _match(item)
+            told.add((match["subject"], match["object"]))
+            score = scores.get(item.id, 0.0 if match["subject"] == own else _NAMED)
+            (answering if score else aside).append(replace(item, score=score))
+        answering.sort(key=lambda item: -item.score)
+        self._fill("facts", answering, FACTS, lambda item: 1.0 + item.score)
+        return aside + [item for item in relationships(self._view, query) if _ends(item) not in told]
+
+    # ---- passages
+
+    def _passages(self, query: str, hits: Sequence[Item]) -> None:
+        largest = self._whole // _LARGEST
+        whole = min(largest, max(_WHOLE, self._whole // _WHOLE_SHARE))
+        part = min(largest, max(_EXCERPT, self._whole // _EXCERPT_SHARE))
+        terms = self._view.engine.analyzer.query(query[: self._view.engine.settings.max_query_chars])
+        weights = weigh(terms, [hit.text for hit in hits[:_WEIGHED]])
+        misses = 0
+        for place, hit in enumerate(hits):
+            if misses >= _MISSES or self.left < _SMALLEST:
+                self.left_out += hits[place:]
+                break
+            text = hit.text
+            if count(self._counter, text) > whole:
+                text = excerpt(text, weights, part, counter=self._counter)
+            said = self._terms(text)
+            if self._told(said, hit.speaker):
+                continue
+            if text and self._add("passages", hit, text, worth=hit.score):
+                self._hold(said, hit.speaker)
+                misses = 0
+            else:
+                self.left_out.append(hit)
+                misses += 1
+
+    def _terms(self, text: str) -> frozenset[str]:
+        return frozenset(self._view.engine.analyzer.terms(text))
+
+    def _hold(self, terms: frozenset[str], speaker: str | None) -> None:
+        for term in terms:
+            self._holding.setdefault(term, []).append((terms, speaker))
+
+    def _told(self, terms: frozenset[str], speaker: str | None) -> bool:
+        """Whether something shown has every term of it and few others, in the same mouth."""
+        if not terms:
+            return False
+        rare = max(terms, key=lambda term: (len(term), term))
+        return any(
+            terms <= held and len(terms) >= _ALIKE * len(held) and (who is None or speaker is None or who == speaker)
+            for held, who in self._holding.get(rare, ())
+        )
+
+    # ---- one item
+
+    def _fill(self, part: str, items: Sequence[Item], share: float, worth: Callable[[Item], float]) -> None:
+        """Show items, best first, until their share is spent."""
+        floor = self.left - int(share * self._whole)
+        misses = 0
+        for place, item in enumerate(items):
+            if misses >= _FEW_MISSES:
+                self.left_out += items[place:]
+                break
+            if not self._add(part, item, item.text, worth=worth(item), floor=floor):
+                self.left_out.append(item)
+                misses += 1
+
+    def _add(self, part: str, item: Item, text: str, *, worth: float, floor: int = 0) -> bool:
+        """Show an item if what is left then is not below the floor."""
+        said = line(item, self._now, text, title=self._title(item))
+        mark = self._mark(item)
+        cost = count(self._counter, f"{mark} {said}") + 1
+        needed: list[tuple[object, str]] = [(part, HEADINGS[part])]
+        if part in DATED and item.at is not None:
+            needed.append(((part, item.at.date()), day_heading(item.at, self._now)))
+        new = [(key, heading) for key, heading in needed if key not in self._headings]
+        cost += sum(count(self._counter, heading) + 1 for _, heading in new)
+        if self.left - cost < max(0, floor):
+            return False
+        self._headings.update(key for key, _ in new)
+        self.left -= cost
+        self.shown.append(Shown(part=part, item=item, text=said, said=text, worth=worth, cost=cost))
+        return True
+
+    def _title(self, item: Item) -> str:
+        """Return where a chunk stands: its document's title and the headings above it."""
+        if item.kind != "chunk" or item.record is None:
+            return ""
+        document = str(item.record.data.get("document", ""))
+        if document not in self._titles:
+            found = self._view.find(document) if document else None
+            self._titles[document] = str(found.data.get("title", "")) if found is not None else ""
+        above = [str(one) for one in item.record.data.get("headings", ())]
+        title = self._titles[document]
+        return " / ".join(one for one in (title, *(one for one in above if one != title)) if one)
+
+
+def _match(item: Item) -> dict[str, str]:
+    """Return how whom or what an item is about is compared."""
+    found: dict[str, str] = {} if item.record is None else item.record.data["match"]
+    return found
+
+
+def _ends(item: Item) -> tuple[str, str]:
+    match = _match(item)
+    return match.get("entity", ""), match.get("target", "")

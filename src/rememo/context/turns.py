@@ -1,0 +1,120 @@
+"""The newest turns of a conversation that fit a number of tokens: whole, without a hole, rules of the house always there."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from rememo.context.tokens import TokenCounter, cut_to, message_tokens
+from rememo.context.window import newest_that_fit, orphans, units
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.filters import Condition, Filter
+from rememo.model.record import Record
+from rememo.store.protocol import Timeline
+
+_FIRST_PAGE, _FARTHEST = 32, 16_384
+_MANY_NEW = 500
+_RULES = "system messages"
+
+
+def newest_turns(
+    view: View,
+    counter: TokenCounter,
+    most: int,
+    *,
+    older: int | None = None,
+    beside: int = 0,
+    must: bool = True,
+    rules: bool = True,
+) -> list[Record]:
+    """Return the newest messages that fit, oldest first, with every system message of the view.
+
+    A tool call and its results stand together or not at all; a result whose call is gone is left out. When the newest
+    turn alone does not fit, its longest text is cut at the end and marked; `InvalidInput` when even that does not help,
+    or when the system messages alone are too many. With `older`, all but the newest turn must fit into that; `beside` is
+    what a message costs on top; without `must`, a newest turn that cannot be cut is left out; without `rules`, system
+    messages are. Only what is looked at is counted.
+    """
+    always = system_messages(view) if rules else []
+    left = most - sum(message_tokens(counter, one.text, one.data) for one in always)
+    if left < 0:
+        raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
+    size = _FIRST_PAGE
+    while True:
+        records = view.engine.store.read(view.filter(kind="message"), view.engine.now(), limit=size)
+        data = [record.data for record in records]
+        alone = orphans(data)
+        grouped = [
+            group for group in units(data) if group[0] not in alone and data[group[0]].get("role") != "system"
+        ]  # fmt: skip
+        cost = _pricing(records, counter, beside)
+        taken, _ = newest_that_fit(grouped, cost, left, older=older)
+        whole = len(taken) == sum(len(group) for group in grouped)
+        # A result at the edge may have its call a little farther back.
+        cut_off = whole or any(place >= min(taken, default=0) for place in alone)
+        if len(records) < size or size >= _FARTHEST or not cut_off:
+            break
+        size *= 4
+    if not taken and grouped:
+        newest = max(grouped, key=lambda one: one[-1])
+        longest = max(newest, key=cost)
+        others = sum(cost(place) for place in newest if place != longest)
+        shorter = _cut(counter, records[longest], left - others - beside)
+        if shorter is None and must:
+            raise InvalidInput("the newest message does not fit into max_tokens, not even cut; allow more")
+        if shorter is not None:
+            records[longest] = shorter
+            taken = set(newest)
+    here = {record.id for record in records}
+    shown = [
+        one for place, one in enumerate(records) if place in taken or (rules and data[place].get("role") == "system")
+    ]
+    return [one for one in always if one.id not in here] + shown
+
+
+def system_messages(view: View) -> list[Record]:
+    """Return the system messages of a view, oldest first.
+
+    They are looked for once; from then on only what is new in the conversation is looked through.
+    """
+    store, now = view.engine.store, view.engine.now()
+    role = Condition("data", ("role",), "$eq", "system")
+    if view.known_at is not None:
+        return store.read(view.filter(kind="message", conditions=(role,)), now)
+    timeline = store.timeline(Filter(scope=view.scope), now)
+    ids: tuple[str, ...] | None = timeline.worked_out.get(_RULES)
+    if ids is None:
+        ids = _grown(view, timeline)
+        if ids is None:
+            ids = tuple(one.id for one in store.read(view.filter(kind="message", conditions=(role,)), now))
+        timeline.worked_out[_RULES] = ids
+    return store.read(view.filter(ids=ids), now) if ids else []
+
+
+def _grown(view: View, timeline: Timeline) -> tuple[str, ...] | None:
+    """Return the ids of system messages by what was known of the timeline before it grew; None when nothing was."""
+    before = timeline.grown_from
+    known: tuple[str, ...] | None = None if before is None else before.worked_out.get(_RULES)
+    if before is None or known is None or len(timeline.numbers) - len(before.numbers) > _MANY_NEW:
+        return None
+    new = view.engine.store.fetch(view.scope, timeline.numbers[len(before.numbers) :].tolist())
+    found = [one.id for one in new.values() if one.kind == "message" and one.data.get("role") == "system"]
+    return (*known, *found)
+
+
+def _pricing(records: list[Record], counter: TokenCounter, beside: int) -> Callable[[int], int]:
+    """Return what tells the cost of a message by its place, each counted when first asked for."""
+    known: dict[int, int] = {}
+
+    def cost(place: int) -> int:
+        if place not in known:
+            known[place] = beside + message_tokens(counter, records[place].text, records[place].data)
+        return known[place]
+
+    return cost
+
+
+def _cut(counter: TokenCounter, record: Record, most: int) -> Record | None:
+    """Return a record whose text is short enough for the message to cost at most so much; None when none is."""
+    bare = message_tokens(counter, "", record.data)
+    text = cut_to(counter, record.text, most - bare)
+    return replace(record, text=text) if text else None
