@@ -9,7 +9,7 @@ from typing import Any
 from rememo.collections.actions import Actions
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, RememoError
-from rememo.model.check import check_label, check_object
+from rememo.model.check import check_json, check_label, check_object, dump_json
 from rememo.model.receipt import Receipt
 
 _MOST_ERROR = 1_000
@@ -24,12 +24,13 @@ class Call:
     """What a tool was given, and what comes of it: set `result`, or say `fail(reason)`."""
 
     def __init__(self, view: View, tool: str, parameters: Mapping[str, Any] | None) -> None:
+        if parameters is not None and not isinstance(parameters, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"parameters must be a mapping, not {type(parameters).__name__}")
         self._settings = view.engine.settings
         self._result: Any = None
         self.tool = check_label(tool, "tool")
-        self.parameters: dict[str, Any] = {}
+        self.parameters: dict[str, Any] = self._checked("parameters", parameters or {}, {})
         """A copy of what it was given."""
-        self.parameters = self._checked("parameters", parameters, {})
         self.error: str | None = None
         """What went wrong; None when it went well."""
         self.duration: float | None = None
@@ -58,13 +59,13 @@ class Call:
         self.error = _fitting(reason)
 
     def _checked(self, name: str, value: object, beside: dict[str, Any]) -> Any:
-        if name == "parameters" and value is not None and not isinstance(value, Mapping):
-            raise InvalidInput(f"parameters must be a mapping, not {type(value).__name__}")
         settings = self._settings
         most = max(settings.max_data_bytes - _ROOM, settings.max_data_bytes // 2)
-        whole: dict[str, object] = {"parameters": beside, name: value}
-        held = check_object(whole, "data", max_bytes=most, max_depth=settings.max_depth)
-        return {} if value is None and name == "parameters" else held[name]
+        held = check_json(value, name, max_bytes=most, depth=settings.max_depth - 1)
+        size = len(dump_json([beside, held]).encode())
+        if size > most:
+            raise InvalidInput(f"parameters and result are {size:,} bytes of JSON, more than the {most:,} allowed here")
+        return held
 
 
 @contextmanager

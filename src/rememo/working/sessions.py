@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from rememo.engine.opening import open_engine
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, Corrupt, NotFound, ReadOnly, RememoError, VersionConflict
+from rememo.errors import AlreadyExists, Corrupt, InvalidInput, NotFound, ReadOnly, RememoError, VersionConflict
 from rememo.learn.worker import Worker
 from rememo.model.check import dump_json
 from rememo.model.receipt import Receipt
@@ -112,6 +112,8 @@ class Sessions:
         block ends it is gone, and using it raises `Closed`. The name must not be that of a saved session.
         """
         name = self._checked(name)
+        if not isinstance(clear, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"clear must be True or False, not {clear!r}")
         self._need_same(entry := self._entry(name), name)
         if not clear:
             with self._lasting(name, known=entry is not None) as working:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from rememo.collections.fields import Kind, external_record_id
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.check import check_json, check_label
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -55,6 +55,8 @@ class ContextValues(Kind):
         view = self._view
         view.need_present()
         view.need_no_batch("context.update()")
+        if not callable(change):
+            raise InvalidInput(f"change must be a function of the value, not {change!r}; set() keeps a value")
         id = value_id(view.scope, CONTEXT, check_label(name, "name"))
         for _ in range(_MOST_TRIES):
             record = view.find(id)

@@ -129,6 +129,8 @@ class Working:
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
         """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        if max_messages is max_actions is max_thoughts is None:
+            raise InvalidInput("limit() was given nothing to change; limits() tells what holds")
         limits = self.limits().but(max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts)
         self._view.put([value_fields(self._view, LIMITS, LIMITS, asdict(limits), "replace")])
         return limits

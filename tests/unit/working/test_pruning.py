@@ -87,6 +87,8 @@ def test_limits_that_cannot_be_meant(memory: Memory):
                 working.prune(**told)
             with pytest.raises(InvalidInput, match=name):
                 working.limit(**told)
+    with pytest.raises(InvalidInput, match="nothing to change"):
+        working.limit()
     assert working.limits() == WorkingLimits()
     with memory.batch() as batch, pytest.raises(InvalidInput, match="batch"):
         batch.working.prune()

@@ -182,6 +182,8 @@ def test_nothing_stays_of_a_session_that_is_cleared(tmp_path: Path):
         with pytest.raises(NotFound):
             memory.history(said.id)
         assert _files_without(tmp_path, b"Zerubbabel")
+        with pytest.raises(InvalidInput, match="clear"), chat.sessions.run("x", clear="yes"):  # pyright: ignore[reportArgumentType] - meant
+            pytest.fail("it must not begin")
         chat.sessions.save("kept")
         with pytest.raises(AlreadyExists, match="is saved"), chat.sessions.run("kept", clear=True):
             pytest.fail("it must not begin")

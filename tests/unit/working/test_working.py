@@ -106,7 +106,7 @@ def test_what_a_tool_cannot_be_given(memory: Memory):
     assert not ran
     assert not working.actions.list()
     # A result that cannot be kept is told where it is set, and the call is not lost.
-    with pytest.raises(InvalidInput, match="JSON cannot hold"), working.tool("t") as call:
+    with pytest.raises(InvalidInput, match=r"^result is a object, which JSON cannot hold"), working.tool("t") as call:
         call.result = object()
     with pytest.raises(InvalidInput, match="more than"), working.tool("t") as call:
         call.result = "x" * 1_048_000
@@ -217,6 +217,8 @@ def test_values_that_cannot_be_kept(memory: Memory):
         context.set("a", ["x" * 1_000_000, "y" * 100_000])
     with pytest.raises(InvalidInput):
         context.update("a", lambda _: object())
+    with pytest.raises(InvalidInput, match="function"):
+        context.update("a", 3)  # pyright: ignore[reportArgumentType] - meant
     assert context.all() == {}
 
 
