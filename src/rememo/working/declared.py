@@ -1,6 +1,7 @@
 """Declared: the fields that a workbench of one's own has, checked by their types and kept in its context."""
 
 import inspect
+import json
 import sys
 from collections.abc import Mapping
 from functools import cached_property
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, cast, get_
 
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import Json, dump_json
+from rememo.settings import Settings
+from rememo.working.shapes import Shape
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
     from rememo.working.values import ContextValues
+
+
+_UNBOUND = Settings(max_data_bytes=2**62, max_depth=200)
+"""The memory's own limits are applied when a value is kept."""
 
 
 class Bench(Protocol):
@@ -39,18 +44,14 @@ class Declared:
         return f"{self._owner.__name__}.{self._name}"
 
     @cached_property
-    def _adapter(self) -> "TypeAdapter[Any]":
-        # Those who declare no fields do not pay for the import.
-        from pydantic import TypeAdapter  # noqa: PLC0415 - see above
-        from pydantic.errors import PydanticUserError  # noqa: PLC0415
-
+    def _shape(self) -> Shape[Any]:
         try:
             hint: Any = get_type_hints(self._owner, include_extras=True)[self._name]
-            # Made at run time, so no checker can read it.
-            whole = getitem(cast("Any", Annotated), (hint, self._given)) if self._is_field_info else hint
-            return TypeAdapter[Any](whole)
-        except (NameError, TypeError, PydanticUserError) as error:
+        except (NameError, TypeError) as error:
             raise InvalidInput(f"the type of {self._title} cannot be checked: {error}") from None
+        # Made at run time, so no checker can read it.
+        whole = getitem(cast("Any", Annotated), (hint, self._given)) if self._is_field_info else hint
+        return Shape(whole, self._title, _UNBOUND, f"read it by context.get({self._name!r}) and set it anew")
 
     @property
     def _is_field_info(self) -> bool:
@@ -70,33 +71,11 @@ class Declared:
 
     def stored(self, value: Any) -> Json:
         """Return the JSON of a value; one of another type, or one that could not be read again, is refused."""
-        from pydantic import ValidationError  # noqa: PLC0415 - only here where there are fields
-        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
-
-        try:
-            checked = self._adapter.validate_python(value, strict=True)
-        except ValidationError as error:
-            raise InvalidInput(f"{self._title} cannot be {value!r}: {_reasons(error)}") from None
-        try:
-            held: Json = self._adapter.dump_python(checked, mode="json")
-            again = self._adapter.validate_json(dump_json(held))
-        except (PydanticSerializationError, ValidationError, TypeError, ValueError) as error:
-            raise InvalidInput(f"{self._title} cannot be kept as JSON: {error}") from None
-        if again != checked:
-            raise InvalidInput(f"{self._title} would not be read back as it is: {checked!r} became {again!r}")
-        return held
+        return json.loads(self._shape.dump(value)[0])
 
     def loaded(self, held: Json) -> Any:
-        """Return the value of its JSON; what does not fit the type (any more) is refused."""
-        from pydantic import ValidationError  # noqa: PLC0415 - only here where there are fields
-
-        try:
-            return self._adapter.validate_json(dump_json(held))
-        except ValidationError as error:
-            raise InvalidInput(
-                f"what is kept as {self._title} does not fit its type: {_reasons(error)};"
-                f" read it by context.get({self._name!r}) and set it anew"
-            ) from None
+        """Return the value of its JSON; what does not fit the type any more raises `TypeMismatch`."""
+        return self._shape.load(dump_json(held))
 
     def __get__(self, bench: Bench | None, owner: type) -> Any:
         if bench is None:
@@ -145,11 +124,3 @@ def _annotations(owner: type) -> dict[str, Any]:
 
         return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
     return inspect.get_annotations(owner)
-
-
-def _reasons(error: Any) -> str:
-    parts = [
-        f"{'.'.join(map(str, one['loc']))}: {one['msg']}" if one["loc"] else str(one["msg"])
-        for one in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
-    return "; ".join(parts[:3])

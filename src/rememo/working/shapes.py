@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 _MOST_TOLD = 3
+_MIGRATE = "open it with migrate=, a function that makes the new value of the stored one"
 
 
 class Shape(Generic[V]):
-    """One type, and what of it can be stored; `what` names the value in messages."""
+    """One type, and what of it can be stored; `what` names the value in messages, `cure` says what helps it to fit again."""
 
-    def __init__(self, kind: Any, what: str, settings: Settings) -> None:
+    def __init__(self, kind: Any, what: str, settings: Settings, cure: str = _MIGRATE) -> None:
         self._kind = kind
         self._what = what
         self._settings = settings
+        self._cure = cure
         self._adapter: TypeAdapter[V] = adapter_of(kind, what)
 
     def dump(self, value: object) -> tuple[str, V]:
@@ -74,8 +76,7 @@ class Shape(Generic[V]):
             return self._adapter.validate_json(text)
         except ValueError as error:
             raise TypeMismatch(
-                f"{self._what} is stored as {_short(text)}, which is not {named(self._kind)}: {told(error)};"
-                " open it with migrate=, a function that makes the new value of the stored one"
+                f"{self._what} is stored as {_short(text)}, which is not {named(self._kind)}: {told(error)}; {self._cure}"
             ) from None
 
     def convert(self, value: object) -> V:

@@ -16,7 +16,7 @@ from rememo.collections.thoughts import STEPS
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, dump_json
-from rememo.model.record import Record
+from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 from rememo.working.limits import WorkingLimits
@@ -25,7 +25,7 @@ from rememo.working.values import CONTEXT, LIMITS, is_value, value_id
 FORMAT = "rememo-working"
 FORMAT_VERSION = 1
 SECTIONS = {"messages": "message", "actions": "action", "thoughts": "thought", "todos": "task"}
-_KINDS = (*SECTIONS.values(), "state")
+_KINDS = (*SECTIONS.values(), STATE)
 _TIMES = ("occurred_at", "valid_from", "valid_to", "expires_at")
 _PLAIN: dict[str, Any] = {
     "data": {}, "metadata": {}, "pinned": False, "importance": None, "source": None, "trust": 1.0,
@@ -62,7 +62,7 @@ def held(view: View) -> list[Record]:
     """Return the records of a workbench in one read, oldest first."""
     engine = view.engine
     found = engine.store.read(view.filter(kind=_KINDS), engine.now())
-    return [one for one in found if one.kind != "state" or is_value(one, view.scope)]
+    return [one for one in found if one.kind != STATE or is_value(one, view.scope)]
 
 
 def export_of(view: View, records: Iterable[Record]) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def export_of(view: View, records: Iterable[Record]) -> dict[str, Any]:
         out[section] = [_entry(view.scope, record) for record in found if record.kind == kind]
     values: list[dict[str, Any]] = []
     for record in found:
-        if record.kind != "state":
+        if record.kind != STATE:
             continue
         if record.data["use"] == LIMITS:
             out["limits"] = record.data["value"]
@@ -194,9 +194,9 @@ def _read_value(view: View, where: str, value: object) -> Wanted:
 
 def wanted_value(scope: Scope, use: str, name: str, value: Any) -> Wanted:
     """Return the record of a value that is wanted."""
-    fields = _PLAIN | dict.fromkeys(_TIMES) | {"kind": "state", "text": ""}
+    fields = _PLAIN | dict.fromkeys(_TIMES) | {"kind": STATE, "text": ""}
     fields["data"] = {"use": use, "name": name, "value": value}
-    return Wanted(id=value_id(scope, use, name), kind="state", scope=scope, created_at=None, fields=fields)
+    return Wanted(id=value_id(scope, use, name), kind=STATE, scope=scope, created_at=None, fields=fields)
 
 
 def wanted_limits(scope: Scope, limits: WorkingLimits) -> Wanted:
@@ -261,6 +261,6 @@ def relinked(wanted: Wanted, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a record with what it refers to by other ids."""
     data = dict(wanted.fields["data"])
     for name in _LINKS:
-        if wanted.kind != "state" and isinstance(data.get(name), str):
+        if wanted.kind != STATE and isinstance(data.get(name), str):
             data[name] = ids.get(data[name], data[name])
     return wanted.fields | {"data": data}

@@ -10,7 +10,7 @@ from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.check import check_json, check_label
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record import STATE, Record
 from rememo.model.scope import Scope
 
 CONTEXT, LIMITS = "context", "limits"
@@ -32,7 +32,7 @@ class ContextValues(Kind):
     find them.
     """
 
-    kind = "state"
+    kind = STATE
 
     def __init__(self, view: View, rules: Mapping[str, Rule] | None = None) -> None:
         super().__init__(view)
@@ -96,7 +96,7 @@ class ContextValues(Kind):
 @lru_cache(maxsize=4_096)
 def value_id(scope: Scope, use: str, name: str) -> str:
     """Return the id of the record that holds a value of exactly this scope."""
-    return external_record_id("state", [use, scope.agent or "", scope.user or "", scope.room or "", name])
+    return external_record_id(STATE, [use, scope.agent or "", scope.user or "", scope.room or "", name])
 
 
 def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str = "error") -> dict[str, Any]:
@@ -105,7 +105,7 @@ def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str =
     held = check_json(value, name, max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
     return {
         "text": "",
-        "kind": "state",
+        "kind": STATE,
         "data": {"use": use, "name": name, "value": held},
         "id": value_id(view.scope, use, name),
         "on_conflict": on_conflict,
@@ -115,4 +115,4 @@ def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str =
 def is_value(record: Record, scope: Scope) -> bool:
     """Whether a record belongs to the workbench of a scope: a value within it, or its own limits."""
     use = record.data.get("use")
-    return record.kind == "state" and (use == CONTEXT or (use == LIMITS and record.scope == scope))
+    return record.kind == STATE and (use == CONTEXT or (use == LIMITS and record.scope == scope))

@@ -13,6 +13,7 @@ from rememo.collections.thoughts import Thoughts
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
+from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.model.unset import NOTHING
 from rememo.working.call import Call, calling
@@ -160,7 +161,7 @@ class Working:
         """Return the workbench in numbers."""
         found = held(self._view)
         kinds = {kind: [one for one in found if one.kind == kind] for kind in ("message", "action", "thought", "task")}
-        values = [one for one in found if one.kind == "state" and one.data["use"] != LIMITS]
+        values = [one for one in found if one.kind == STATE and one.data["use"] != LIMITS]
         return weigh(kinds["message"], kinds["action"], kinds["thought"], kinds["task"], values)
 
     # ---- taking it away
