@@ -14,6 +14,7 @@ from rememo.testing.search import SearchSuite, SimilarSuite
 from rememo.testing.threads import ThreadSuite
 from rememo.testing.transfer import TransferSuite
 from rememo.testing.travel import DiffSuite, HistorySuite, RollbackSuite, SnapshotSuite, UndoSuite
+from rememo.testing.working import FlowSuite, TypedSuite
 
 
 class MemoryConformance(
@@ -35,6 +36,8 @@ class MemoryConformance(
     ExpirySuite,
     HookSuite,
     KeyValueSuite,
+    FlowSuite,
+    TypedSuite,
     SearchSuite,
     SimilarSuite,
     TransferSuite,

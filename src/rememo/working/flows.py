@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rememo.engine.view import View
 from rememo.errors import (
@@ -74,16 +74,18 @@ class Flow:
         view.need_no_batch(self._what)
         self._steps = _checked_steps(steps, self._what)
         self._ttl = timedelta(seconds=to_seconds(ttl, "ttl"))
+        if not isinstance(sliding, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"sliding must be True or False, not {sliding!r}")
         self._sliding = sliding
         self._allowed = {
             self._declared(step): frozenset(self._declared(one) for one in _texts(after, f"transitions of {step!r}"))
-            for step, after in (transitions or {}).items()
+            for step, after in _mapping(transitions, "transitions").items()
         }
         self._engine = view.engine
         self._scope = scope = view.scope
         self._models: dict[str, Part] = {
             self._declared(step): Part(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
-            for step, kind in (models or {}).items()
+            for step, kind in _mapping(models, "models").items()
         }
         # The user is the key, so that all users of a flow are found together.
         self._space = dump_json([scope.agent, None, scope.room, "flows", name])
@@ -369,6 +371,12 @@ def _state(entry: Entry) -> FlowState:
         expires_at=entry.expires_at or updated_at,
         version=entry.version,
     )
+
+
+def _mapping(value: object, field: str) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidInput(f"{field} must be a mapping from steps, not {type(value).__name__}")
+    return cast("Mapping[str, Any]", value or {})
 
 
 def _texts(value: object, field: str) -> list[Any]:

@@ -134,7 +134,9 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
     # Imported by those who use it: it would take a good part of the time that importing rememo takes.
     from pydantic import TypeAdapter  # noqa: PLC0415 - see above
 
-    return TypeAdapter(kind)
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    adapter.rebuild()  # a name in it that nobody defined is told here, and not at the first value
+    return adapter
 
 
 def _unfit(kind: Any, what: str, error: Exception) -> InvalidInput:

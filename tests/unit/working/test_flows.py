@@ -243,6 +243,9 @@ def test_flows_that_cannot_be_meant(memory: Memory):
         ({"steps": ["a"], "transitions": {"b": ["a"]}}, "no step 'b'"),
         ({"steps": ["a"], "transitions": {"a": ["b"]}}, "no step 'b'"),
         ({"steps": ["a", "b"], "transitions": {"a": "b"}}, "transitions of 'a' must be a list"),
+        ({"steps": ["a"], "transitions": ["a"]}, "transitions must be a mapping"),
+        ({"steps": ["a"], "models": [int]}, "models must be a mapping"),
+        ({"steps": ["a"], "sliding": "no"}, "sliding must be True or False"),
         ({"steps": ["a"], "models": {"b": int}}, "no step 'b'"),
         ({"steps": ["a"], "models": {"a": object()}}, "pydantic cannot check"),
     ]

@@ -145,6 +145,8 @@ def test_the_type_is_known_to_the_checker(memory: Memory):
         memory.typed("m", None)
     with pytest.raises(InvalidInput, match="Opaque, which pydantic cannot check"):
         memory.typed("o", Opaque())
+    with pytest.raises(InvalidInput, match=r"pydantic cannot check: .*Nowhere"):
+        memory.typed("o", [], type=list["Nowhere"])  # pyright: ignore[reportUndefinedVariable, reportUnknownArgumentType] # noqa: F821 - meant
     with pytest.raises(InvalidInput, match=r"typed value 'x' must be list\[int\]: 0: Input should be a valid integer"):
         memory.typed("x", ["a"], type=list[int])  # pyright: ignore[reportArgumentType] - that is the test
 
