@@ -34,6 +34,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.compose
 	$(BIN)/python -m bench.working
 	$(BIN)/python -m bench.context
+	$(BIN)/python -m bench.audit
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

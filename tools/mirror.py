@@ -35,11 +35,25 @@ CLASSES = {
     "Flow": "working/flows.py",
     "Typed": "working/typed.py",
     "Jobs": "collections/jobs.py",
+    "Audit": "keep/audit.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
 }
 # What does no I/O stays as it is.
-PLAIN = {"scope", "bound", "hooks", "provider", "providers", "name", "id", "steps", "on_change", "off_change"}
+PLAIN = {
+    "scope",
+    "bound",
+    "hooks",
+    "provider",
+    "providers",
+    "name",
+    "id",
+    "steps",
+    "on_change",
+    "off_change",
+    "acting",
+    "compliance",
+}
 # What waits for foreign code, which may itself wait for calls on these threads: it has a thread elsewhere.
 APART = {"compose"}
 

@@ -35,13 +35,16 @@ from rememo.context.pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
 from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
+from rememo.engine.audit import Acting, ComplianceCheck
 from rememo.engine.search import Mode
 from rememo.errors import Closed
+from rememo.keep.audit import Audit
 from rememo.keep.export import Transferred
 from rememo.keep.versions import Diff
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
 from rememo.memory import BatchView, F, Memory
+from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
 from rememo.model.job import Job, JobState
@@ -1940,6 +1943,57 @@ class AsyncJobs(Mirror):
         return await self._call(self._own.retry, id)
 
 
+class AsyncAudit(Mirror):
+    """The audit trail of a tenant; a view bound to labels lists what concerns them.
+
+    Lines are added only where auditing is on (`Settings(audit=True)`); what is there can always be read.
+    """
+
+    @property
+    def _own(self) -> Audit:
+        return cast("Audit", self._mirrored)
+
+    async def list(
+        self,
+        *,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        limit: int = 100,
+    ) -> "list[AuditEntry]":
+        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation."""
+        return await self._call(
+            self._own.list, after=after, before=before, actor=actor, operation=operation, limit=limit
+        )
+
+    async def head(self) -> AuditHead:
+        """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""
+        return await self._call(self._own.head)
+
+    async def verify(self, *, head: AuditHead | None = None) -> AuditCheck:
+        """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
+
+        The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
+        forged as a whole, up to that head.
+        """
+        return await self._call(self._own.verify, head=head)
+
+    async def export(self, path: str | Path) -> int:
+        """Write the whole trail of the tenant to a new JSON Lines file, with all that is needed to check it elsewhere.
+
+        The first line tells format, tenant and head; returns how many lines of the trail follow.
+        """
+        return await self._call(self._own.export, path)
+
+    async def denied(self, operation: str, *, reason: str, ids: Sequence[str] = ()) -> None:
+        """Note that somebody was refused something; does nothing where auditing is off.
+
+        `reason` is a short code such as "no_right": it stays in the trail when a user is erased.
+        """
+        return await self._call(self._own.denied, operation, reason=reason, ids=ids)
+
+
 class AsyncMemory(AsyncRecords):
     """What an agent remembers, seen through one scope.
 
@@ -2173,6 +2227,26 @@ class AsyncMemory(AsyncRecords):
             at=at,
             ids=ids,
         )
+
+    @property
+    def audit(self) -> "AsyncAudit":
+        """Who did what, when and from where."""
+        return AsyncAudit(self._own.audit, self._threads)
+
+    def acting(self, *, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
+        """Act in somebody's name inside a `with` block: the audit trail says so. What is not given stays as it is.
+
+        It holds for this thread or asyncio task, whichever view or memory is used inside.
+        """
+        return self._own.acting(actor=actor, session=session, address=address)
+
+    def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
+        """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
+
+        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
+        it (`content=True`). One that raises leaves a flag that says so; the write goes on.
+        """
+        return self._own.compliance(check, content=content)
 
     @asynccontextmanager
     async def batch(self, *, key: str | None = None) -> AsyncGenerator["AsyncBatchView"]:

@@ -27,10 +27,12 @@ from rememo.context.gather import Recall
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Answer, Asked, Providers
 from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
+from rememo.engine.audit import Acting, ComplianceCheck, acting
 from rememo.engine.batch import Batch
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
+from rememo.keep.audit import Audit, add_check
 from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.reembed import reembed
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
@@ -283,6 +285,28 @@ class Memory(Records):
             counter=counter, at=at, ids=ids,
         )  # fmt: skip
 
+    # ---- who does it
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what, when and from where."""
+        return Audit(self._view)
+
+    def acting(self, *, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
+        """Act in somebody's name inside a `with` block: the audit trail says so. What is not given stays as it is.
+
+        It holds for this thread or asyncio task, whichever view or memory is used inside.
+        """
+        return acting(actor=actor, session=session, address=address)
+
+    def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
+        """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
+
+        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
+        it (`content=True`). One that raises leaves a flag that says so; the write goes on.
+        """
+        return add_check(self._view, check, content=content)
+
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["BatchView"]:
         """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
@@ -314,7 +338,9 @@ class Memory(Records):
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
         self._view.need_present()
-        return self._engine.store.put_snapshot(self.bound.tenant, check_label(name, "name"), self._engine.now())
+        audit = self._engine.audit
+        note = None if audit is None else audit.note("snapshot", Scope(tenant=self.bound.tenant), ids=(name,))
+        return self._engine.store.put_snapshot(self.bound.tenant, check_label(name, "name"), self._engine.now(), note)
 
     def snapshots(self) -> dict[str, datetime]:
         """Return the names of snapshots with their system times, oldest first."""
@@ -335,7 +361,7 @@ class Memory(Records):
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
         self._view.need_present()
         self._view.need_no_batch("rollback()")
-        return self._view.commit(rolling_back(self._engine, self.bound, self._moment(to)))
+        return self._view.commit(rolling_back(self._engine, self.bound, self._moment(to)), operation="rollback")
 
     def undo(self, receipt: Receipt) -> Receipt:
         """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
@@ -343,7 +369,8 @@ class Memory(Records):
         self._view.need_no_batch("undo()")
         if receipt.recorded_at is None:
             raise InvalidInput("this receipt is of a batch that was not committed; there is nothing to undo")
-        return self._view.commit(undoing(self._engine, self.bound, receipt, receipt.recorded_at - _MICROSECOND))
+        writes = undoing(self._engine, self.bound, receipt, receipt.recorded_at - _MICROSECOND)
+        return self._view.commit(writes, operation="undo")
 
     def _moment(self, moment: str | datetime) -> datetime:
         if isinstance(moment, datetime):
@@ -366,6 +393,7 @@ class Memory(Records):
 
     def backup(self, path: str | Path) -> None:
         """Copy the whole store, all tenants, to a new file while others go on writing."""
+        self._record("backup")
         self._engine.store.backup(str(path))
 
     def verify(self) -> Check:
@@ -385,6 +413,8 @@ class Memory(Records):
         while done := self._engine.store.sweep(moment, keys_before=keys_before, limit=_SWEEP):
             total += done
         self._composer.sweep()
+        if total:
+            self._record("maintain", reclaimed=total)
         return total
 
     def reembed(self, embedder: Embedder, *, progress: Callable[[int, int], None] | None = None) -> int:
@@ -394,7 +424,13 @@ class Memory(Records):
         interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
         """
         self._view.need_present()
-        return reembed(self._engine, embedder, progress)
+        done = reembed(self._engine, embedder, progress)
+        self._record("reembed", versions=done)
+        return done
+
+    def _record(self, operation: str, **detail: int) -> None:
+        if self._engine.audit is not None:
+            self._engine.audit.record(operation, self.bound, detail)
 
     def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""

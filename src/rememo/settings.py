@@ -46,6 +46,8 @@ class Settings:
     """Whether facts and relationships are learned from messages."""
     worker: bool = True
     """Whether later work is done in this process; else `rememo worker` does it, or `receipt.wait()`."""
+    audit: bool = False
+    """Whether every write, export, erasure and refusal is noted in the audit trail."""
     roles: str = "user assistant system tool"
     """The roles a message may have."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo import Memory
+from rememo import Memory, Settings
 from rememo.errors import Closed, RememoError, VersionConflict
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
@@ -419,6 +419,25 @@ def close_under_way(path: str) -> None:
     for thread in threads:
         thread.join(20)
     say({"ended": ended, "alive": sum(thread.is_alive() for thread in threads)})
+
+
+def add_audited(path: str, name: str, threads: str, count: str) -> None:
+    """Add from several threads with auditing on, each in its own name."""
+    with Memory(path, embedder=None, settings=Settings(audit=True)) as memory:
+        say("ready")
+        sys.stdin.readline()
+
+        def work(who: int) -> None:
+            with memory.acting(actor=f"{name}-{who}"):
+                for number in range(int(count)):
+                    memory.add(f"entry{number}", id=f"{name}-{who}-{number}")
+
+        workers = [threading.Thread(target=work, args=(who,)) for who in range(int(threads))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        say("done")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rememo import Memory
+from rememo import Memory, Settings
 
 
 def rememo(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -60,6 +60,22 @@ def test_taking_away_and_bringing_back(tmp_path: Path):
         done = rememo(*call)
         assert done.returncode == 0, (call, done.stderr)
     assert json.loads(rememo("stats", tmp_path / "d.db", "--json").stdout)["records"] == 1
+
+
+@pytest.mark.requirement("audit.trail")
+def test_the_audit_trail(tmp_path: Path):
+    file = tmp_path / "a.db"
+    with Memory(file, settings=Settings(audit=True)) as memory, memory.acting(actor="alice [x]", address="10.0.0.5"):
+        memory.scope(user="kim").add("one")
+    assert "kim" in rememo("audit", "list", file).stdout
+    [entry] = json.loads(rememo("audit", "list", file, "--actor", "alice [x]", "--json").stdout)
+    assert (entry["operation"], entry["address"], entry["scope"]["user"]) == ("write", "10.0.0.5", "kim")
+    head = rememo("audit", "verify", file).stdout.strip().split("\n")[-1]
+    assert rememo("audit", "verify", file, "--head", head).returncode == 0
+    assert rememo("audit", "export", file, tmp_path / "a.jsonl").stdout.strip() == "1 lines"
+    cut = rememo("audit", "verify", file, "--head", "7" + head)
+    assert (cut.returncode, "it was cut" in cut.stderr) == (1, True)
+    assert "COUNT:HASH" in rememo("audit", "verify", file, "--head", "last").stderr
 
 
 def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):

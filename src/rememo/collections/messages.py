@@ -113,7 +113,7 @@ class Messages(Kind):
     def clear(self) -> int:
         """End every message in this scope; returns how many. Other kinds stay."""
         self._view.need_no_batch("messages.clear()")
-        return self._view.remove_all(Filter(scope=self._view.scope, kinds=(self.kind,)))
+        return self._view.remove_all(Filter(scope=self._view.scope, kinds=(self.kind,)), operation="clear")
 
     # ---- reading
 

@@ -151,7 +151,7 @@ class Records:
     def clear(self) -> int:
         """End every record in this scope; returns how many. The memory stays usable, and its past readable."""
         self._view.need_no_batch("clear()")
-        return self._view.remove_all(Filter(scope=self.bound))
+        return self._view.remove_all(Filter(scope=self.bound), operation="clear")
 
     # ---- reading
 

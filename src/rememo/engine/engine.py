@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.engine.audit import AuditedKeyValue, Auditor
 from rememo.engine.hooks import HookTable
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
@@ -87,7 +88,8 @@ class Engine:
         clock: Clock,
     ) -> None:
         self.store = store
-        self.kv = kv
+        self.audit = Auditor(store, clock) if settings.audit else None
+        self.kv: KeyValue = kv if self.audit is None else AuditedKeyValue(kv, self.audit)
         self.analyzer = analyzer
         self.embedder: Embedder | None = None
         self.settings = settings
@@ -264,16 +266,24 @@ class Engine:
     # ---- committing
 
     def commit(
-        self, scope: Scope, writes: Sequence[Write], key: str | None = None, *, unlearn: bool = False
+        self,
+        scope: Scope,
+        writes: Sequence[Write],
+        key: str | None = None,
+        *,
+        unlearn: bool = False,
+        operation: str = "write",
     ) -> Receipt:
         """Write a batch, tell the hooks, and return the receipt.
 
         With `unlearn`, what was learned from records that end or change is brought in line by jobs of the same write.
+        `operation` is its name in the audit trail.
         """
         if key is not None:
             check_label(key, "key")
         after = self.runner.after if unlearn and self.runner is not None else None
-        commit = self.store.write(scope, writes, self.now(), key, after)
+        note = None if self.audit is None else self.audit.writing(operation, scope, writes)
+        commit = self.store.write(scope, writes, self.now(), key, after, note=note)
         if not commit.repeated and self.hooks.any:
             self.hooks.tell(_changes(commit))
         receipt = receipt_of(commit)

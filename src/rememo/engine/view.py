@@ -162,7 +162,7 @@ class View:
         found = self.engine.store.read(chunks, self.engine.now())
         return [Remove(id=one.id, scope=chunks.scope) for one in found]
 
-    def remove_all(self, filter: Filter) -> int:
+    def remove_all(self, filter: Filter, *, operation: str = "write") -> int:
         """End every record that a filter means; returns how many."""
         self.need_present()
         parts: list[Remove] = []
@@ -170,11 +170,11 @@ class View:
             documents = self.engine.store.read(filter.narrowed(kinds=("document",)), self.engine.now())
             parts = self._parts(documents)
         # What belongs to another goes first: the filter may mean it too, and then finds it gone.
-        return len(self.commit([*parts, RemoveAll(filter=filter)]).ids)
+        return len(self.commit([*parts, RemoveAll(filter=filter)], operation=operation).ids)
 
-    def commit(self, writes: Iterable[Write], key: str | None = None) -> Receipt:
+    def commit(self, writes: Iterable[Write], key: str | None = None, *, operation: str = "write") -> Receipt:
         """Write at once, as one transaction."""
-        return self.engine.commit(self.scope, list(writes), key, unlearn=True)
+        return self.engine.commit(self.scope, list(writes), key, unlearn=True, operation=operation)
 
     def _first(self, key: str | None) -> Receipt | None:
         """Return what was done under an idempotency key before, so that a retry needs nothing to be as it was."""

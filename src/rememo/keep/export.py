@@ -53,6 +53,9 @@ def export(engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
             counts = _write(engine, scope, file, known_at)
+        if engine.audit is not None:
+            # Before the file is there: what cannot be noted is not taken away.
+            engine.audit.record("export", scope, asdict(counts))
         part.rename(target)
     except OSError as error:
         raise InvalidInput(f"the export {target} could not be written: {error.strerror}") from error
@@ -114,7 +117,8 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
     ours = _same_model(source, engine)
     for entries in _chunks(_entries(source, engine, scope)):
         versions = [one for one in entries if isinstance(one, Stored)]
-        counts["versions"] += engine.store.load(versions if ours else _embedded_anew(versions, engine))
+        note = None if engine.audit is None else engine.audit.note("import", scope)
+        counts["versions"] += engine.store.load(versions if ours else _embedded_anew(versions, engine), note)
         if scope != Scope(tenant=scope.tenant):
             continue
         snapshots = {one.name: one.at for one in entries if isinstance(one, _Snapshot)}
@@ -124,6 +128,8 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
         for one in entries:
             if isinstance(one, _Key):
                 counts["keys"] += engine.kv.load(scope.tenant, one.space, one.entry)
+    if engine.audit is not None:
+        engine.audit.record("import", scope, {"outcome": "complete", **counts})
     return Transferred(**counts)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
 from rememo.learn.messages import learn
@@ -188,8 +189,9 @@ class Worker:
                 else:
                     task = EMBED if job.task == EMBED else LEARN
                     groups.setdefault((job.tenant, task), []).append(job)
-            for (tenant, task), group in groups.items():
-                errors |= _guarded(_embed if task == EMBED else _learn, self._engine, tenant, group)
+            with acting_as_worker():
+                for (tenant, task), group in groups.items():
+                    errors |= _guarded(_embed if task == EMBED else _learn, self._engine, tenant, group)
         finally:
             beating.stop()
         self._engine.store.settle_many([self._ending(job, errors.get((job.tenant, job.id))) for job in jobs])

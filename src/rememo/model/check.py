@@ -9,6 +9,8 @@ from rememo.errors import InvalidInput
 
 Json = dict[str, Any] | list[Any] | str | int | float | bool | None
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
 MAX_LABEL = 512
 MAX_LIMIT = 10_000
 
@@ -120,4 +122,4 @@ def check_json(value: object, field: str, *, max_bytes: int, depth: int) -> Json
 
 def dump_json(value: Json) -> str:
     """Return the one way Rememo writes JSON: compact, keys in their order, characters as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode(value)

@@ -12,11 +12,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.model.audit import AuditHead, Note
 from rememo.model.filters import Filter
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import OnConflict, Outcome
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.store.chain import Link
 
 Analyze = Callable[[str], Sequence[str]]
 
@@ -338,7 +340,7 @@ class Jobs(Protocol):
 class Keeping(Protocol):
     """Snapshots, taking everything away and bringing it back, and proof that all is well."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime) -> datetime:
+    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
         """Name the present state; returns its system time. A name that is taken raises `AlreadyExists`."""
         ...
 
@@ -361,8 +363,11 @@ class Keeping(Protocol):
         """Return the ids of versions that are there already with another content."""
         ...
 
-    def load(self, versions: Sequence[Stored]) -> int:
-        """Store versions as they are; those already there are passed over. Returns how many were new."""
+    def load(self, versions: Sequence[Stored], note: Note | None = None) -> int:
+        """Store versions as they are; those already there are passed over. Returns how many were new.
+
+        `note` goes to the audit trail with them, with that number as its detail `versions`.
+        """
         ...
 
     def sweep(self, moment: datetime, *, keys_before: datetime, limit: int) -> int:
@@ -379,6 +384,33 @@ class Keeping(Protocol):
 
     def stats(self, tenant: str, moment: datetime) -> Stats:
         """Count what is stored; what has expired does not count as a record or a key."""
+        ...
+
+
+class Auditing(Protocol):
+    """The audit trail of each tenant: lines that only ever follow each other, and the head that is kept beside them."""
+
+    def note(self, note: Note) -> None:
+        """Append a line in a transaction of its own."""
+        ...
+
+    def audit_head(self, tenant: str) -> tuple[AuditHead, int]:
+        """Return the head that is kept of a tenant's trail, and the number of its last line, of one moment."""
+        ...
+
+    def audit_lines(
+        self,
+        scope: Scope,
+        *,
+        start: int = 1,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        limit: int,
+        newest: bool = False,
+    ) -> list[Link]:
+        """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
         ...
 
 
@@ -414,7 +446,7 @@ class Models(Protocol):
         ...
 
 
-class Store(Reading, Finding, Jobs, Keeping, Models, Protocol):
+class Store(Reading, Finding, Jobs, Keeping, Auditing, Models, Protocol):
     """Records in versions, their words and vectors, and the jobs they cause."""
 
     def write(
@@ -424,10 +456,12 @@ class Store(Reading, Finding, Jobs, Keeping, Models, Protocol):
         moment: datetime,
         key: str | None = None,
         after: Callable[[Written], Sequence[NewJob]] | None = None,
+        *,
+        note: Callable[[Commit], Note | None] | None = None,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns.
 
-        `after` tells which jobs each change causes; they are written with it. `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
+        `after` tells which jobs each change causes, and `note` what the audit trail keeps of the batch; they are written with it. `key` names the batch: a second batch under it in the same scope changes nothing and returns the first commit.
         """
         ...
 

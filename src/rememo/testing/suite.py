@@ -1,5 +1,6 @@
 """All suites as one class to inherit."""
 
+from rememo.testing.audit import AuditSuite
 from rememo.testing.batches import BatchSuite, KeySuite
 from rememo.testing.expiry import ExpirySuite
 from rememo.testing.filters import FilterSuite
@@ -43,6 +44,7 @@ class MemoryConformance(
     TransferSuite,
     KeepingSuite,
     RefusalSuite,
+    AuditSuite,
     ClosedSuite,
     ThreadSuite,
     MachineSuite,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from rememo.model.audit import Note
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -21,7 +23,10 @@ class Entry:
 
 
 class KeyValue(Protocol):
-    """Values by tenant, namespace and key. What has expired is not there, swept or not."""
+    """Values by tenant, namespace and key. What has expired is not there, swept or not.
+
+    A `note` goes to the audit trail with the change it belongs to, where one was made.
+    """
 
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
         """Return an entry as it then is: prolonged, when its expiry slides."""
@@ -38,15 +43,16 @@ class KeyValue(Protocol):
         ttl: float | None = None,
         sliding: bool = False,
         expected: int | None = None,
+        note: Note | None = None,
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there (0: nothing)."""
         ...
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
         """Remove an entry; False when there was none."""
         ...
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime) -> int:
+    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
         """Remove every key that a glob pattern (`*`, `?`, `[…]`) matches; returns how many."""
         ...
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from rememo.model.audit import Note
 from rememo.model.times import from_micros, to_micros
 from rememo.store.kv.protocol import Entry
+from rememo.store.sqlite.auditing import append, noted
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 
@@ -60,6 +62,7 @@ class SqliteKeyValue:
         ttl: float | None = None,
         sliding: bool = False,
         expected: int | None = None,
+        note: Note | None = None,
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
@@ -79,11 +82,13 @@ class SqliteKeyValue:
                 _SET,
                 (tenant, space, key, value, version, None if life is None else now + life, life if sliding else None),
             )
+            if note is not None:
+                append(connection, note)
             return version
 
         return self._database.write(run)
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
         """Remove an entry; False when there was none."""
         now = to_micros(moment)
 
@@ -93,12 +98,13 @@ class SqliteKeyValue:
                 "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version",
                 (tenant, space, key),
             )
-            keep_floor(connection, gone)
+            if keep_floor(connection, gone) and note is not None:
+                append(connection, note)
             return alive
 
         return self._database.write(run)
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime) -> int:
+    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
         """Remove every key that a glob pattern matches; returns how many there were."""
         now = to_micros(moment)
 
@@ -111,7 +117,8 @@ class SqliteKeyValue:
             gone = connection.execute(
                 f"DELETE FROM kv WHERE {condition} RETURNING tenant, version", (tenant, space, pattern)
             )
-            keep_floor(connection, gone)
+            if keep_floor(connection, gone) and note is not None:
+                append(connection, noted(note, count=found))
             return found
 
         return self._database.write(run)

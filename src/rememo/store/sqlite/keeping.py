@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import AlreadyExists, StorageError
+from rememo.model.audit import Note
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Draft, Stats, Stored
+from rememo.store.sqlite.auditing import append, noted
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within
@@ -30,7 +32,7 @@ _CHUNK = 500
 class Keeper(Part):
     """The `Keeping` half of the store, but for `verify`."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime) -> datetime:
+    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
         """Name the present state; returns its system time."""
 
         def put(connection: Connection) -> int:
@@ -39,6 +41,8 @@ class Keeper(Part):
             clock = next_time(connection, tenant, moment)
             tick(connection, tenant, clock)
             connection.execute("INSERT INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, clock))
+            if note is not None:
+                append(connection, note)
             return clock
 
         return from_micros(self._database.write(put))
@@ -98,9 +102,16 @@ class Keeper(Part):
                     found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[Stored]) -> int:
+    def load(self, versions: Sequence[Stored], note: Note | None = None) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
-        return self._database.write(lambda connection: self._load(connection, versions))
+
+        def run(connection: Connection) -> int:
+            added = self._load(connection, versions)
+            if added and note is not None:
+                append(connection, noted(note, versions=added))
+            return added
+
+        return self._database.write(run)
 
     def _load(self, connection: Connection, versions: Sequence[Stored]) -> int:
         added = 0

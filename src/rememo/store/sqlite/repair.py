@@ -31,7 +31,13 @@ from rememo.store.sqlite.writing import content_hash, vector_place
 _MOST_NAMED = 1_000
 # Made anew, or known already: the steps of the new file are its own.
 _REBUILT = {"migrations", "tenants", "staged"}
-_JSON = {"records": ("data", "metadata"), "kv": ("value",), "jobs": ("payload",), "keys": ("commit",)}
+_JSON = {
+    "records": ("data", "metadata"),
+    "kv": ("value",),
+    "jobs": ("payload",),
+    "keys": ("commit",),
+    "audit": ("detail", "ids", "flags"),
+}
 _SCHEMA_COLUMNS = 5
 _NUMBER_BITS = 40
 _BEHIND_KEYS = 1_000
@@ -294,7 +300,13 @@ class _Rescue:
             "INSERT INTO tenants (tenant, clock, epoch, loaded)"
             " SELECT tenant, max(at), 1, (SELECT ifnull(max(number), 0) FROM records) FROM"
             " (SELECT tenant, max(recorded_at, ifnull(superseded_at, 0)) AS at FROM records"
-            "  UNION ALL SELECT tenant, at FROM snapshots) GROUP BY tenant"
+            "  UNION ALL SELECT tenant, at FROM snapshots UNION ALL SELECT tenant, at FROM audit) GROUP BY tenant"
+        )
+        # What is left of an audit trail ends with its last line; a line that is lost shows when it is verified.
+        run(
+            "UPDATE tenants SET (audited, audit_hash) = (last.number, last.hash) FROM"
+            " (SELECT tenant, max(number) AS number, hash FROM audit GROUP BY tenant) AS last"
+            " WHERE last.tenant = tenants.tenant"
         )
 
     def _miss(self, page: int) -> None:

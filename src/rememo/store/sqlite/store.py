@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from rememo.model.audit import Note
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
 from rememo.store.protocol import Check, Commit, Write, Written
+from rememo.store.sqlite.auditing import AuditTable
 from rememo.store.sqlite.checking import verify
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.finding import Finder
@@ -16,7 +18,7 @@ from rememo.store.sqlite.reading import Reader
 from rememo.store.sqlite.writing import Mark, Transaction, keep_key, recall_key
 
 
-class SqliteStore(Reader, Finder, JobTable, Keeper, ModelTable):
+class SqliteStore(Reader, Finder, JobTable, Keeper, AuditTable, ModelTable):
     """The `Store` protocol on one SQLite file."""
 
     _left: Mark | None = None
@@ -28,6 +30,8 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, ModelTable):
         moment: datetime,
         key: str | None = None,
         after: Callable[[Written], Sequence[NewJob]] | None = None,
+        *,
+        note: Callable[[Commit], Note | None] | None = None,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
 
@@ -38,6 +42,8 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, ModelTable):
             commit = batch.apply(writes, after)
             if key is not None:
                 keep_key(connection, scope, key, commit)
+            if note is not None and (noted := note(commit)) is not None:
+                batch.audit(noted)
             return commit, batch.mark()
 
         commit, self._left = self._database.write(run)

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rememo.model.audit import AuditHead, Note
 from rememo.model.check import dump_json
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
@@ -15,6 +16,7 @@ from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.protocol import Analyze, Commit, Draft, Put, Remove, RemoveAll, Revise, Write, Written
+from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.queries import selects
 from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, tables
@@ -58,8 +60,10 @@ class Transaction:
         self._scope = scope
         self._tenant = scope.tenant
         self._analyze = analyze
+        self._head: AuditHead | None = None
         if before is not None and before.holds(connection, scope.tenant):
             self._newest, latest, current = before.newest, before.clock, before.model
+            self._head = before.head
         else:
             self._newest, latest, current = _state(connection, scope.tenant)
         self._current = current
@@ -98,6 +102,10 @@ class Transaction:
             self._move_words()
         return Commit(written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(self._jobs))
 
+    def audit(self, note: Note) -> None:
+        """Append to the audit trail what this batch did."""
+        self._head = append(self._connection, note, self._head)
+
     def mark(self) -> "Mark":
         """Return where this leaves the file, for the next write; it counts only once this is committed."""
         connection = self._connection
@@ -109,6 +117,7 @@ class Transaction:
             newest=self._newest,
             clock=self.clock,
             model=self._current,
+            head=self._head,
         )
 
     def _move_words(self) -> None:
@@ -262,6 +271,7 @@ class Mark:
     newest: int
     clock: int
     model: int | None
+    head: AuditHead | None
 
     def holds(self, connection: Connection, tenant: str) -> bool:
         """Say, inside a transaction, whether nobody has written since: neither others nor this connection."""

@@ -48,7 +48,9 @@ CREATE TABLE tenants (
   clock  INTEGER NOT NULL DEFAULT 0,
   epoch  INTEGER NOT NULL DEFAULT 0,
   loaded INTEGER NOT NULL DEFAULT 0,
-  floor  INTEGER NOT NULL DEFAULT 0   -- the highest version of a key that is gone: no new one starts below
+  floor  INTEGER NOT NULL DEFAULT 0,  -- the highest version of a key that is gone: no new one starts below
+  audited    INTEGER NOT NULL DEFAULT 0,  -- how many lines the audit trail has
+  audit_hash BLOB                         -- and the hash of the last: a trail that was cut does not end there
 ) STRICT, WITHOUT ROWID;
 
 -- Embedding models of this file; one is current, another may be under construction beside it.
@@ -83,6 +85,27 @@ CREATE TABLE keys (
   PRIMARY KEY (tenant, scope, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX keys_by_age ON keys (at);
+
+-- The audit trail, a chain of hashes in each tenant (see store/chain.py).
+CREATE TABLE audit (
+  tenant    TEXT NOT NULL,
+  number    INTEGER NOT NULL,
+  at        INTEGER NOT NULL,
+  operation TEXT NOT NULL,
+  detail    TEXT NOT NULL,
+  actor     TEXT,
+  session   TEXT,
+  address   TEXT,
+  agent     TEXT,
+  user      TEXT,
+  room      TEXT,
+  ids       TEXT NOT NULL,
+  flags     TEXT NOT NULL,
+  salt      BLOB NOT NULL,
+  gone      TEXT,                     -- what an erasure took out, as digests
+  hash      BLOB NOT NULL,
+  PRIMARY KEY (tenant, number)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (
   tenant       TEXT NOT NULL,

@@ -1,0 +1,99 @@
+"""`rememo audit`: who did what, and whether the trail is whole."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from rememo.cli.keeping import Target, Tenant
+from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.model.audit import AuditEntry, AuditHead
+from rememo.model.times import to_utc
+
+Moment = Annotated[str | None, typer.Option(help="An ISO 8601 time with its zone.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    group = typer.Typer(help="Who did what, and whether the trail is whole.", no_args_is_help=True)
+    group.command("list")(list_)
+    group.command()(verify)
+    group.command()(export)
+    cli.add_typer(group, name="audit")
+
+
+def list_(
+    file: File,
+    tenant: Tenant = "default",
+    actor: Annotated[str | None, typer.Option(help="Only what was done in this name.")] = None,
+    operation: Annotated[str | None, typer.Option(help='Only this, such as "write" or "export".')] = None,
+    after: Moment = None,
+    before: Moment = None,
+    limit: Annotated[int, typer.Option(help="The latest so many.")] = 100,
+    json: AsJson = False,
+) -> None:
+    """List the audit trail of a tenant, oldest first."""
+    with Memory(file, tenant=tenant) as memory:
+        entries = memory.audit.list(
+            after=_moment(after, "after"),
+            before=_moment(before, "before"),
+            actor=actor,
+            operation=operation,
+            limit=limit,
+        )
+    if json:
+        print_json(entries)
+        return
+    head = ["line", "when", "who", "from", "operation", "what", "scope", "flags"]
+    print_table(head, [_row(entry) for entry in entries])
+
+
+def verify(
+    file: File,
+    tenant: Tenant = "default",
+    head: Annotated[str | None, typer.Option(help="A head that was printed before, as COUNT:HASH.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Check that no line was altered, removed or inserted, and print the head; exit code 1 when one was."""
+    with Memory(file, tenant=tenant) as memory, console.status("checking"):
+        found = memory.audit.verify(head=None if head is None else _head(head))
+    if json:
+        print_json({"ok": found.ok, **asdict(found)})
+    else:
+        for fault in found.faults:
+            errors.print(fault, markup=False)
+        if found.ok:
+            console.print(f"whole: {found.head.count:,} lines; keep this head elsewhere:")
+            console.print(f"{found.head.count}:{found.head.hash}", soft_wrap=True, highlight=False)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def export(file: File, target: Target, tenant: Tenant = "default") -> None:
+    """Write the audit trail of a tenant to a JSON Lines file."""
+    with Memory(file, tenant=tenant) as memory, console.status("exporting"):
+        count = memory.audit.export(target)
+    console.print(f"{count:,} lines")
+
+
+def _row(entry: AuditEntry) -> list[object]:
+    counts = ", ".join(f"{name} {value}" for name, value in entry.detail.items())
+    bound = {name: value for name, value in asdict(entry.scope).items() if name != "tenant" and value is not None}
+    scope = ", ".join(f"{name} {value}" for name, value in bound.items())
+    who = entry.actor or ("erased" if "who" in entry.redacted else "")
+    origin = " ".join(one for one in (entry.session, entry.address) if one)
+    return [entry.number, entry.at, who, origin, entry.operation, counts, scope, ", ".join(entry.flags)]
+
+
+def _moment(text: str | None, name: str) -> datetime | None:
+    return None if text is None else to_utc(text, name)
+
+
+def _head(text: str) -> AuditHead:
+    count, _, hash = text.partition(":")
+    if not count.isdecimal() or not hash:
+        raise InvalidInput(f"a head looks like COUNT:HASH, as `rememo audit verify` prints it, not {text!r}")
+    return AuditHead(count=int(count), hash=hash)

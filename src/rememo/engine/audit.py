@@ -1,0 +1,250 @@
+"""What is noted of every write: in whose name, from where, and what the user's own checks say of it."""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, cast
+
+from rememo.errors import InvalidInput
+from rememo.model.audit import Intent, Note, Who
+from rememo.model.check import check_label, dump_json
+from rememo.model.locks import ForkLock
+from rememo.model.scope import Scope
+from rememo.model.times import Clock, to_utc
+from rememo.store.kv.protocol import Entry, KeyValue
+from rememo.store.protocol import Commit, Put, Remove, Revise, Store, Write
+
+ComplianceCheck = Callable[[Intent], object]
+"""Returns flags: one, several, or None."""
+
+_WORKER = Who(actor="rememo.worker")
+_MOST_FLAGS = 20
+
+_who: ContextVar[Who] = ContextVar("rememo_who", default=Who())  # noqa: B039 - frozen
+_log = logging.getLogger("rememo.audit")
+
+
+class Acting:
+    """While it is entered, this context (a thread, an asyncio task) acts in somebody's name."""
+
+    def __init__(self, change: Callable[[Who], Who]) -> None:
+        self._change = change
+        self._tokens: list[Token[Who]] = []
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._tokens.append(_who.set(self._change(_who.get())))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Be again who one was."""
+        _who.reset(self._tokens.pop())
+
+
+def acting(*, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
+    """Act in somebody's name; what is not given stays as it is."""
+    given = {"actor": actor, "session": session, "address": address}
+    told = {name: check_label(value, name) for name, value in given.items() if value is not None}
+    if not told:
+        raise InvalidInput("acting() was told nothing; give it actor, session or address")
+    return Acting(lambda who: replace(who, **told))
+
+
+def acting_as_worker() -> Acting:
+    """Do later work in nobody's name but one's own, whoever waits for it."""
+    return Acting(lambda _: _WORKER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    scope: Scope
+    check: ComplianceCheck
+    content: bool
+
+
+class Auditor:
+    """Makes the notes of one engine; exists only where auditing is on."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._lock = ForkLock()
+        self._checks: tuple[_Checked, ...] = ()
+
+    def add_check(self, scope: Scope, check: ComplianceCheck, *, content: bool) -> None:
+        """Ask a function before every write of a view within a scope from now on."""
+        with self._lock:
+            self._checks = (*self._checks, _Checked(scope, check, content))
+
+    def record(
+        self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
+    ) -> None:
+        """Note what is no write of records, in a transaction of its own."""
+        self._store.note(self.note(operation, scope, detail, ids=ids))
+
+    def note(
+        self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
+    ) -> Note:
+        """Return a note in the name of whoever acts now."""
+        at = to_utc(self._clock(), "the clock's time")
+        return Note(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
+
+    def writing(self, operation: str, scope: Scope, writes: Sequence[Write]) -> Callable[[Commit], Note | None]:
+        """Ask the checks about a write, and return what makes its note once it is known what it did."""
+        who = _who.get()
+        flags = self._flags(operation, scope, writes, who) if self._checks else ()
+
+        def note(commit: Commit) -> Note | None:
+            written = commit.written
+            if len(written) == 1:
+                one = written[0]
+                if one.outcome in ("ignored", "unchanged"):
+                    return None
+                return Note(
+                    operation=operation,
+                    scope=one.scope,
+                    who=who,
+                    at=commit.recorded_at,
+                    detail=_single(one.outcome, one.kind),
+                    ids=(one.id,),
+                    flags=flags,
+                )
+            changed = [one for one in written if one.outcome not in ("ignored", "unchanged")]
+            if not changed and operation == "write":
+                return None
+            scopes = {one.scope for one in changed}
+            return Note(
+                operation=operation,
+                scope=scopes.pop() if len(scopes) == 1 else scope,
+                who=who,
+                at=commit.recorded_at,
+                detail={
+                    "outcomes": dict(Counter(one.outcome for one in changed)),
+                    "kinds": dict(Counter(one.kind for one in changed)),
+                },
+                ids=tuple(dict.fromkeys(one.id for one in changed)),
+                flags=flags,
+            )
+
+        return note
+
+    def _flags(self, operation: str, scope: Scope, writes: Sequence[Write], who: Who) -> tuple[str, ...]:
+        """Return what the checks of a scope say; one that fails says so by a flag, and the write goes on."""
+        asked = [one for one in self._checks if one.scope.contains(scope)]
+        if not asked:
+            return ()
+        drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
+        removed = [write.id for write in writes if isinstance(write, Remove)]
+        intent = Intent(
+            operation=operation,
+            scope=scope,
+            who=who,
+            ids=(*(draft.id for draft in drafts), *removed),
+            kinds=tuple(dict.fromkeys(draft.kind for draft in drafts)),
+        )
+        told = replace(intent, texts=tuple(draft.text for draft in drafts))
+        flags: dict[str, None] = {}
+        for one in asked:
+            name = getattr(one.check, "__name__", type(one.check).__name__)
+            try:
+                said = _read_flags(one.check(told if one.content else intent))
+            except Exception:  # noqa: BLE001 - a check is foreign code: whatever it raises, the write stands
+                _log.exception("compliance check %s failed", name)
+                said = [f"check failed: {name}"]
+            flags.update(dict.fromkeys(said))
+        return tuple(flags)[:_MOST_FLAGS]
+
+
+@lru_cache(maxsize=256)
+def _single(outcome: str, kind: str) -> str:
+    """Return the detail of a write of one record: there are few of them, and many writes."""
+    return dump_json({"outcomes": {outcome: 1}, "kinds": {kind: 1}})
+
+
+def _read_flags(said: object) -> list[str]:
+    if said is None:
+        return []
+    if isinstance(said, str):
+        return [check_label(said, "flag")]
+    return [check_label(flag, "flag") for flag in cast("Iterable[object]", said)]
+
+
+class AuditedKeyValue:
+    """Key-value state whose changes are noted with them."""
+
+    def __init__(self, kv: KeyValue, auditor: Auditor) -> None:
+        self._kv = kv
+        self._auditor = auditor
+
+    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
+        """Return an entry; reading is not noted."""
+        return self._kv.get(tenant, space, key, moment)
+
+    def set(
+        self,
+        tenant: str,
+        space: str,
+        key: str,
+        value: str,
+        moment: datetime,
+        *,
+        ttl: float | None = None,
+        sliding: bool = False,
+        expected: int | None = None,
+        note: Note | None = None,
+    ) -> int | None:
+        """Store a value and note it."""
+        note = note or self._note("kv.set", tenant, space, key)
+        return self._kv.set(
+            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, expected=expected, note=note
+        )  # fmt: skip
+
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+        """Remove an entry and note it."""
+        return self._kv.delete(tenant, space, key, moment, note=note or self._note("kv.delete", tenant, space, key))
+
+    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+        """Remove what a pattern matches and note it."""
+        note = note or self._note("kv.invalidate", tenant, space, pattern)
+        return self._kv.invalidate(tenant, space, pattern, moment, note=note)
+
+    def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
+        """Return the keys that a pattern matches."""
+        return self._kv.keys(tenant, space, pattern, moment)
+
+    def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
+        """Return the versions of entries."""
+        return self._kv.versions(tenant, entries, moment)
+
+    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
+        """Return all entries of a namespace."""
+        return self._kv.entries(tenant, space, moment)
+
+    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
+        """Give every entry of a tenant."""
+        return self._kv.dump(tenant, moment)
+
+    def load(self, tenant: str, space: str, entry: Entry) -> bool:
+        """Store an entry as it is; whoever brings many in notes it once."""
+        return self._kv.load(tenant, space, entry)
+
+    def _note(self, operation: str, tenant: str, space: str, key: str) -> Note | None:
+        scope, name = space_of(tenant, space)
+        if name == "cached":
+            return None  # what is held ready of something else is no state of its own
+        return self._auditor.note(operation, scope, {"space": name} if name else None, ids=(key,))
+
+
+def space_of(tenant: str, space: str) -> tuple[Scope, str]:
+    """Return whose a namespace of keys is, and what it is for; "" for the user's own keys."""
+    if not space.startswith("["):
+        return Scope(tenant=tenant), space
+    agent, user, room, *rest = cast("list[Any]", json.loads(space))
+    return Scope(tenant=tenant, agent=agent, user=user, room=room), str(rest[0]) if rest else ""

@@ -1,0 +1,209 @@
+"""The audit trail as its readers see it: listed, verified, exported."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rememo._version import __version__
+from rememo.engine.audit import ComplianceCheck
+from rememo.engine.view import View
+from rememo.errors import AlreadyExists, InvalidInput
+from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
+from rememo.model.check import check_label, check_limit, dump_json
+from rememo.model.scope import Scope
+from rememo.model.times import to_utc
+from rememo.store.chain import Link, exported, hash_of, no_lines
+
+FORMAT = "rememo-audit"
+FORMAT_VERSION = 1
+_CHUNK = 1_000
+_MOST_FAULTS = 100
+_HASH_CHARS = 64
+
+
+class Audit:
+    """The audit trail of a tenant; a view bound to labels lists what concerns them.
+
+    Lines are added only where auditing is on (`Settings(audit=True)`); what is there can always be read.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._store = view.engine.store
+        self._tenant = view.scope.tenant
+
+    def list(
+        self,
+        *,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        limit: int = 100,
+    ) -> "list[AuditEntry]":
+        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation."""
+        until = None if before is None else to_utc(before, "before")
+        if self._view.known_at is not None:
+            until = min(until or self._view.known_at, self._view.known_at)
+        lines = self._store.audit_lines(
+            self._view.scope,
+            after=None if after is None else to_utc(after, "after"),
+            before=until,
+            actor=None if actor is None else check_label(actor, "actor"),
+            operation=None if operation is None else check_label(operation, "operation"),
+            limit=check_limit(limit),
+            newest=True,
+        )
+        return [line.entry(self._tenant) for line in lines]
+
+    def head(self) -> AuditHead:
+        """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""
+        return self._store.audit_head(self._tenant)[0]
+
+    def verify(self, *, head: AuditHead | None = None) -> AuditCheck:
+        """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
+
+        The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
+        forged as a whole, up to that head.
+        """
+        if head is not None:
+            _check_head(head)
+        end, last = self._store.audit_head(self._tenant)
+        faults: list[str] = []
+        for fault in self._faults(end, last, head):
+            faults.append(fault)
+            if len(faults) == _MOST_FAULTS:
+                break
+        return AuditCheck(faults=tuple(faults), head=end)
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole trail of the tenant to a new JSON Lines file, with all that is needed to check it elsewhere.
+
+        The first line tells format, tenant and head; returns how many lines of the trail follow.
+        """
+        target = Path(path)
+        if target.exists():
+            raise AlreadyExists(f"{target} is there already; choose another file for the audit trail")
+        part = target.with_name(target.name + ".part")
+        audit = self._view.engine.audit
+        if audit is not None:
+            audit.record("audit.export", self._view.scope)
+        end = self.head()
+        first = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "rememo": __version__,
+            "exported_at": self._view.engine.now().isoformat(),
+            "tenant": self._tenant,
+            "count": end.count,
+            "hash": end.hash,
+        }
+        try:
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(dump_json(first) + "\n")
+                for line in self._lines(end.count):
+                    file.write(dump_json(exported(line)) + "\n")
+            part.rename(target)
+        except OSError as error:
+            raise InvalidInput(f"the audit trail {target} could not be written: {error.strerror}") from error
+        finally:
+            part.unlink(missing_ok=True)
+        return end.count
+
+    def denied(self, operation: str, *, reason: str, ids: Sequence[str] = ()) -> None:
+        """Note that somebody was refused something; does nothing where auditing is off.
+
+        `reason` is a short code such as "no_right": it stays in the trail when a user is erased.
+        """
+        audit = self._view.engine.audit
+        refused, why = check_label(operation, "operation"), check_label(reason, "reason")
+        if audit is not None:
+            audit.record("denied", self._view.scope, {"refused": refused, "reason": why}, ids=ids)
+
+    # ---- verifying
+
+    def _lines(self, count: int) -> Iterator[Link]:
+        """Give the lines up to a number, those that are there."""
+        scope, start = Scope(tenant=self._tenant), 1
+        while lines := self._store.audit_lines(scope, start=start, limit=_CHUNK):
+            for line in lines:
+                if line.number > count:
+                    return
+                yield line
+            start = lines[-1].number + 1
+
+    def _faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
+        previous = no_lines(self._tenant)
+        redacted: dict[int, Link] = {}
+        met = kept is None or kept.count == 0
+        for line in self._lines(end.count):
+            if line.number > previous.count + 1:
+                yield _missing(previous.count + 1, line.number - 1)
+            elif not _sound(line, bytes.fromhex(previous.hash)):
+                yield f"line {line.number} was altered or inserted: it does not follow from what stands before it"
+            if line.gone is not None:
+                redacted[line.number] = line
+            previous = AuditHead(count=line.number, hash=line.hash.hex())
+            if kept is not None and line.number == kept.count:
+                met = True
+                if previous.hash != kept.hash:
+                    yield f"line {line.number} is not the one whose head was kept: the trail before it was rewritten"
+        if previous.count < end.count:
+            yield _missing(previous.count + 1, end.count) + ": the trail was cut at its end"
+        elif previous.hash != end.hash:
+            yield f"line {end.count} is not the one that the store knows to be the last: the end was rewritten"
+        if last > end.count:
+            yield f"lines {end.count + 1} to {last} were inserted behind the end"
+        if kept is not None and not met and kept.count > end.count:
+            yield f"the trail ends with line {end.count}, but a head of line {kept.count} was kept: it was cut"
+        yield from self._unjustified(redacted)
+
+    def _unjustified(self, redacted: dict[int, Link]) -> Iterator[str]:
+        """Give the lines that something was taken out of though no erasure says so."""
+        if not redacted:
+            return
+        scope, start = Scope(tenant=self._tenant), 1
+        said: dict[str, list[tuple[int, int]]] = {"who": [], "what": []}
+        while lines := self._store.audit_lines(scope, start=start, operation="redact", limit=_CHUNK):
+            for line in lines:
+                detail = json.loads(line.detail)
+                for half, ranges in said.items():
+                    ranges += [(first, until) for first, until in detail.get(half, [])]
+            start = lines[-1].number + 1
+        for number, line in redacted.items():
+            for half in json.loads(line.gone or "{}"):
+                if not any(first <= number <= until for first, until in said[half]):
+                    yield f"line {number} was altered: something was taken out of it, but no erasure says so"
+
+
+def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Callable[..., Any]:
+    """Ask a function before every write of a view; without one, return what takes one."""
+    audit = view.engine.audit
+    if audit is None:
+        raise InvalidInput("auditing is off, so nobody would see the flags; open the memory with Settings(audit=True)")
+
+    def add(given: ComplianceCheck) -> ComplianceCheck:
+        if not callable(given):
+            raise InvalidInput(f"a compliance check must be a function, not {type(given).__name__}")
+        audit.add_check(view.scope, given, content=content)
+        return given
+
+    return add if check is None else add(check)
+
+
+def _sound(line: Link, previous: bytes) -> bool:
+    try:
+        return hash_of(line, previous) == line.hash
+    except (ValueError, TypeError, AttributeError):
+        return False
+
+
+def _missing(first: int, until: int) -> str:
+    return f"line {first} is missing" if first == until else f"lines {first} to {until} are missing"
+
+
+def _check_head(head: object) -> None:
+    if not isinstance(head, AuditHead) or head.count < 0 or len(head.hash) != _HASH_CHARS:
+        raise InvalidInput("head must be what audit.head() returned: AuditHead(count=…, hash=…)")

@@ -1,0 +1,94 @@
+"""The audit trail in the file: appended inside the transaction of what it tells of."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from rememo.model.audit import AuditHead, Note
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+from rememo.store.chain import Link, forge, no_lines
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.part import Part
+
+_COLUMNS = "number, at, operation, detail, actor, session, address, agent, user, room, ids, flags, salt, gone, hash"
+_INSERT = f"INSERT INTO audit (tenant, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_HEAD = "SELECT audited, audit_hash FROM tenants WHERE tenant = ?"
+_MOVE = "UPDATE tenants SET audited = ?, audit_hash = ? WHERE tenant = ?"
+_KEEP = """INSERT INTO tenants (audited, audit_hash, tenant) VALUES (?, ?, ?)
+ON CONFLICT (tenant) DO UPDATE SET audited = excluded.audited, audit_hash = excluded.audit_hash"""
+
+
+def append(connection: Connection, note: Note, head: AuditHead | None = None) -> AuditHead:
+    """Add a line behind the last one and return the new head; `head` saves looking where that is."""
+    tenant = note.scope.tenant
+    one = forge(note, head or _head(connection, tenant))
+    connection.execute(
+        _INSERT,
+        (
+            tenant, one.number, one.at, one.operation, one.detail, one.actor, one.session, one.address, one.agent,
+            one.user, one.room, one.ids, one.flags, one.salt, one.gone, one.hash,
+        ),
+    )  # fmt: skip
+    # With a head at hand the row is there, and to change it costs less than to ask.
+    connection.execute(_KEEP if head is None else _MOVE, (one.number, one.hash, tenant))
+    return AuditHead(count=one.number, hash=one.hash.hex())
+
+
+def noted(note: Note, **counts: int) -> Note:
+    """Return a note that tells also what only the store could count."""
+    return note if isinstance(note.detail, str) else replace(note, detail={**note.detail, **counts})
+
+
+def _head(connection: Connection, tenant: str) -> AuditHead:
+    row: Any = connection.execute(_HEAD, (tenant,)).get
+    return AuditHead(count=row[0], hash=row[1].hex()) if row and row[0] else no_lines(tenant)
+
+
+class AuditTable(Part):
+    """The `Auditing` half of the store."""
+
+    def note(self, note: Note) -> None:
+        """Append a line in a transaction of its own."""
+        self._database.write(lambda connection: append(connection, note))
+
+    def audit_head(self, tenant: str) -> tuple[AuditHead, int]:
+        """Return the head that is kept of a tenant's trail, and the number of its last line, of one moment."""
+        with self._database.snapshot() as connection:
+            last = connection.execute("SELECT max(number) FROM audit WHERE tenant = ?", (tenant,)).get
+            return _head(connection, tenant), last or 0
+
+    def audit_lines(
+        self,
+        scope: Scope,
+        *,
+        start: int = 1,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        limit: int,
+        newest: bool = False,
+    ) -> list[Link]:
+        """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
+        parts, values = ["tenant = ?", "number >= ?"], [scope.tenant, start]
+        conditions: tuple[tuple[str, Any], ...] = (
+            ("agent = ?", scope.agent),
+            ("user = ?", scope.user),
+            ("room = ?", scope.room),
+            ("at >= ?", None if after is None else to_micros(after)),
+            ("at < ?", None if before is None else to_micros(before)),
+            ("actor = ?", actor),
+            ("operation = ?", operation),
+        )
+        for sql, value in conditions:
+            if value is not None:
+                parts.append(sql)
+                values.append(value)
+        order = "DESC" if newest else "ASC"
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM audit WHERE {' AND '.join(parts)} ORDER BY number {order} LIMIT ?",
+            [*values, limit],
+        )
+        lines = [Link(*row) for row in rows]
+        return lines[::-1] if newest else lines

@@ -1,0 +1,60 @@
+"""The audit trail under many processes and kills: one whole chain, and a line for every write that is there."""
+
+import json
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rememo import Memory
+from rememo.settings import Settings
+
+Process = subprocess.Popen[str]
+Start = Callable[..., Process]
+
+
+def hear(process: Process) -> Any:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, f"the process ended ({process.wait()}) where it should have said something"
+    return json.loads(line)
+
+
+@pytest.mark.requirement("audit.trail", "process.safe")
+def test_many_processes_and_threads_write_one_chain(tmp_path: Path, start: Start):
+    path = tmp_path / "memory.db"
+    writers = [start("add_audited", path, f"process{number}", 4, 60) for number in range(4)]
+    for writer in writers:
+        assert hear(writer) == "ready"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+    assert [hear(writer) for writer in writers] == ["done"] * 4
+    with Memory(path, embedder=None) as memory:
+        assert memory.audit.verify().faults == ()
+        entries = memory.audit.list(limit=2_000)
+        assert [one.number for one in entries] == list(range(1, 4 * 4 * 60 + 1))
+        assert {one.ids[0] for one in entries} == {record.id for record in memory.list(limit=2_000)}
+        assert all(one.ids[0].startswith(f"{one.actor}-") for one in entries)
+
+
+@pytest.mark.requirement("audit.trail")
+def test_a_kill_leaves_a_line_for_every_write_and_no_other(tmp_path: Path, start: Start):
+    path = tmp_path / "memory.db"
+    for seed in range(6):
+        writer = start("add_audited", path, f"process{seed}", 3, 10_000)
+        assert hear(writer) == "ready"
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        time.sleep(random.Random(seed).uniform(0.05, 0.3))  # the moment is what the seed decides; nothing is waited for
+        writer.kill()
+        writer.wait()
+        with Memory(path, embedder=None, settings=Settings(busy_timeout=2.0)) as memory:
+            assert memory.audit.verify().faults == ()
+            named = [one.ids[0] for one in memory.audit.list(limit=10_000)]
+            assert sorted(named) == sorted(record.id for record in memory.list(limit=10_000))
+            assert named
