@@ -5,7 +5,7 @@ in a message that a question's evidence names, the one that shares most with the
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -128,7 +128,7 @@ def _cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[Case]:
     for places in sessions.values():
         turns = tuple(_turn(scope, place) for place in places)
         terms = {turn: asked[place] for turn, place in enumerate(places) if place in asked}
-        if wanted := _wanted(turns, terms, analyzer):
+        if wanted := bearing(turns, terms, analyzer):
             found.append(Case(number=number, turns=turns, wanted=frozenset(wanted)))
     return found
 
@@ -139,7 +139,8 @@ def _turn(scope: BenchScope, place: int) -> Turn:
     return Turn(speaker=message.speaker, text=message.text, at=message.time, personal=personal)
 
 
-def _wanted(turns: Sequence[Turn], asked: dict[int, set[str]], analyzer: Analyzer) -> set[Said]:
+def bearing(turns: Sequence[Turn], asked: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
+    """Return the sentence of each turn asked about that shares most with the terms it is asked by, rare ones first."""
     said = [(place, text, frozenset(analyzer.terms(text))) for place, text in _sentences(turns)]
     often = Counter(term for _, _, terms in said for term in terms)
     wanted: set[Said] = set()

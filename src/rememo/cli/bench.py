@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import Progress
 
+from rememo.bench import context as context_bench
 from rememo.bench import facts as fact_bench
 from rememo.bench import quality as quality_bench
 from rememo.bench import speed as speed_bench
@@ -23,6 +24,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(speed)
     group.command()(facts)
     group.command()(summaries)
+    group.command()(context)
     cli.add_typer(group, name="bench")
 
 
@@ -77,6 +79,20 @@ def summaries(
         report = summary_bench.measure(
             dataset, path, progress=lambda done, of: progress.update(task, completed=done, total=of)
         )
+    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+
+
+def context(
+    path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
+    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "jsonl",
+    json_file: JsonFile = None,
+) -> None:
+    """Measure how much of what answers a question stands in its context, beside a plain packing."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("asking", total=None)
+        report = context_bench.measure(dataset, path, progress=lambda done: progress.update(task, completed=done))
     console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(report.to_dict(), indent=1))

@@ -29,8 +29,8 @@ from rememo.model.check import check_limit, check_text
 from rememo.model.record import Record
 from rememo.model.times import to_utc
 
-_RECENT: Final = 0.25
-"""The share of the latest turns but the newest, which may take all there is."""
+_RECENT, _ANSWER = 0.25, 0.35
+"""The largest shares of the latest turns: of all but the newest, and of a newest that is an answer. A question may take all."""
 _BESIDE: Final = 10
 """What a turn costs as a line beside what it costs as a message: its mark, its speaker, now and then a day."""
 _MOST_PLANS: Final = 8
@@ -88,17 +88,25 @@ def context(
             f"the system messages of this conversation leave no room: with the frame they have {most - budget:,} tokens,"
             f" more than max_tokens={most:,}"
         )
-    turns = writer.turns(view, budget, int(_RECENT * budget))
-    packing = Packing(wide, chosen, budget=budget - writer.spent(turns), whole=budget, now=asked, mark=writer.mark)
+    turns = writer.turns(view, budget, older=int(_RECENT * budget), answer=int(_ANSWER * budget))
+    spent = writer.spent(turns)
+    packing = Packing(wide, chosen, budget=budget - spent, whole=budget, now=asked, mark=writer.mark)
     packing.turns(turns)
     packing.known(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
     packing.answers(query, asked, leave_out=[one.id for one in turns])
     if turns and packing.left > _WORTHWHILE * budget:
-        newest = {turns[place].id for place in _newest(turns)}
-        older = writer.spent([one for one in turns if one.id not in newest]) + packing.left
-        turns = writer.turns(view, budget, older)
-        packing.more_turns(turns)
+        newest = [turns[place] for place in _newest(turns)]
+        older = [one for one in turns if one not in newest]
+        parts = {"older": _price(chosen, older) + packing.left, "answer": _price(chosen, newest) + packing.left}
+        more = writer.turns(view, budget, **parts)
+        if more and writer.spent(more) <= spent + packing.left:
+            turns = more
+            packing.more_turns(turns)
     return writer.fitting(packing, rules, turns)
+
+
+def _price(counter: TokenCounter, turns: Sequence[Record]) -> int:
+    return sum(message_tokens(counter, one.text, one.data) + _BESIDE for one in turns)
 
 
 def _newest(turns: Sequence[Record]) -> tuple[int, ...]:
@@ -149,13 +157,15 @@ class _Writer:
             )
         return frame
 
-    def turns(self, view: View, budget: int, older: int) -> list[Record]:
+    def turns(self, view: View, budget: int, *, older: int, answer: int) -> list[Record]:
         """Return the latest turns that fit, the newest of them cut if need be."""
         heads = (HEADINGS["recent"], day_heading(self.now, self.now))
         most = budget - sum(count(self.counter, one) + 1 for one in heads)
         if most <= 0:
             return []
-        found = newest_turns(view, self.counter, most, older=older, beside=_BESIDE, must=False, rules=False)
+        found = newest_turns(
+            view, self.counter, most, answer=answer, older=older, beside=_BESIDE, must=False, rules=False
+        )
         return [one for one in found if one.data.get("role") != "system"]
 
     def spent(self, turns: Sequence[Record]) -> int:

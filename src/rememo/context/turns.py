@@ -21,6 +21,7 @@ def newest_turns(
     counter: TokenCounter,
     most: int,
     *,
+    answer: int | None = None,
     older: int | None = None,
     beside: int = 0,
     must: bool = True,
@@ -30,9 +31,9 @@ def newest_turns(
 
     A tool call and its results stand together or not at all; a result whose call is gone is left out. When the newest
     turn alone does not fit, its longest text is cut at the end and marked; `InvalidInput` when even that does not help,
-    or when the system messages alone are too many. With `older`, all but the newest turn must fit into that; `beside` is
-    what a message costs on top; without `must`, a newest turn that cannot be cut is left out; without `rules`, system
-    messages are. Only what is looked at is counted.
+    or when the system messages alone are too many. A newest turn that is not a user's may cost `answer`, all but the
+    newest together `older`, where these are given. `beside` is what a message costs on top; without `must`, a newest
+    turn that cannot be cut is left out; without `rules`, system messages are. Only what is looked at is counted.
     """
     always = system_messages(view) if rules else []
     left = most - sum(message_tokens(counter, one.text, one.data) for one in always)
@@ -47,7 +48,10 @@ def newest_turns(
             group for group in units(data) if group[0] not in alone and data[group[0]].get("role") != "system"
         ]  # fmt: skip
         cost = _pricing(records, counter, beside)
-        taken, _ = newest_that_fit(grouped, cost, left, older=older)
+        last = max((group[-1] for group in grouped), default=None)
+        asked = last is None or data[last].get("role", "user") == "user"
+        first = left if answer is None or asked else min(left, answer)
+        taken, _ = newest_that_fit(grouped, cost, left, newest=first, older=older)
         whole = len(taken) == sum(len(group) for group in grouped)
         # A result at the edge may have its call a little farther back.
         cut_off = whole or any(place >= min(taken, default=0) for place in alone)
@@ -58,7 +62,7 @@ def newest_turns(
         newest = max(grouped, key=lambda one: one[-1])
         longest = max(newest, key=cost)
         others = sum(cost(place) for place in newest if place != longest)
-        shorter = _cut(counter, records[longest], left - others - beside)
+        shorter = _cut(counter, records[longest], first - others - beside)
         if shorter is None and must:
             raise InvalidInput("the newest message does not fit into max_tokens, not even cut; allow more")
         if shorter is not None:

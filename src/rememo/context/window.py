@@ -46,20 +46,28 @@ def orphans(messages: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def newest_that_fit(
-    grouped: Sequence[Sequence[int]], cost: Callable[[int], int], most: int, *, older: int | None = None
+    grouped: Sequence[Sequence[int]],
+    cost: Callable[[int], int],
+    most: int,
+    *,
+    newest: int | None = None,
+    older: int | None = None,
 ) -> tuple[set[int], int]:
     """Return the positions of the newest whole units that fit, without a hole between them, and what they cost.
 
-    A unit is as new as its newest message. The first that does not fit ends the window. With `older`, only the newest
-    unit may cost `most`; what is older must fit into `older`. Of the rest nothing is counted.
+    A unit is as new as its newest message. The first that does not fit ends the window. The newest unit may cost
+    `newest` at most, and all others together `older`, where these are given. Of the rest nothing is counted.
     """
     taken: set[int] = set()
     spent = beside = 0
     for number, group in enumerate(sorted(grouped, key=lambda one: one[-1], reverse=True)):
         price = sum(cost(place) for place in group)
-        if number and older is not None:
+        if number == 0:
+            fits = newest is None or price <= newest
+        else:
             beside += price
-        if spent + price > most or (older is not None and beside > older):
+            fits = older is None or beside <= older
+        if not fits or spent + price > most:
             break
         spent += price
         taken.update(group)

@@ -272,3 +272,15 @@ def test_async_gives_the_same():
             return await _asked(memory)
 
     assert "ana: The ferry leaves at nine" in asyncio.run(run()).text
+
+
+def test_a_long_answer_does_not_crowd_out_what_is_recalled(chat: Memory, memory: Memory):
+    other(memory).messages.add("user", "My locker number is 4417")
+    chat.messages.add("assistant", "A very long answer about many things. " * 100)
+    context = chat.context("What is my locker number?", max_tokens=500)
+    assert "My locker number is 4417" in context.text
+    assert context.messages[-1]["content"].endswith(" …")
+    assert 400 < context.tokens <= 500  # what recall does not need, the answer gets back
+    chat.messages.add("user", "And my locker number?")
+    context = chat.context("What is my locker number?", max_tokens=500)
+    assert [one["content"] for one in context.messages[1:]] == ["And my locker number?"]

@@ -1,0 +1,180 @@
+"""How much of what answers a question stands in its context, beside a plain packing of the same budget.
+
+Every question is asked in the newest room of its scope. An answer-bearing sentence is, in a message that the evidence
+names, the one that shares most with the question and its answer; it counts when it stands in the text whole. The plain
+packing gives half of the budget to the room's latest turns and fills the rest with hits, best first, until one does not
+fit: turns whole, each with its number, day and speaker.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
+from rememo.bench.summaries import bearing
+from rememo.context.gather import speaker
+from rememo.context.tokens import default_counter
+from rememo.errors import InvalidInput
+from rememo.learn.salience import Turn, plain
+from rememo.memory import Memory
+from rememo.model.record import Record
+from rememo.recall.analyze import Analyzer
+from rememo.recall.embed.protocol import Embedder
+from rememo.recall.embed.static import StaticEmbedder
+from rememo.settings import Settings
+
+BUDGETS: Final = (1_500, 3_000)
+_HITS: Final = 50
+_LEARNING: Final = 600.0
+
+Pack = Callable[[Memory, Memory, BenchQuestion, int], str]
+"""Makes a context for a question asked in a room, out of all that is in reach, within so many tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """What one packing reached with one budget."""
+
+    way: str
+    budget: int
+    sentences: float
+    """Share of a question's answer-bearing sentences that stand in its context, averaged over the questions."""
+    all: float
+    """Share of the questions of which all stand there."""
+    tokens: float
+    """What a context cost on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextReport:
+    """What every packing reached, with every budget."""
+
+    questions: int
+    packed: tuple[Packed, ...]
+
+    def table(self) -> str:
+        """Return a plain table."""
+        head = f"{'budget':<10}{'way':<20}{'sentences':>10}{'all of them':>13}{'tokens':>9}"
+        rows = [
+            f"{one.budget:<10}{one.way:<20}{one.sentences:>10.1%}{one.all:>13.1%}{one.tokens:>9.0f}"
+            for one in self.packed
+        ]
+        return "\n".join([f"{self.questions} questions", head, *rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+def measure(
+    dataset: Dataset,
+    path: str | Path,
+    *,
+    budgets: Sequence[int] = BUDGETS,
+    embedder: Embedder | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ContextReport:
+    """Measure the context and the plain packing on every question of a dataset whose evidence names messages."""
+    counter, analyzer, model = default_counter(), Analyzer(), embedder or StaticEmbedder()
+    ways: dict[str, Pack] = {"context (Rememo)": _ours, "turns, then hits": _plainly}
+    shares: dict[tuple[int, str], list[float]] = defaultdict(list)
+    costs: dict[tuple[int, str], list[int]] = defaultdict(list)
+    done = 0
+    for scope in load(dataset, path):
+        with Memory(":memory:", embedder=model, settings=Settings(worker=False)) as memory:
+            _store(memory, scope)
+            asker, agent = _labels(scope)
+            wide = memory.scope(user=asker, agent=agent)
+            room = wide.scope(room=max(scope.messages, key=lambda one: one.time).room)
+            for question, wanted in _wanted(scope, analyzer):
+                for budget in budgets:
+                    for name, pack in ways.items():
+                        text = pack(room, wide, question, budget)
+                        found = plain(text)
+                        shares[budget, name].append(sum(one in found for one in wanted) / len(wanted))
+                        costs[budget, name].append(counter.count(text))
+                done += 1
+                if progress is not None:
+                    progress(done)
+    if not done:
+        raise InvalidInput(f"{path} has no question whose evidence names messages; there is nothing to measure")
+    packed = [
+        Packed(
+            way=name,
+            budget=budget,
+            sentences=sum(reached) / done,
+            all=sum(one == 1 for one in reached) / done,
+            tokens=sum(costs[budget, name]) / done,
+        )
+        for (budget, name), reached in shares.items()
+    ]
+    return ContextReport(questions=done, packed=tuple(packed))
+
+
+def _ours(room: Memory, _: Memory, question: BenchQuestion, budget: int) -> str:
+    return room.context(question.text, max_tokens=budget, at=question.at).text
+
+
+def _plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: int) -> str:
+    counter = default_counter()
+    lines: list[str] = []
+    left = budget
+
+    def add(record: Record, floor: float) -> bool:
+        nonlocal left
+        line = f"[{len(lines) + 1}] {record.at:%Y-%m-%d} {speaker(record)}: {record.text}"
+        cost = counter.count(line) + 1
+        if left - cost < floor:
+            return False
+        lines.append(line)
+        left -= cost
+        return True
+
+    shown: set[str] = set()
+    for turn in reversed(room.messages.latest(_HITS)):
+        if not add(turn.record, budget / 2):
+            break
+        shown.add(turn.id)
+    for hit in wide.search(question.text, kind="message", limit=_HITS, at=question.at):
+        if hit.id not in shown and not add(hit.record, 0):
+            break
+    return "\n".join(lines)
+
+
+def _store(memory: Memory, scope: BenchScope) -> None:
+    """Store a scope's messages as a user would, and learn from them."""
+    agents = {question.addressee for question in scope.questions} - {None}
+    with memory.batch() as batch:
+        for place, message in enumerate(scope.messages):
+            if not message.text.strip():
+                continue
+            asker, agent = _labels(scope)
+            view = batch.scope(room=message.room, user=asker or message.speaker, agent=agent)
+            role = "assistant" if message.speaker in agents else "user"
+            view.messages.add(role, message.text, id=str(place), at=message.time)
+    if batch.receipt is not None:
+        batch.receipt.wait(_LEARNING)
+
+
+def _labels(scope: BenchScope) -> tuple[str | None, str | None]:
+    """Return who asks and who is asked, where that is one for all questions."""
+    askers, agents = ({getattr(one, name) for one in scope.questions} for name in ("asker", "addressee"))
+    return askers.pop() if len(askers) == 1 else None, agents.pop() if len(agents) == 1 else None
+
+
+def _wanted(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuestion, list[str]]]:
+    turns = [Turn(speaker=one.speaker, text=one.text, at=one.time, personal=True) for one in scope.messages]
+    sessions: dict[str, list[int]] = defaultdict(list)
+    for place, message in enumerate(scope.messages):
+        sessions[message.session].append(place)
+    for question in scope.questions:
+        asking = set(analyzer.terms(f"{question.text} {question.answer}"))
+        wanted: list[str] = []
+        for places in sessions.values():
+            asked = {number: asking for number, place in enumerate(places) if place in question.evidence}
+            if asked:
+                wanted += [text for _, text in bearing([turns[place] for place in places], asked, analyzer)]
+        if wanted:
+            yield question, wanted
