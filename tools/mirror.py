@@ -27,6 +27,7 @@ CLASSES = {
     "Actions": "collections/actions.py",
     "Thoughts": "collections/thoughts.py",
     "Posts": "collections/posts.py",
+    "Summaries": "collections/summaries.py",
     "Profiles": "working/profiles.py",
     "ContextValues": "working/values.py",
     "Todos": "working/todos.py",
@@ -42,6 +43,7 @@ CLASSES = {
 # What does no I/O stays as it is.
 PLAIN = {
     "scope",
+    "pool",
     "bound",
     "hooks",
     "provider",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rememo._version import __version__ as __version__
 from rememo.context.providers import Asked, Provided
 from rememo.errors import RememoError
+from rememo.learn.room_summaries import SummaryPolicy
 from rememo.memory import Memory
 from rememo.model.hit import Hit
 from rememo.model.receipt import Change, Receipt
@@ -28,6 +29,7 @@ __all__ = [
     "RememoError",
     "Scope",
     "Settings",
+    "SummaryPolicy",
     "Working",
 ]
 

@@ -27,6 +27,8 @@ from rememo.collections.messages import Image, Messages
 from rememo.collections.posts import Post, Posts
 from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
+from rememo.collections.summaries import Summaries
+from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
 from rememo.context.context import Context
@@ -41,8 +43,12 @@ from rememo.errors import Closed
 from rememo.keep.audit import Audit
 from rememo.keep.export import Transferred
 from rememo.keep.versions import Diff
+from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
+from rememo.learn.room_summaries import SummaryPolicy
+from rememo.learn.running import RunningSummary
+from rememo.learn.summaries import Summariser
 from rememo.memory import BatchView, F, Memory
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.fact import Conflict, Fact, Source
@@ -639,9 +645,10 @@ class AsyncMessages(Mirror):
     ) -> list[Message]:
         """Return the newest messages that fit a number of tokens, oldest first, whole and without a hole.
 
-        System messages are always there. A tool call and its results are shown together or not at all; a result whose
-        call is gone is left out. When the newest turn alone does not fit, its longest text is cut at the end and marked
-        with "…"; `InvalidInput` when even that does not help. A message costs 4 tokens beside its text, an image 765.
+        System messages are always there. What a summary of the room stands for is passed over. A tool call and its
+        results are shown together or not at all; a result whose call is gone is left out. When the newest turn alone does
+        not fit, its longest text is cut at the end and marked with "…"; `InvalidInput` when even that does not help. A
+        message costs 4 tokens beside its text, an image 765.
         """
         return await self._call(self._own.window, max_tokens, counter=counter, known_at=known_at)
 
@@ -1441,6 +1448,85 @@ class AsyncPosts(Mirror):
         )
 
 
+class AsyncSummaries(Mirror):
+    """The summaries within a view, and the policy of the room that it is bound to.
+
+    A summary carries the labels that all its messages share, so a view sees none of messages that it could not see.
+    """
+
+    @property
+    def _own(self) -> Summaries:
+        return cast("Summaries", self._mirrored)
+
+    async def policy(self, policy: SummaryPolicy | Unset | None = NOTHING) -> SummaryPolicy | None:
+        """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
+
+        From then on, when `threshold` messages have gathered that no summary stands for, all but the latest `keep` are
+        summarised in a job of the message that was one too many. None ends the policy; summaries that are there stay.
+        """
+        return await self._call(self._own.policy, policy)
+
+    async def use(self, summariser: Summariser | None) -> None:
+        """Let a model write the summaries that this process makes from now on, in all tenants; None goes back.
+
+        It has a method `summarise(text, *, max_tokens)`. When it raises, or returns nothing, or three times as much as
+        asked, the summary is made of sentences instead, and its `fallback` says why.
+        """
+        return await self._call(self._own.use, summariser)
+
+    async def current(self, room: str | None = None, *, max_tokens: int = MAX_TOKENS) -> RunningSummary | None:
+        """Return what the summaries of a room say together, oldest first; None when there are none.
+
+        The newest are there in whole, as far as they fit. When all of them are too long, of each older one only the line
+        that says most is there, and of these the weightiest that fit.
+        """
+        return await self._call(self._own.current, room, max_tokens=max_tokens)
+
+    async def update(self, room: str | None = None, *, keep: int | None = None) -> RunningSummary | None:
+        """Summarise what was said in a room up to now, without waiting for a threshold, and return the running summary.
+
+        The latest `keep` messages stay out of it: as many as the room's policy says, none without a policy. Like a
+        policy, this is about all messages of the room, whoever the view is bound to. A room in which nothing was ever
+        said raises `NotFound`.
+        """
+        return await self._call(self._own.update, room, keep=keep)
+
+    async def list(
+        self,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        known_at: datetime | None = None,
+    ) -> "list[Summary]":
+        """Return the latest `limit` summaries, oldest first by the last message they stand for.
+
+        `after` is included, `before` is not.
+        """
+        return await self._call(self._own.list, limit, offset, after=after, before=before, known_at=known_at)
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Summary:
+        """Return a summary; one that is not in this scope raises `NotFound`."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def sources(self, id: str) -> "list[Message]":
+        """Return the messages that a summary stands for, oldest first; those that left as they last were."""
+        return await self._call(self._own.sources, id)
+
+    async def compress(
+        self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
+    ) -> Compressed:
+        """Let messages older than that leave, each room's into summaries; returns how many, from when to when.
+
+        A summary and the end of its messages (100 at the most) are one transaction, so a large room is not held up.
+        Pinned and system messages stay, a tool call stays or leaves with its results, and what was learned stays. Without a
+        room, all rooms of the view are done. Nothing old enough is no error: the count is 0. Interrupted, it is begun
+        again.
+        """
+        return await self._call(self._own.compress, older_than=older_than, room=room, max_tokens=max_tokens)
+
+
 class AsyncProfiles(Mirror):
     """The profiles of one scope: exactly this view's labels are their namespace.
 
@@ -2032,6 +2118,16 @@ class AsyncMemory(AsyncRecords):
         Mirror.__init__(view, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
         return view
 
+    def pool(self, name: str) -> "AsyncMemory":
+        """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name.
+
+        A pool is a room of its own, `pool:` and the name. What is written through the view is there for all of them and
+        carries this view's agent and user as its author; nothing else of theirs can be seen through it.
+        """
+        view = AsyncMemory.__new__(AsyncMemory)
+        Mirror.__init__(view, self._own.pool(name), self._threads)
+        return view
+
     @property
     def messages(self) -> "AsyncMessages":
         """Conversations, turn by turn."""
@@ -2076,6 +2172,11 @@ class AsyncMemory(AsyncRecords):
     def posts(self) -> "AsyncPosts":
         """What was published."""
         return AsyncPosts(self._own.posts, self._threads)
+
+    @property
+    def summaries(self) -> "AsyncSummaries":
+        """What stands for messages that are old, many, or gone."""
+        return AsyncSummaries(self._own.summaries, self._threads)
 
     @property
     def profiles(self) -> "AsyncProfiles":

@@ -18,6 +18,7 @@ from rememo.collections.messages import Messages
 from rememo.collections.posts import Posts
 from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
+from rememo.collections.summaries import Summaries
 from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
 from rememo.context.builtin import BUILT_IN
@@ -54,6 +55,7 @@ from rememo.working.shapes import V
 from rememo.working.typed import Typed
 from rememo.working.working import Working
 
+_POOL = "pool:"
 _SWEEP = 1_000
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -95,7 +97,19 @@ class Memory(Records):
         self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
     ) -> "Memory":
         """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
+        if isinstance(room, str) and room.startswith(_POOL) and room != self.bound.room:
+            raise InvalidInput(f"rooms whose name begins with {_POOL!r} are pools; open one with memory.pool(name)")
         return _memory(Memory, self._view.narrow(self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)))
+
+    def pool(self, name: str) -> "Memory":
+        """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name.
+
+        A pool is a room of its own, `pool:` and the name. What is written through the view is there for all of them and
+        carries this view's agent and user as its author; nothing else of theirs can be seen through it.
+        """
+        room = check_label(f"{_POOL}{check_label(name, 'name')}", "name")
+        shared = replace(self._view, scope=Scope(tenant=self.bound.tenant, room=room), author=self._view.home)
+        return _memory(Memory, shared)
 
     @property
     def messages(self) -> Messages:
@@ -141,6 +155,11 @@ class Memory(Records):
     def posts(self) -> Posts:
         """What was published."""
         return Posts(self._view)
+
+    @property
+    def summaries(self) -> Summaries:
+        """What stands for messages that are old, many, or gone."""
+        return Summaries(self._view)
 
     @property
     def profiles(self) -> Profiles:

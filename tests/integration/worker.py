@@ -310,6 +310,13 @@ def import_export(path: str, source: str) -> None:
         say("done")
 
 
+def compress_all(path: str) -> None:
+    """Compress everything that is older than a moment, once told to."""
+    with Memory(path, embedder=None) as memory:
+        wait_for_go()
+        say({"count": memory.summaries.compress(older_than="1ms").count})
+
+
 def open_each() -> None:
     """Open every file named on a line of stdin, write to it and close it."""
     say("ready")

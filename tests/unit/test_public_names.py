@@ -17,6 +17,7 @@ def test_the_names_of_the_package():
         "RememoError",
         "Scope",
         "Settings",
+        "SummaryPolicy",
         "Working",
     ]
     for name in rememo.__all__:

@@ -62,7 +62,7 @@ class Facts:
         begin, end = _time(valid_from, "valid_from"), _time(valid_to, "valid_to")
         if begin is not None and end is not None and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
-        tenant, scope = self._view.scope.tenant, self._view.scope
+        tenant, scope = self._view.scope.tenant, self._view.home
         name_of = None if key is None else derived_id([scope.agent, scope.user, scope.room, check_label(key, "key")])
         if name_of is not None and (first := self._engine.first_receipt(Scope(tenant=tenant), name_of)) is not None:
             return self._repeated(first, name_of)
@@ -311,7 +311,7 @@ class Facts:
 
     @property
     def _speaker(self) -> str:
-        return self._view.scope.user or "user"
+        return self._view.home.user or "user"
 
     def _subject(self, subject: object) -> str:
         found = normalise_subject(self._text(subject, "subject"), self._speaker)

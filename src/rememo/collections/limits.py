@@ -8,12 +8,13 @@ from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from rememo.collections.message import Message
-from rememo.collections.overflow import summary_write
 from rememo.context.tokens import default_counter, message_tokens
-from rememo.context.window import call_ids, units
+from rememo.context.window import units
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.learn.chapters import Terms, chapter, chapters_of, parted
+from rememo.learn.room_summaries import RoomSummaries, packed, waiting
 from rememo.model.check import check_label, check_limit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
@@ -30,6 +31,8 @@ _MOST_TRIES = 50
 _AT_ONCE = 1_000
 """How many may leave in one transaction; a room that was far too large is brought down in several."""
 _AHEAD = 64
+_LOOK_BACK = 8
+"""How many summaries back one that is not complete is looked for."""
 
 _log = logging.getLogger("rememo.limits")
 
@@ -228,7 +231,7 @@ class _Room:
         for group in free:
             if (over <= 0 and excess <= 0) or len(chosen) >= _AT_ONCE:
                 break
-            if not whole and not _closed([records[place] for place in group]):
+            if not whole and waiting([records[place] for place in group]):
                 return None
             chosen += group
             over -= len(group)
@@ -246,16 +249,17 @@ class _Room:
     def let_go(self, leaving: Sequence[Record]) -> None:
         """End the records in one transaction, with the summary that stands for them where one is wanted."""
         writes: list[Write] = []
-        if self._limits.evict == "summarise":
-            writes.append(summary_write(self._engine, self._scope, leaving))
+        stood: set[str] = set()
+        if RoomSummaries(self._engine, self._scope.tenant, str(self._scope.room)).known:
+            writes, stood = parted(self._engine, self._scope, [record.id for record in leaving])
+        alone = [record for record in leaving if record.id not in stood]
+        if self._limits.evict == "summarise" and alone:
+            last = chapters_of(self._engine, self._scope, limit=_LOOK_BACK)
+            for part in packed([one] for one in alone):
+                writes.append(chapter(self._engine, self._scope, part, Terms(made_by="limit"), last))
+                last = []
         writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in leaving]
         self._engine.commit(self._scope, writes)
-
-
-def _closed(records: Sequence[Record]) -> bool:
-    """Whether every tool call among records has its result among them."""
-    answered = {record.data.get("tool_call_id") for record in records}
-    return all(id in answered for record in records for id in call_ids(record.data))
 
 
 def _ordered(strategy: Strategy, records: Sequence[Record], free: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -13,6 +13,7 @@ from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
 from rememo.context.turns import newest_turns
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
+from rememo.learn.room_summaries import RoomSummaries
 from rememo.model.check import check_label, check_limit, check_text
 from rememo.model.filters import Filter
 from rememo.model.ids import new_id
@@ -173,9 +174,10 @@ class Messages(Kind):
     ) -> list[Message]:
         """Return the newest messages that fit a number of tokens, oldest first, whole and without a hole.
 
-        System messages are always there. A tool call and its results are shown together or not at all; a result whose
-        call is gone is left out. When the newest turn alone does not fit, its longest text is cut at the end and marked
-        with "…"; `InvalidInput` when even that does not help. A message costs 4 tokens beside its text, an image 765.
+        System messages are always there. What a summary of the room stands for is passed over. A tool call and its
+        results are shown together or not at all; a result whose call is gone is left out. When the newest turn alone does
+        not fit, its longest text is cut at the end and marked with "…"; `InvalidInput` when even that does not help. A
+        message costs 4 tokens beside its text, an image 765.
         """
         most, counter = check_limit(max_tokens, "max_tokens", maximum=MOST_TOKENS), check_counter(counter)
         view = self._view if known_at is None else self._view.at(to_utc(known_at, "known_at"))
@@ -239,6 +241,10 @@ class Messages(Kind):
         return self._view.engine.first_receipt(self._view.scope, key)
 
     def _put(self, items: list[dict[str, Any]], key: str | None) -> Receipt:
+        room = self._view.scope.room
+        if room is not None and self._view.known_at is None:
+            due = RoomSummaries(self._view.engine, self._view.scope.tenant, room).due(len(items))
+            items[-1]["jobs"] = (*items[-1].get("jobs", ()), *due)
         receipt = self._view.put(items, key)
         if receipt.status != "pending" and "added" in receipt.outcomes.values():
             self._limits.enforce()

@@ -240,7 +240,7 @@ class Relationships:
         return ends
 
     def _name(self, value: str, field: str) -> str:
-        name = normalise_subject(check_label(value, field), self._view.scope.user or "user")
+        name = normalise_subject(check_label(value, field), self._view.home.user or "user")
         if not name:
             raise InvalidInput(f"{field} has no word in it; say who or what is meant")
         return name

@@ -65,13 +65,13 @@ def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -
     """Return the view that recall looks through.
 
     `room` is the view as it is. `user` is all rooms of the view's user (or of `user`, where the view has none) with its
-    agent; a view without a user stays where it is. `agent` is everything of the agent, `tenant` everything there is.
+    agent; a view without a user stays where it is, and so does one of a pool. `agent` is everything of the agent, `tenant` everything there is.
     Nothing ever leaves the tenant, or the moment that the view is bound to.
     """
     if recall not in RECALLS:
         raise InvalidInput(f"recall must be one of {', '.join(RECALLS)}, not {recall!r}")
     scope = view.scope.narrow(user=user)
-    if recall == "user" and scope.user is not None:
+    if recall == "user" and scope.user is not None and view.author is None:
         scope = replace(scope, room=None)
     elif recall == "agent":
         if scope.agent is None:

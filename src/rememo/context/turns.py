@@ -7,6 +7,7 @@ from rememo.context.tokens import TokenCounter, cut_to, message_tokens
 from rememo.context.window import newest_that_fit, orphans, units
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
+from rememo.learn.running import stood_for
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.store.protocol import Timeline
@@ -31,17 +32,23 @@ def newest_turns(
 
     A tool call and its results stand together or not at all; a result whose call is gone is left out. When the newest
     turn alone does not fit, its longest text is cut at the end and marked; `InvalidInput` when even that does not help,
-    or when the system messages alone are too many. A newest turn that is not a user's may cost `answer`, all but the
-    newest together `older`, where these are given. `beside` is what a message costs on top; without `must`, a newest
-    turn that cannot be cut is left out; without `rules`, system messages are. Only what is looked at is counted.
+    or when the system messages alone are too many. What a summary that the view sees stands for is passed over.
+
+    A newest turn that is not a user's may cost `answer`, all but the newest together `older`, where these are given.
+    `beside` is what a message costs on top; without `must`, a newest turn that cannot be cut is left out; without
+    `rules`, system messages are. Only what is looked at is counted.
     """
     always = system_messages(view) if rules else []
     left = most - sum(message_tokens(counter, one.text, one.data) for one in always)
     if left < 0:
         raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
     size = _FIRST_PAGE
+    stood = stood_for(view)
     while True:
-        records = view.engine.store.read(view.filter(kind="message"), view.engine.now(), limit=size)
+        found = view.engine.store.read(view.filter(kind="message"), view.engine.now(), limit=size)
+        records = [record for record in found if record.id not in stood]
+        # Where summaries stand for all but the newest quarter of a page, there is nothing else farther back.
+        summarised = bool(stood) and stood.issuperset(one.id for one in found[: -(size // 4)])
         data = [record.data for record in records]
         alone = orphans(data)
         grouped = [
@@ -55,7 +62,7 @@ def newest_turns(
         whole = len(taken) == sum(len(group) for group in grouped)
         # A result at the edge may have its call a little farther back.
         cut_off = whole or any(place >= min(taken, default=0) for place in alone)
-        if len(records) < size or size >= _FARTHEST or not cut_off:
+        if len(found) < size or size >= _FARTHEST or summarised or not cut_off:
             break
         size *= 4
     if not taken and grouped:

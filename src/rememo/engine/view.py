@@ -28,6 +28,16 @@ class View:
     """A view of the past: nothing recorded later is seen, and nothing can be written."""
     batch: Batch | None = None
     """An open batch: writes wait in it."""
+    author: Scope | None = None
+    """Of a view that many share: whose agent and user new records carry. Reads are not narrowed by it."""
+
+    @property
+    def home(self) -> Scope:
+        """Where new records belong: the view's scope, with the author's labels where others read them too."""
+        if self.author is None:
+            return self.scope
+        agent, user = self.scope.agent or self.author.agent, self.scope.user or self.author.user
+        return replace(self.scope, agent=agent, user=user)
 
     def narrow(self, scope: Scope) -> "View":
         """Return the view of a narrower scope."""
@@ -83,7 +93,7 @@ class View:
         self.need_present()
         if (first := self._first(key)) is not None:
             return first
-        writes = self.engine.puts(self.scope, items)
+        writes = self.engine.puts(self.home, items)
         batch = self.batching
         if batch is None:
             return self.commit(writes, key)
@@ -187,7 +197,7 @@ class View:
 
 def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:
     def rebuild(changes: Mapping[str, Any]) -> Put:
-        again = view.engine.put(view.scope, {**item, "id": write.draft.id, **changes})
+        again = view.engine.put(view.home, {**item, "id": write.draft.id, **changes})
         return replace(again, fresh=write.fresh)
 
     return rebuild

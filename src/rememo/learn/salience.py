@@ -97,6 +97,8 @@ _WEIGHTS = {
     "fragment": -0.6,
 }
 """What each sign of a sentence counts. Flat around these values: they are the round mean of two tunings on two halves."""
+_SCRAPS = frozenset({"fragment", "chatter"})
+_CONTENT = ("fact", "did", "number", "date", "name", "answer")
 _OTHERS = 0.3
 """By what the worth is multiplied of what no person said."""
 _FEWEST_TERMS = 3
@@ -146,7 +148,8 @@ def weigh(turns: Sequence[Turn], analyzer: Analyzer) -> list[Sentence]:
         signs["terms"] = sum(sorted(rarity[term] for term in terms)) / (len(terms) + _DAMPING)
         worth = max(_LEAST, sum(_WEIGHTS[name] * value for name, value in signs.items()))
         worth *= 1.0 if turns[place].personal else _OTHERS
-        weighed.append(Sentence(place=place, text=text, terms=terms, worth=worth, empty=worth <= _LEAST))
+        empty = not _SCRAPS.isdisjoint(signs) and not any(signs.get(name) for name in _CONTENT)
+        weighed.append(Sentence(place=place, text=text, terms=terms, worth=worth, empty=empty))
     return weighed
 
 

@@ -46,8 +46,13 @@ class Line:
 
 def condense(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer) -> list[Line]:
     """Return what a conversation says, in at most so many tokens of it: whole sentences in their order, a line a turn."""
+    return joined(turns, choose(turns, max_tokens=max_tokens, counter=counter, analyzer=analyzer))
+
+
+def joined(turns: Sequence[Turn], chosen: Sequence[Sentence]) -> list[Line]:
+    """Return chosen sentences of turns as lines, one for each turn that is heard."""
     lines: dict[int, list[str]] = {}
-    for one in choose(turns, max_tokens=max_tokens, counter=counter, analyzer=analyzer):
+    for one in chosen:
         lines.setdefault(one.place, []).append(one.text)
     return [Line(turns[place].speaker, " ".join(texts), place) for place, texts in lines.items()]
 
@@ -86,9 +91,13 @@ class _Said:
         self._count = 0
 
     def already(self, terms: frozenset[str]) -> bool:
-        """Whether one chosen sentence has nearly all of these terms."""
+        """Whether one chosen sentence has nearly all of these terms, and every number among them."""
         shared = Counter(number for term in terms for number in self._with.get(term, ()))
-        return bool(shared) and max(shared.values()) >= _SAME * len(terms)
+        numbers = [term for term in terms if any(character.isdigit() for character in term)]
+        return any(
+            count >= _SAME * len(terms) and all(number in self._with.get(term, ()) for term in numbers)
+            for number, count in shared.items()
+        )
 
     def add(self, terms: frozenset[str]) -> None:
         for term in terms:

@@ -18,6 +18,7 @@ from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
 from rememo.learn.messages import learn
+from rememo.learn.room_summaries import SUMMARISE, RoomSummaries
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
@@ -25,7 +26,7 @@ from rememo.model.scope import Scope
 from rememo.store.protocol import Written
 
 LEARN, UNLEARN = "learn", "unlearn"
-TASKS = (LEARN, UNLEARN, EMBED)
+TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE)
 MOST_ATTEMPTS = 5
 LEASE_SECONDS = 60.0
 _BATCH, _SMALL_BATCH = 256, 64
@@ -36,7 +37,11 @@ _STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
 _IDLE_SECONDS = 1.0
 _LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
-_UNLEARNED = {"message": ("deleted", "updated", "replaced", "restored"), "fact": ("deleted", "restored")}
+_UNLEARNED = {
+    "message": ("deleted", "updated", "replaced", "restored"),
+    "fact": ("deleted", "restored"),
+    "summary": ("deleted", "restored"),
+}
 _log = logging.getLogger("rememo.worker")
 
 
@@ -103,7 +108,8 @@ class Worker:
         """Return the jobs that bring in line what was learned from a record that is gone or changed."""
         if written.outcome not in _UNLEARNED.get(written.kind, ()):
             return []
-        return [NewJob(id=new_id(), task=UNLEARN, payload={"record": written.id, "version": written.version})]
+        payload = {"record": written.id, "version": written.version, "room": written.scope.room}
+        return [NewJob(id=new_id(), task=UNLEARN, payload=payload)]
 
     def stop(self, timeout: float = 5.0) -> bool:
         """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
@@ -187,11 +193,12 @@ class Worker:
                 if job.attempts > MOST_ATTEMPTS:
                     errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
                 else:
-                    task = EMBED if job.task == EMBED else LEARN
+                    task = LEARN if job.task == UNLEARN else job.task
                     groups.setdefault((job.tenant, task), []).append(job)
             with acting_as_worker():
-                for (tenant, task), group in groups.items():
-                    errors |= _guarded(_embed if task == EMBED else _learn, self._engine, tenant, group)
+                # What a message says is learned before the message may leave into a summary.
+                for (tenant, task), group in sorted(groups.items(), key=lambda one: _DOING.index(one[0][1])):
+                    errors |= _guarded(_DOERS[task], self._engine, tenant, group)
         finally:
             beating.stop()
         self._engine.store.settle_many([self._ending(job, errors.get((job.tenant, job.id))) for job in jobs])
@@ -278,7 +285,36 @@ def _guarded(
 
 def _learn(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
     failed = learn(engine, tenant, [job.payload["record"] for job in jobs])
-    return {job.id: failed[job.payload["record"]] for job in jobs if job.payload["record"] in failed}
+    rooms: dict[str, list[Job]] = {}
+    for job in jobs:
+        if job.task == UNLEARN and job.payload.get("room") is not None:
+            rooms.setdefault(job.payload["room"], []).append(job)
+    errors = {job.id: failed[job.payload["record"]] for job in jobs if job.payload["record"] in failed}
+    for room, group in rooms.items():
+        summaries, changed = RoomSummaries(engine, tenant, room), [job.payload["record"] for job in group]
+        errors |= _each(group, lambda summaries=summaries, changed=changed: summaries.renew(changed))
+    return errors
+
+
+def _summarise(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
+    rooms: dict[str, list[Job]] = {}
+    for job in jobs:
+        rooms.setdefault(job.payload["room"], []).append(job)
+    errors: dict[str, Exception] = {}
+    for room, group in rooms.items():
+        errors |= _each(group, RoomSummaries(engine, tenant, room).gather_by_policy)
+    return errors
+
+
+def _each(jobs: Sequence[Job], run: Callable[[], object]) -> dict[str, Exception]:
+    """Do what several jobs ask for once; when it fails, each of them has, and no others."""
+    try:
+        run()
+    except Closed:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a job raises is its own end, kept and shown
+        return {job.id: error for job in jobs}
+    return {}
 
 
 def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
@@ -298,6 +334,10 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
         if vector is not None:
             engine.store.set_vector(scope, job.payload["record"], job.payload["version"], vector)
     return {}
+
+
+_DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise}
+_DOING = tuple(_DOERS)
 
 
 class Heart:
