@@ -13,6 +13,8 @@ from hypothesis import settings
 # The shipped suites are plain modules: without this their failed asserts would not say what they compared.
 pytest.register_assert_rewrite("rememo.testing")
 
+from rememo.testing.postgres import Databases, lend_databases  # noqa: E402 - after the line above
+
 # The same examples in every automatic run, so that a failure there is one of the change and not of the dice.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None)
@@ -65,6 +67,13 @@ def find_marks() -> dict[str, list[str]]:
             for id in marks_in(ast.parse(path.read_text(encoding="utf-8"), str(path))):
                 found.setdefault(id, []).append(path.name)
     return found
+
+
+@pytest.fixture(scope="session")
+def databases() -> Iterator[Databases]:
+    """Give clean databases on a PostgreSQL server: one's own, or one that is started with the first test that asks."""
+    with lend_databases() as given:
+        yield given
 
 
 @pytest.fixture(scope="session")

@@ -80,7 +80,7 @@ class Memory(Records):
         settings: Settings | None = None,
         clock: Clock = now,
     ) -> None:
-        """Open a memory: a file's path, or ":memory:"; a file that is not there is made.
+        """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
         `embedder` is the static one unless given; None keeps no vectors. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.

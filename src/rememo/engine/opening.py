@@ -1,9 +1,10 @@
 """Opening a memory: from a URL to an engine."""
 
 from functools import lru_cache
+from importlib.util import find_spec
 
 from rememo.engine.engine import Engine
-from rememo.errors import InvalidInput
+from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.fastembed import FastEmbedEmbedder
@@ -12,44 +13,59 @@ from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
+from rememo.store.kv.protocol import KeyValue
 from rememo.store.kv.sqlite import SqliteKeyValue
-from rememo.store.protocol import Analysis
+from rememo.store.protocol import Analysis, Store
 from rememo.store.sqlite.database import MEMORY, Database
 from rememo.store.sqlite.repair import RepairReport, repair
 from rememo.store.sqlite.store import SqliteStore
 
 
 def open_engine(url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock) -> Engine:
-    """Return the engine behind a file's path, `sqlite:///path` or `:memory:`."""
+    """Return the engine behind a file's path, `sqlite:///path`, `:memory:` or `postgresql://…`."""
+    analyzer = Analyzer(settings.language)
+    analysis = Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks)
+    store, kv = _open_store(url, analysis, settings)
+    try:
+        return Engine(store=store, kv=kv, analyzer=analyzer, embedder=embedder, settings=settings, clock=clock)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _open_store(url: str, analysis: Analysis, settings: Settings) -> tuple[Store, KeyValue]:
     scheme, separator, rest = url.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        return _open_postgres(url, analysis, settings)
     if separator and scheme != "sqlite":
-        raise InvalidInput(f'there is no store for {scheme}:// addresses; give a file\'s path or ":memory:"')
+        raise InvalidInput(
+            f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'
+        )
     path = rest.removeprefix("/") if separator else url
     if not path or "\x00" in path:
         raise InvalidInput(f'the address {url!r} names no file; give a path such as "agent.db", or ":memory:"')
-    analyzer = Analyzer(settings.language)
     database = Database(
         MEMORY if path == MEMORY else path,
         durability=settings.durability,
         busy_timeout=settings.busy_timeout,
         max_bytes=settings.max_file_bytes,
     )
-    try:
-        return Engine(
-            store=SqliteStore(
-                database,
-                analysis=Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks),
-                cache_bytes=settings.vector_cache_bytes,
-            ),
-            kv=SqliteKeyValue(database),
-            analyzer=analyzer,
-            embedder=embedder,
-            settings=settings,
-            clock=clock,
-        )
-    except BaseException:
-        database.close()
-        raise
+    store = SqliteStore(database, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
+    return store, SqliteKeyValue(database)
+
+
+def _open_postgres(url: str, analysis: Analysis, settings: Settings) -> tuple[Store, KeyValue]:
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise MissingExtra('a store on PostgreSQL needs psycopg: pip install "rememo[postgres]"')
+    # Only now: those who keep their memory in a file need not have the driver.
+    from rememo.store.kv.postgres import PostgresKeyValue  # noqa: PLC0415
+    from rememo.store.postgres.address import parse_address  # noqa: PLC0415
+    from rememo.store.postgres.database import Database as Server  # noqa: PLC0415
+    from rememo.store.postgres.store import PostgresStore  # noqa: PLC0415
+
+    server = Server(parse_address(url), durability=settings.durability, busy_timeout=settings.busy_timeout)
+    store = PostgresStore(server, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
+    return store, PostgresKeyValue(server)
 
 
 def repair_file(source: str, target: str) -> RepairReport:

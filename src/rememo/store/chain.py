@@ -107,6 +107,11 @@ def forge(note: Note, before: AuditHead) -> Link:
     return link
 
 
+def noted(note: Note, **counts: int) -> Note:
+    """Return a note that tells also what only the store could count."""
+    return note if isinstance(note.detail, str) else replace(note, detail={**note.detail, **counts})
+
+
 def hash_of(link: Link, previous: bytes) -> bytes:
     """Return the hash that a line must have after another."""
     # None of these has a line break in it, so no two lines read alike.

@@ -7,8 +7,9 @@ from typing import Any
 
 from rememo.model.audit import Note
 from rememo.model.times import from_micros, to_micros
+from rememo.store.chain import noted
 from rememo.store.kv.protocol import Entry
-from rememo.store.sqlite.auditing import append, noted
+from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 

@@ -1,6 +1,5 @@
 """The audit trail in the file: appended inside the transaction of what it tells of."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -33,11 +32,6 @@ def append(connection: Connection, note: Note, head: AuditHead | None = None) ->
     # With a head at hand the row is there, and to change it costs less than to ask.
     connection.execute(_KEEP if head is None else _MOVE, (one.number, one.hash, tenant))
     return AuditHead(count=one.number, hash=one.hash.hex())
-
-
-def noted(note: Note, **counts: int) -> Note:
-    """Return a note that tells also what only the store could count."""
-    return note if isinstance(note.detail, str) else replace(note, detail={**note.detail, **counts})
 
 
 def _head(connection: Connection, tenant: str) -> AuditHead:

@@ -16,9 +16,10 @@ from rememo.model.audit import Note
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.chain import noted
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Draft, Stats, Stored
-from rememo.store.sqlite.auditing import append, noted
+from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within

@@ -1,36 +1,19 @@
 """Migrations: numbered SQL files, append-only, each applied in one transaction with its own record."""
 
-import hashlib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from rememo.errors import Corrupt, IncompatibleStore
+from rememo.store.migrations import Migration, read_migrations
 from rememo.store.sqlite.connection import Connection
 
 APPLICATION_ID = 0x52454D4F  # "REMO", in the header of every Rememo file
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One numbered step of the schema."""
-
-    number: int
-    name: str
-    sql: str
-
-    @property
-    def hash(self) -> str:
-        """What tells whether the step was changed after it was applied."""
-        return hashlib.sha256(self.sql.encode()).hexdigest()
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
     """Return all steps in order."""
-    found = [one for one in files("rememo.store.sqlite").joinpath("migrations").iterdir() if one.name.endswith(".sql")]
-    steps = [Migration(int(one.name[:4]), one.name.removesuffix(".sql"), one.read_text("utf-8")) for one in found]
-    return tuple(sorted(steps, key=lambda step: step.number))
+    return read_migrations(files("rememo.store.sqlite").joinpath("migrations"))
 
 
 def check_ours(connection: Connection, path: str) -> None:

@@ -1,0 +1,75 @@
+"""What a store keeps of a commit under its idempotency key, and of a version's content."""
+
+import json
+from hashlib import blake2b
+
+from rememo.model.check import dump_json
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.protocol import Analysis, Commit, Draft, Stored, Written
+
+
+def content_hash(kind: str, text: str, data: str) -> bytes:
+    """Return what tells whether the content of a version is what was written."""
+    return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
+
+
+def key_space(scope: Scope) -> str:
+    """Return the namespace of a scope's idempotency keys."""
+    return dump_json(_labels(scope))
+
+
+def pack_commit(commit: Commit) -> str:
+    """Return a commit as text."""
+    return dump_json(
+        {
+            "written": [[one.id, one.version, one.outcome, one.kind, _labels(one.scope)] for one in commit.written],
+            "recorded_at": to_micros(commit.recorded_at),
+            "jobs": list(commit.jobs),
+        }
+    )
+
+
+def unpack_commit(text: str, tenant: str) -> Commit:
+    """Return a commit that was kept, as one that is repeated."""
+    kept = json.loads(text)
+    return Commit(
+        written=tuple(
+            Written(id, version, outcome, kind, Scope(tenant=tenant, **labels))
+            for id, version, outcome, kind, labels in kept["written"]
+        ),
+        recorded_at=from_micros(kept["recorded_at"]),
+        jobs=tuple(kept["jobs"]),
+        repeated=True,
+    )
+
+
+def draft_of(one: Stored, analysis: Analysis) -> Draft:
+    """Return the content of a version that comes from elsewhere."""
+    record = one.record
+    terms = analysis.terms(record.text)
+    return Draft(
+        id=record.id,
+        kind=record.kind,
+        text=record.text,
+        scope=record.scope,
+        data=dump_json(record.data),
+        metadata=dump_json(record.metadata),
+        occurred_at=record.occurred_at,
+        valid_from=record.valid_from,
+        valid_to=record.valid_to,
+        expires_at=record.expires_at,
+        pinned=record.pinned,
+        importance=record.importance,
+        source=record.source,
+        trust=record.trust,
+        speaker=one.speaker,
+        terms=terms,
+        fingerprint=analysis.fingerprint(terms),
+        asks=analysis.asks(record.text),
+        vector=one.vector,
+    )
+
+
+def _labels(scope: Scope) -> dict[str, str | None]:
+    return {"agent": scope.agent, "user": scope.user, "room": scope.room}

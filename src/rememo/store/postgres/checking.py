@@ -1,0 +1,112 @@
+"""Verify: records, words, vectors and jobs agree."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+
+from rememo.store.commits import content_hash
+from rememo.store.postgres.database import Database
+from rememo.store.postgres.session import Session
+from rememo.store.protocol import Check
+
+_MOST_FAULTS = 100
+_STEP = 1_000
+_VERSION = "tenant || '/' || id || ' version ' || version"
+
+# Each finds what must not be; a row is a fault's subject.
+_RULES = (
+    (
+        "has a gap in its versions",
+        "SELECT tenant || '/' || id FROM records GROUP BY tenant, id HAVING max(version) - min(version) + 1 <> count(*)",
+    ),
+    (
+        "has more than one current version",
+        "SELECT tenant || '/' || id FROM records WHERE superseded_at IS NULL GROUP BY tenant, id HAVING count(*) > 1",
+    ),
+    ("ended before it began", f"SELECT {_VERSION} FROM records WHERE superseded_at < recorded_at"),
+    (
+        "has times that cannot be",
+        f"SELECT {_VERSION} FROM records WHERE created_at > recorded_at OR at <> coalesce(occurred_at, created_at)",
+    ),
+    (
+        "is current though a newer version exists",
+        (
+            "SELECT a.tenant || '/' || a.id || ' version ' || a.version FROM records a WHERE a.superseded_at IS NULL"
+            " AND EXISTS (SELECT 1 FROM records b WHERE b.tenant = a.tenant AND b.id = a.id AND b.version > a.version)"
+        ),
+    ),
+    (
+        "stands out of the order of its system time",
+        (
+            f"SELECT {_VERSION} FROM (SELECT tenant, id, version, number, recorded_at,"
+            " lag(recorded_at) OVER (PARTITION BY tenant ORDER BY number) AS before FROM records) AS ordered"
+            " WHERE before > recorded_at AND number > (SELECT loaded FROM tenants WHERE tenants.tenant = ordered.tenant)"
+        ),
+    ),
+    (
+        "has a number that its tenant has not reached",
+        (
+            f"SELECT {_VERSION} FROM records WHERE number >"
+            " coalesce((SELECT tenants.number FROM tenants WHERE tenants.tenant = records.tenant), 0)"
+        ),
+    ),
+    (
+        "has no words where they belong",
+        (
+            f"SELECT {_VERSION} FROM records WHERE NOT EXISTS (SELECT 1 FROM words WHERE words.tenant = records.tenant"
+            " AND words.number = records.number AND words.current = (superseded_at IS NULL))"
+        ),
+    ),
+    (
+        "are words that belong to no version",
+        (
+            "SELECT tenant || ' number ' || number FROM words WHERE NOT EXISTS"
+            " (SELECT 1 FROM records WHERE records.tenant = words.tenant AND records.number = words.number)"
+        ),
+    ),
+    (
+        "is a vector without a record",
+        (
+            "SELECT tenant || ' number ' || number FROM vectors WHERE NOT EXISTS"
+            " (SELECT 1 FROM records WHERE records.tenant = vectors.tenant AND records.number = vectors.number)"
+        ),
+    ),
+    (
+        "is a job for a record that is not there",
+        (
+            "SELECT jobs.tenant || '/' || jobs.id FROM jobs WHERE state IN ('waiting', 'running')"
+            " AND payload::json ->> 'record' IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
+            " WHERE records.tenant = jobs.tenant AND records.id = payload::json ->> 'record')"
+        ),
+    ),
+)
+_CONTENTS = "SELECT tenant, id, version, kind, text, data, metadata, hash FROM records"
+_SIZES = """SELECT tenant || ' number ' || number FROM vectors JOIN models ON models.model = vectors.model
+WHERE octet_length({bytes}) <> 4 + 4 * dimension"""
+
+
+def verify(database: Database) -> Check:
+    """Return every fault found, the first hundred named."""
+    checked: dict[str, int] = {}
+    with database.snapshot() as session:
+        faults = list(islice(_faults(session, checked, pgvector=database.has_pgvector), _MOST_FAULTS))
+    return Check(faults=tuple(faults), checked=checked)
+
+
+def _faults(session: Session, checked: dict[str, int], *, pgvector: bool) -> Iterator[str]:
+    for table in ("records", "words", "vectors", "jobs", "kv"):
+        checked[table] = session.value(f"SELECT count(*) FROM {table}")
+    sizes = _SIZES.format(bytes="vector_send(vector)" if pgvector else "vector")
+    for fault, sql in (*_RULES, ("is a vector of the wrong size", sizes)):
+        for row in session.rows(sql):
+            yield f"{row[0]} {fault}"
+    for tenant, id, version, kind, text, data, metadata, digest in session.stream(_CONTENTS, (), _STEP):
+        if content_hash(kind, text, data) != digest or not _readable(data, metadata):
+            yield f"{tenant}/{id} version {version} is not what was written"
+
+
+def _readable(*texts: str) -> bool:
+    try:
+        return all(isinstance(json.loads(text), dict) for text in texts)
+    except ValueError:
+        return False

@@ -1,0 +1,256 @@
+"""The connections of one process to a store on a PostgreSQL server.
+
+Every connection commits by itself unless told to begin, so that a single statement is one way there and back.
+"""
+
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from rememo.errors import Closed, StorageError
+from rememo.store.postgres.address import Address
+from rememo.store.postgres.errors import CLOSED, Unknown, translate
+from rememo.store.postgres.migrate import migrate, vector_type
+from rememo.store.postgres.session import Session, Values
+from rememo.store.postgres.types import adapters
+
+T = TypeVar("T")
+
+_TRIES = 4
+_FIRST_PAUSE = 0.05
+# Statements are made for the indexes they use, which a planner that has not counted the rows yet would pass over.
+# Compiling them would cost more than to run them.
+_SESSION = "-c enable_seqscan=off -c jit=off -c TimeZone=UTC"
+_PARTITION = """SELECT part FROM generate_series(0, 15) AS part
+WHERE satisfies_hash_partition(%s::regclass, 16, part, %s::text)"""
+_PREPARED = 300
+_MOST_TENANTS = 100_000
+
+# Connections of a parent process: closing them here would end its sessions, so they are kept and never used.
+_inherited: list[object] = []
+
+
+class Database:
+    """The pool of connections to one store. Thread-safe; a forked child opens its own. `close` is final."""
+
+    def __init__(self, address: Address, *, durability: str, busy_timeout: float) -> None:
+        self.place = address.shown
+        self.schema = address.schema
+        self._address = address
+        self._busy_timeout = max(busy_timeout, 0.001)
+        self._options = " ".join(
+            (
+                f"-c search_path={address.schema},public",
+                _SESSION,
+                f"-c lock_timeout={max(1, int(busy_timeout * 1000))}",
+                "-c synchronous_commit=off" if durability == "fast" else "",
+                address.options,
+            )
+        )
+        self._durable = durability != "fast"
+        self._closed = False
+        self._partitions: dict[str, str] = {}
+        self._context: Any = None
+        self.has_pgvector = False
+        self._prepare_store()
+        self._process = os.getpid()
+        self._pool = self._make_pool()
+
+    # ---- connections
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        connection = psycopg.connect(self._address.conninfo, **self._arguments())
+        self._configure(connection)
+        return connection
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "autocommit": True,
+            "options": self._options,
+            "client_encoding": "utf8",
+            "application_name": "rememo",
+            "context": self._context,
+        }
+
+    def _configure(self, connection: "psycopg.Connection[Any]") -> None:
+        connection.prepared_max = _PREPARED
+        if self._durable:
+            # A receipt promises that the write is on the disk, whatever the server's default is.
+            connection.execute(
+                "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+            )
+
+    def _prepare_store(self) -> None:
+        with self._seam(), self._connect() as connection:
+            migrate(connection, self._address.schema, self.place)
+            oid, self.has_pgvector = vector_type(connection)
+        self.vector_type = oid
+        self._context = adapters(oid)
+
+    def _make_pool(self) -> "ConnectionPool[psycopg.Connection[Any]]":
+        return ConnectionPool(
+            self._address.conninfo,
+            kwargs=self._arguments(),
+            configure=self._configure,
+            min_size=0,
+            max_size=self._address.pool_size,
+            timeout=self._busy_timeout,
+            reconnect_timeout=self._busy_timeout,
+            num_workers=1,
+            name="rememo",
+            open=True,
+        )
+
+    @contextmanager
+    def _lent(self) -> Generator["psycopg.Connection[Any]"]:
+        self.need_open()
+        if self._process != os.getpid():
+            _inherited.append(self._pool)
+            self._pool, self._process = self._make_pool(), os.getpid()
+        pool = self._pool
+        try:
+            connection = pool.getconn()
+        except PoolTimeout:
+            if not self._closed and pool.get_stats().get("pool_size", 0) < self._address.pool_size:
+                # Not all are lent: then none could be made, and a direct try tells why.
+                self._connect().close()
+            raise
+        try:
+            yield connection
+        finally:
+            if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                _end(connection)
+            pool.putconn(connection)
+
+    @contextmanager
+    def _seam(self) -> Generator[None]:
+        try:
+            yield
+        except (psycopg.Error, PoolTimeout) as error:
+            raise translate(error, self.place) from error
+
+    def _again(self, run: Callable[["psycopg.Connection[Any]"], T]) -> T:
+        """Run what changes nothing unless it returns; when the server went away meanwhile, try again a few times."""
+        pause = _FIRST_PAUSE
+        for left in reversed(range(_TRIES)):
+            connection: psycopg.Connection[Any] | None = None
+            try:
+                with self._lent() as connection:
+                    return run(connection)
+            except psycopg.OperationalError as error:
+                if isinstance(error, PoolTimeout) or connection is None or not connection.closed or not left:
+                    raise
+                # A restarted server has ended all of them, not this one alone.
+                self._pool.check()
+                time.sleep(pause)
+                pause *= 4
+        raise AssertionError  # the last try returns or raises
+
+    # ---- reads
+
+    def partition(self, tenant: str) -> str:
+        """Return the ending of the tables that hold a tenant, for statements that must not go through all of them."""
+        if tenant not in self._partitions:
+            if len(self._partitions) >= _MOST_TENANTS:
+                self._partitions.clear()
+            self._partitions[tenant] = f"{self.value(_PARTITION, (f'{self.schema}.words', tenant)):02}"
+        return self._partitions[tenant]
+
+    def rows(self, sql: str, values: Values = ()) -> list[Any]:
+        """Return all rows of one query."""
+        with self._seam():
+            return self._again(lambda connection: Session(connection).rows(sql, values))
+
+    def row(self, sql: str, values: Values = ()) -> Any:
+        """Return the first row of one query, or None."""
+        with self._seam():
+            return self._again(lambda connection: Session(connection).row(sql, values))
+
+    def value(self, sql: str, values: Values = ()) -> Any:
+        """Return the first value of one query, or None."""
+        row = self.row(sql, values)
+        return None if row is None else row[0]
+
+    @contextmanager
+    def snapshot(self) -> Generator[Session]:
+        """Lend a connection in one consistent state for several reads."""
+        with self._seam(), self._lent() as connection:
+            session = Session(connection)
+            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield session
+            session.execute("COMMIT")
+
+    # ---- writes
+
+    def write(self, run: Callable[[Session], T], *, repeatable: bool = False) -> T:
+        """Run a function inside a transaction; when it returns, its changes are durable.
+
+        It may be run again when the server went away before the commit. One whose second run does no harm is `repeatable`:
+        then it is run again too when nobody can tell whether the commit was done; else that raises.
+        """
+
+        def begin(connection: "psycopg.Connection[Any]") -> T:
+            session = Session(connection)
+            session.execute("BEGIN")
+            result = run(session)
+            self._commit(connection, session, repeatable=repeatable)
+            return result
+
+        with self._seam():
+            return self._again(begin)
+
+    def _commit(self, connection: "psycopg.Connection[Any]", session: Session, *, repeatable: bool) -> None:
+        try:
+            session.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            if connection.closed and not repeatable:
+                raise self._unknown() from error
+            raise
+
+    def write_at_once(self, sql: str, values: Values = ()) -> Any:
+        """Run one statement as a transaction of its own; returns its first row. It is never run a second time."""
+
+        def run(connection: "psycopg.Connection[Any]") -> Any:
+            try:
+                return Session(connection).row(sql, values)
+            except psycopg.OperationalError as error:
+                if connection.closed:
+                    raise self._unknown() from error
+                raise
+
+        with self._seam():
+            return self._again(run)
+
+    def _unknown(self) -> StorageError:
+        return Unknown(
+            f"the connection to {self.place} was lost while a write was committed: it may have been done or not;"
+            " look for it, or give such writes a key and repeat them"
+        )
+
+    # ---- closing
+
+    def need_open(self) -> None:
+        """Raise `Closed` after `close`."""
+        if self._closed:
+            raise Closed(CLOSED)
+
+    def close(self) -> None:
+        """Let go of all connections; closing twice is harmless."""
+        if not self._closed:
+            self._closed = True
+            if self._process == os.getpid():
+                self._pool.close()
+            else:
+                _inherited.append(self._pool)
+
+
+def _end(connection: "psycopg.Connection[Any]") -> None:
+    """Undo what was begun; a connection that cannot even do that is thrown away by the pool."""
+    with suppress(psycopg.Error):
+        connection.rollback()

@@ -1,0 +1,73 @@
+"""What recall asks of the server: a scope's timeline, where words stand, which vectors are near."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.model.filters import Filter
+from rememo.model.record import FOUND, Record
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+from rememo.store.finding import ViewFinder
+from rememo.store.postgres.part import Part
+from rememo.store.postgres.queries import COLUMNS, select
+from rememo.store.postgres.reading import to_record
+from rememo.store.postgres.scopes import COLUMNS as TIMELINE_COLUMNS
+from rememo.store.postgres.scopes import add_rows, current_model
+from rememo.store.postgres.types import to_floats
+from rememo.store.postgres.words import match
+from rememo.store.protocol import WordMatch
+from rememo.store.scopes import Columns
+
+_EXACT = """SELECT number, vector FROM vectors
+WHERE tenant = %s AND model = (SELECT model FROM models WHERE current) AND number = ANY(%s::bigint[])"""
+_FETCH = f"SELECT {COLUMNS}, number FROM records WHERE tenant = %s AND number = ANY(%s::bigint[])"
+
+
+class Finder(ViewFinder, Part):
+    """The `Finding` half of the store."""
+
+    @property
+    def place(self) -> str:
+        """Where the store is, for messages."""
+        return self._database.place
+
+    def _elsewhen(self, filter: Filter, moment: datetime) -> tuple[int, Columns]:
+        """Read what another time is asked for by, with the model in use; only the present is held ready."""
+        wanted = Filter(scope=filter.scope, known_at=filter.known_at, kinds=FOUND)
+        sql, values = select(wanted, moment, TIMELINE_COLUMNS)
+        if filter.valid_at is None:
+            sql = f"SELECT * FROM ({sql}) AS known WHERE ends IS NULL OR ends > %s"
+            values.append(to_micros(filter.known_at or moment))
+        with self._database.snapshot() as session:
+            model, dimension = current_model(session)
+            columns = Columns(dimension)
+            add_rows(session, filter.scope.tenant, columns, session.rows(sql, values))
+        return model, columns
+
+    def _numbers(self, filter: Filter, moment: datetime) -> Sequence[int]:
+        """Return the numbers of what a filter means."""
+        return [row[0] for row in self._database.rows(*select(filter, moment, "number"))]
+
+    def words(self, filter: Filter, terms: Sequence[str], *, held: int) -> list[WordMatch]:
+        """Return where each term stands, at least within the filter's scope."""
+        newest = self._views.newest.get(filter.scope.tenant, 0)
+        past = filter.known_at is not None
+        return match(self._database, filter.scope, terms, past=past, held=held, newest=newest)
+
+    def _exact(self, tenant: str, /, numbers: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        found = self._database.rows(_EXACT, (tenant, numbers.tolist()))
+        scores = np.zeros(len(numbers), np.float32)
+        if found:
+            known = dict(
+                zip([number for number, _ in found], to_floats([one for _, one in found]) @ vector, strict=True)
+            )
+            scores[:] = [known.get(number, 0) for number in numbers.tolist()]
+        return scores
+
+    def fetch(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Record]:
+        """Return versions by their numbers."""
+        rows = self._database.rows(_FETCH, (scope.tenant, list(numbers)))
+        return {row[-1]: to_record(row[:-1], scope.tenant) for row in rows}

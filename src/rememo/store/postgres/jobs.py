@@ -1,0 +1,154 @@
+"""Jobs: leased by one worker at a time, tried again later, or kept dead with their reason."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.model.check import dump_json
+from rememo.model.job import Job, Settlement
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.postgres.part import Part
+from rememo.store.postgres.session import Session
+from rememo.store.postgres.types import Wire
+
+_COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
+# A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
+# Rows that another worker is just taking are passed over, not waited for.
+_TAKE = f"""WITH due AS (
+  SELECT tenant, id FROM jobs
+  WHERE state IN ('waiting', 'running') AND (due_at <= %(now)s OR attempts = 0)
+    AND (leased_until IS NULL OR leased_until <= %(now)s) AND task = ANY(%(tasks)s::text[])
+    AND (%(ids)s::text[] IS NULL OR id = ANY(%(ids)s::text[]))
+  ORDER BY due_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = %(until)s
+FROM due WHERE jobs.tenant = due.tenant AND jobs.id = due.id
+RETURNING {", ".join("jobs." + name for name in _COLUMNS.split(", "))}"""
+_EXTEND = """UPDATE jobs SET leased_until = %(until)s
+FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[]) AS held (tenant, id, attempts)
+WHERE jobs.tenant = held.tenant AND jobs.id = held.id AND state = 'running' AND jobs.attempts = held.attempts"""
+_END = """UPDATE jobs SET state = ending.state, error = ending.error, due_at = coalesce(ending.due_at, jobs.due_at), leased_until = NULL
+FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[], %(states)s::text[], %(errors)s::text[], %(due)s::bigint[])
+  AS ending (tenant, id, attempts, state, error, due_at)
+WHERE jobs.tenant = ending.tenant AND jobs.id = ending.id AND jobs.state = 'running' AND jobs.attempts = ending.attempts"""
+_LOAD = f"""INSERT INTO jobs ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, NULL, %s, %s)
+ON CONFLICT (tenant, id) DO NOTHING"""
+_REQUEUE = """UPDATE jobs SET state = 'waiting', attempts = 0, due_at = %s, leased_until = NULL
+WHERE tenant = %s AND id = %s AND state = 'dead'"""
+_LIST = f"""SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND (%s::text[] IS NULL OR id = ANY(%s::text[]))
+  AND (%s::text IS NULL OR state = %s) ORDER BY created_at, id"""
+_SET_VECTOR = """INSERT INTO vectors (tenant, model, number, vector)
+SELECT records.tenant, models.model, records.number, %s FROM models, records
+WHERE models.current AND records.tenant = %s AND records.id = %s AND records.version = %s
+ON CONFLICT (tenant, model, number) DO UPDATE SET vector = excluded.vector"""
+# No version changed, so the clock shows nothing: caches of vectors must start over.
+_TURN = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s"
+
+
+class JobTable(Part):
+    """The `Jobs` half of the store."""
+
+    def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
+        """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
+        taken = self.lease_many(tasks, seconds, moment, limit=1)
+        return taken[0] if taken else None
+
+    def lease_many(
+        self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
+    ) -> list[Job]:
+        """Take the oldest jobs that are due, at most `limit`, of those named if some are; nobody else gets them meanwhile."""
+        values: dict[str, Any] = {
+            "now": to_micros(moment),
+            "tasks": list(tasks),
+            "ids": None if ids is None else list(ids),
+            "limit": limit,
+            "until": to_micros(moment + timedelta(seconds=seconds)),
+        }
+        # A lease that was given and not received runs out by itself, so this may be tried twice.
+        jobs = [_job(row) for row in self._database.rows(_TAKE, values)]
+        return sorted(jobs, key=lambda job: (job.due_at, job.id))
+
+    def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:
+        """Let leases last that long from now on; returns how many were still held."""
+        values = {**_held(jobs), "until": to_micros(moment + timedelta(seconds=seconds))}
+        return self._database.write(lambda session: session.changed(_EXTEND, values), repeatable=True)
+
+    def load_jobs(self, jobs: Sequence[Job]) -> int:
+        """Store jobs as they are; those already there are passed over. Returns how many were new."""
+        rows = [
+            (
+                job.tenant,
+                job.id,
+                job.task,
+                dump_json(dict(job.payload)),
+                job.state,
+                job.attempts,
+                to_micros(job.due_at),
+                job.error,
+                to_micros(job.created_at),
+            )
+            for job in jobs
+        ]
+        return self._database.write(lambda session: sum(session.changed(_LOAD, row) for row in rows))
+
+    def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
+        """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
+        return self.settle_many([Settlement(job, state, error, due_at)]) == 1
+
+    def settle_many(self, endings: Sequence[Settlement]) -> int:
+        """End many leases in one transaction; returns how many were still held."""
+        values = {
+            **_held([one.job for one in endings]),
+            "states": [one.state for one in endings],
+            "errors": [one.error for one in endings],
+            "due": [None if one.due_at is None else to_micros(one.due_at) for one in endings],
+        }
+        return self._database.write(lambda session: session.changed(_END, values))
+
+    def requeue(self, tenant: str, id: str, moment: datetime) -> bool:
+        """Let a dead job be tried again from now on; False when it is not dead."""
+        values = (to_micros(moment), tenant, id)
+        return self._database.write(lambda session: session.changed(_REQUEUE, values) == 1)
+
+    def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
+        """Return jobs, oldest first."""
+        wanted = None if ids is None else list(ids)
+        return [_job(row) for row in self._database.rows(_LIST, (tenant, wanted, wanted, state, state))]
+
+    def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
+        """Give a version its vector; False when the version is gone."""
+
+        def store(session: Session) -> bool:
+            # The tenant's row first, as every write: two that take turns cannot wait for each other.
+            session.execute(_TURN, (scope.tenant,))
+            return session.changed(_SET_VECTOR, (Wire(vector), scope.tenant, id, version)) == 1
+
+        return self._database.write(store, repeatable=True)
+
+
+def _held(jobs: Sequence[Job]) -> dict[str, Any]:
+    return {
+        "tenants": [job.tenant for job in jobs],
+        "ids": [job.id for job in jobs],
+        "attempts": [job.attempts for job in jobs],
+    }
+
+
+def _job(row: Any) -> Job:
+    tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
+    return Job(
+        id=id,
+        tenant=tenant,
+        task=task,
+        payload=json.loads(payload),
+        state=state,
+        attempts=attempts,
+        due_at=from_micros(due_at),
+        leased_until=None if leased_until is None else from_micros(leased_until),
+        error=error,
+        created_at=from_micros(created_at),
+    )

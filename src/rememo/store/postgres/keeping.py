@@ -1,0 +1,267 @@
+"""Snapshots, taking everything away and bringing it back, sweeping, and what there is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from rememo.errors import AlreadyExists, StorageError
+from rememo.model.audit import Note
+from rememo.model.check import dump_json
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.chain import noted
+from rememo.store.commits import draft_of
+from rememo.store.kv.postgres import sweep_expired
+from rememo.store.postgres.auditing import append
+from rememo.store.postgres.part import Part
+from rememo.store.postgres.queries import COLUMNS, within
+from rememo.store.postgres.reading import to_record
+from rememo.store.postgres.session import Session
+from rememo.store.postgres.types import to_floats
+from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, store_versions
+from rememo.store.protocol import Stats, Stored
+
+_CHUNK = 500
+_ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON CONFLICT (tenant, name) DO NOTHING"
+_SNAPSHOTS = "SELECT name, at FROM snapshots WHERE tenant = %s ORDER BY at"
+# Makes the tenant's row, takes it, and sees that no later system time is earlier than one that was brought here.
+_TAKE = """INSERT INTO tenants AS held (tenant, clock) VALUES (%s, %s)
+ON CONFLICT (tenant) DO UPDATE SET clock = greatest(held.clock, excluded.clock) RETURNING number"""
+_LOADED = (
+    "UPDATE tenants SET clock = greatest(clock, %s), number = %s, loaded = %s, epoch = epoch + 1 WHERE tenant = %s"
+)
+_NEWEST = "SELECT number, clock FROM tenants WHERE tenant = %s"
+_THERE = """SELECT id, version, number, arrival, created_at, superseded_at, recorded_at, kind, text, data, metadata FROM records
+WHERE tenant = %s AND (id, version) IN (SELECT * FROM unnest(%s::text[], %s::int[]))"""
+_EXPIRED_TENANTS = """SELECT tenant FROM records WHERE expires_at <= %s AND superseded_at IS NULL
+GROUP BY tenant ORDER BY tenant LIMIT %s"""
+_EXPIRED = "SELECT number FROM records WHERE tenant = %s AND expires_at <= %s AND superseded_at IS NULL LIMIT %s"
+_FORGET_KEYS = """DELETE FROM keys WHERE (tenant, scope, key) IN
+(SELECT tenant, scope, key FROM keys WHERE at < %s LIMIT %s FOR UPDATE SKIP LOCKED)"""
+_FORGET_JOBS = """DELETE FROM jobs WHERE (tenant, id) IN
+(SELECT tenant, id FROM jobs WHERE state = 'done' AND created_at < %s LIMIT %s FOR UPDATE SKIP LOCKED)"""
+_KINDS = """SELECT kind, count(*) FROM records
+WHERE tenant = %s AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > %s) GROUP BY kind"""
+_COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
+  (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)),
+  (SELECT count(*) FROM kv WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s))"""
+_JOBS = "SELECT state, count(*) FROM jobs WHERE tenant = %s GROUP BY state"
+_SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
+
+
+class Keeper(Part):
+    """The `Keeping` half of the store, but for `verify`."""
+
+    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
+        """Name the present state; returns its system time."""
+
+        def put(session: Session) -> int:
+            clock = session.row(MOVE_ON, {"tenant": tenant, "opening": 0, "now": to_micros(moment)})[1]
+            if not session.changed(_ADD_SNAPSHOT, (tenant, name, clock)):
+                raise AlreadyExists(f"there is a snapshot {name!r} already; choose another name")
+            if note is not None:
+                append(session, note)
+            return clock
+
+        return from_micros(self._database.write(put))
+
+    def snapshots(self, tenant: str) -> dict[str, datetime]:
+        """Return the named states, oldest first."""
+        return {name: from_micros(at) for name, at in self._database.rows(_SNAPSHOTS, (tenant,))}
+
+    def load_snapshots(self, tenant: str, snapshots: Mapping[str, datetime]) -> int:
+        """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
+
+        def put(session: Session) -> int:
+            latest = max((to_micros(at) for at in snapshots.values()), default=0)
+            session.execute(_TAKE, (tenant, latest))
+            return sum(session.changed(_ADD_SNAPSHOT, (tenant, name, to_micros(at))) for name, at in snapshots.items())
+
+        return self._database.write(put, repeatable=True)
+
+    # ---- taking away and bringing back
+
+    def dump(self, scope: Scope, known_at: datetime | None = None) -> Iterator[Stored]:
+        """Give every version within a scope, as of the call or as known before, in order of arrival."""
+        # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
+        last, clock = self._database.row(_NEWEST, (scope.tenant,)) or (0, 0)
+        clock = clock if known_at is None else min(clock, to_micros(known_at))
+        inside, values = within(scope)
+        sql = (
+            f"SELECT {COLUMNS}, speaker, (SELECT vector FROM vectors WHERE vectors.tenant = records.tenant"
+            " AND vectors.model = (SELECT model FROM models WHERE current) AND vectors.number = records.number), number"
+            f" FROM records WHERE {inside} AND number > %s AND number <= %s ORDER BY number LIMIT {_CHUNK}"
+        )
+        number = 0
+        while rows := self._database.rows(sql, [*values, number, last]):
+            for row in rows:
+                record = to_record(row[:-3], scope.tenant)
+                if to_micros(record.recorded_at) > clock:
+                    continue
+                if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
+                    record = replace(record, superseded_at=None, deleted=False)
+                vector = None if row[-2] is None else to_floats([row[-2]])[0]
+                yield Stored(record=record, speaker=row[-3], vector=vector)
+            number = rows[-1][-1]
+
+    def clashes(self, versions: Sequence[Stored]) -> list[str]:
+        """Return the ids of versions that are there already with another content."""
+        found: list[str] = []
+        with self._database.snapshot() as session:
+            for tenant, some in _by_tenant(versions).items():
+                there = _there(session, tenant, some)
+                for one in some:
+                    held = there.get((one.record.id, one.record.version))
+                    if held is not None and held.content != _content(one):
+                        found.append(one.record.id)
+        return found
+
+    def load(self, versions: Sequence[Stored], note: Note | None = None) -> int:
+        """Store versions as they are; those already there are passed over. Returns how many were new."""
+
+        def store(session: Session) -> int:
+            # Always in the same order, so that two who load cannot wait for each other.
+            added = sum(self._load(session, tenant, some) for tenant, some in sorted(_by_tenant(versions).items()))
+            if added and note is not None:
+                append(session, noted(note, versions=added))
+            return added
+
+        return self._database.write(store)
+
+    def _load(self, session: Session, tenant: str, versions: Sequence[Stored]) -> int:
+        number: int = session.value(_TAKE, (tenant, 0))
+        there = _there(session, tenant, versions)
+        new: list[Version] = []
+        ended: dict[int, dict[int, bool]] = {}
+        latest = 0
+        for one in versions:
+            record = one.record
+            superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
+            place = (record.id, record.version)
+            held = there.get(place)
+            if held is None:
+                number += 1
+                before = there.get((record.id, record.version - 1))
+                created_at = to_micros(record.created_at)
+                arrival = before.arrival if before is not None and before.created_at == created_at else number
+                made = Version(
+                    draft_of(one, self._analysis),
+                    number,
+                    record.version,
+                    arrival=arrival,
+                    created_at=created_at,
+                    recorded_at=to_micros(record.recorded_at),
+                    superseded_at=superseded_at,
+                    deleted=record.deleted,
+                )
+                new.append(made)
+                there[place] = _There(number, arrival, created_at, superseded_at is None, _content(one))
+            elif held.content != _content(one):
+                raise AlreadyExists(
+                    f"record {record.id!r} has another version {record.version} here; nothing was loaded"
+                )
+            elif held.open and superseded_at is not None:
+                ended.setdefault(superseded_at, {})[held.number] = record.deleted
+            else:
+                continue
+            latest = max(latest, to_micros(record.recorded_at), superseded_at or 0)
+        for at, some in ended.items():
+            close_versions(session, tenant, at, some)
+        if new:
+            store_versions(session, new, model=self._model, vector_type=self._database.vector_type)
+        if new or ended:
+            session.execute(_LOADED, (latest, number, number, tenant))
+        return len(new)
+
+    # ---- reclaiming
+
+    def sweep(self, moment: datetime, *, keys_before: datetime, limit: int) -> int:
+        """Close what has expired and forget old keys, at most `limit` of each; returns how many."""
+        now, before = to_micros(moment), to_micros(keys_before)
+        swept = 0
+        # A transaction for each tenant: whoever waits for one of them does not wait for all.
+        for (tenant,) in self._database.rows(_EXPIRED_TENANTS, (now, limit)):
+            if swept < limit:
+                swept += self._sweep_tenant(tenant, now, limit - swept)
+
+        def forget(session: Session) -> int:
+            return session.changed(_FORGET_KEYS, (before, limit)) + session.changed(_FORGET_JOBS, (before, limit))
+
+        swept += self._database.write(forget, repeatable=True)
+        return swept + sweep_expired(self._database, now, limit)
+
+    def _sweep_tenant(self, tenant: str, now: int, limit: int) -> int:
+        def close(session: Session) -> int:
+            clock = session.row(MOVE_ON, {"tenant": tenant, "opening": 0, "now": now})[1]
+            numbers = [row[0] for row in session.rows(_EXPIRED, (tenant, now, limit))]
+            if numbers:
+                close_versions(session, tenant, clock, dict.fromkeys(numbers, False))
+            return len(numbers)
+
+        return self._database.write(close, repeatable=True)
+
+    # ---- the whole store
+
+    def backup(self, path: str) -> None:
+        """Refuse: a server's copies are made by its own tools, which know how."""
+        self._database.need_open()
+        raise StorageError(
+            f"{path} was not written: a store on a PostgreSQL server is copied by the server's tools;"
+            f" run `pg_dump --schema={self._database.schema} --format=custom --file=FILE ADDRESS`,"
+            " or take one tenant away with memory.export(path)"
+        )
+
+    def stats(self, tenant: str, moment: datetime) -> Stats:
+        """Count what is stored; what has expired does not count as a record or a key."""
+        now = to_micros(moment)
+        with self._database.snapshot() as session:
+            kinds: dict[str, int] = dict(session.rows(_KINDS, (tenant, now)))
+            versions, vectors, keys = session.row(_COUNTS, {"tenant": tenant, "now": now})
+            return Stats(
+                records=sum(kinds.values()),
+                versions=versions,
+                vectors=vectors,
+                kinds=kinds,
+                jobs=dict(session.rows(_JOBS, (tenant,))),
+                keys=keys,
+                file_bytes=session.value(_SIZE),
+                log_bytes=0,
+                free_bytes=0,
+            )
+
+
+class _There:
+    """A version as the store has it."""
+
+    __slots__ = ("arrival", "content", "created_at", "number", "open")
+
+    def __init__(self, number: int, arrival: int, created_at: int, is_open: bool, content: tuple[Any, ...]) -> None:
+        self.number, self.arrival, self.created_at = number, arrival, created_at
+        self.open = is_open
+        self.content = content
+
+
+def _there(session: Session, tenant: str, versions: Sequence[Stored]) -> dict[tuple[str, int], _There]:
+    """Return which of the versions, and of those before them, are there."""
+    places = {(one.record.id, one.record.version - step) for one in versions for step in (0, 1)}
+    ids, numbers = [id for id, _ in places], [version for _, version in places]
+    return {
+        (id, version): _There(number, arrival, created_at, superseded_at is None, tuple(content))
+        for id, version, number, arrival, created_at, superseded_at, *content in session.rows(
+            _THERE, (tenant, ids, numbers)
+        )
+    }
+
+
+def _content(one: Stored) -> tuple[Any, ...]:
+    record = one.record
+    return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
+
+
+def _by_tenant(versions: Sequence[Stored]) -> dict[str, list[Stored]]:
+    found: dict[str, list[Stored]] = {}
+    for one in versions:
+        found.setdefault(one.record.scope.tenant, []).append(one)
+    return found

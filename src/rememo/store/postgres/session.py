@@ -1,0 +1,52 @@
+"""One connection while it is lent: statements in, rows out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, LiteralString, cast
+
+import psycopg
+from psycopg import Cursor
+
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+class Session:
+    """What the parts of the store do with a connection. Statements are text made of constants; values are parameters."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, values: Values = ()) -> Cursor[Any]:
+        """Run a statement, prepared when it is met first."""
+        return self._connection.execute(cast("LiteralString", sql), values, prepare=True, binary=True)
+
+    def rows(self, sql: str, values: Values = ()) -> list[Any]:
+        """Return all rows of a statement."""
+        return self.execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: Values = ()) -> Any:
+        """Return the first row of a statement, or None."""
+        return self.execute(sql, values).fetchone()
+
+    def value(self, sql: str, values: Values = ()) -> Any:
+        """Return the first value of the first row, or None."""
+        row = self.execute(sql, values).fetchone()
+        return None if row is None else row[0]
+
+    def changed(self, sql: str, values: Values = ()) -> int:
+        """Run a statement and return how many rows it changed."""
+        return self.execute(sql, values).rowcount
+
+    def stream(self, sql: str, values: Values, size: int) -> Iterable[Any]:
+        """Give the rows of a long answer without holding all of them; inside a transaction only."""
+        with self._connection.cursor("rememo", binary=True) as cursor:
+            cursor.itersize = size
+            yield from cursor.execute(cast("LiteralString", sql), values)
+
+    def copy(self, sql: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]]) -> None:
+        """Load many rows at once."""
+        with self._connection.cursor() as cursor, cursor.copy(cast("LiteralString", sql)) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)

@@ -1,0 +1,103 @@
+"""Words of records in a GIN index, and how they are asked for.
+
+A row of the index holds each term of the text once, `term^2` when it stands twice and `term^3` when it stands three times
+or more, and one label term for the tenant and each scope label. A search is then "has the label and the term", by the
+narrowest label of the view: the index itself keeps to it, and the timeline of the view drops what other labels exclude.
+"""
+
+from base64 import b32encode
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from rememo.model.scope import Scope
+from rememo.store.postgres.database import Database
+from rememo.store.protocol import WordMatch
+
+MOST_COUNTED = 3
+_LONGEST = 200  # characters; an entry of the index has to fit into a third of a page
+_LARGE_SHARE = 4
+# In the tenant's own partition, and with a tenant that no index is asked for: else a planner that knows little would have
+# all its numbers read from the key, once for each term.
+_MATCH = """SELECT wanted.place, found.numbers FROM unnest(%(marks)s::text[]) WITH ORDINALITY AS wanted (mark, place)
+CROSS JOIN LATERAL (SELECT array_agg(number) AS numbers FROM words_{part}
+  WHERE tenant || '' = %(tenant)s AND {current} AND terms @> {terms}) AS found
+WHERE found.numbers IS NOT NULL"""
+_LABELLED, _BARE = "ARRAY[%(label)s::text, wanted.mark]", "ARRAY[wanted.mark]"
+
+
+@lru_cache(maxsize=65_536)
+def label(tenant: str, name: str, value: str) -> str:
+    """Return the term that stands for a label of a tenant, or for the tenant itself."""
+    digest = blake2b(repr((tenant, name, value)).encode(), digest_size=10).digest()
+    return "^" + b32encode(digest).decode().lower()
+
+
+@lru_cache(maxsize=16_384)
+def _labels(scope: Scope) -> tuple[str, ...]:
+    bound = (("", ""), ("agent", scope.agent), ("user", scope.user), ("room", scope.room))
+    return tuple(label(scope.tenant, name, value) for name, value in bound if value is not None)
+
+
+def _narrowest(scope: Scope) -> str:
+    """Return the label term that a view is searched by: of the label that holds the fewest records as a rule."""
+    for name, value in (("room", scope.room), ("user", scope.user), ("agent", scope.agent)):
+        if value is not None:
+            return label(scope.tenant, name, value)
+    return label(scope.tenant, "", "")
+
+
+def entry(scope: Scope, terms: Sequence[str]) -> list[str]:
+    """Return the row of the index for a text's terms."""
+    row = list(_labels(scope))
+    for term, count in Counter(terms).items():
+        short = _short(term)
+        row.append(short)
+        row += [f"{short}^{level}" for level in range(2, min(count, MOST_COUNTED) + 1)]
+    return row
+
+
+def _short(term: str) -> str:
+    """Return a term as the index can hold it: a very long one by its hash."""
+    if len(term) <= _LONGEST:
+        return term
+    return "^^" + blake2b(term.encode(), digest_size=16).hexdigest()
+
+
+def match(
+    database: Database, scope: Scope, terms: Sequence[str], *, past: bool, held: int, newest: int
+) -> list[WordMatch]:
+    """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too.
+
+    `held` is how many records the scope has and `newest` how many its tenant may have. A scope with much of its tenant is
+    asked for without its label: walking two long lists side by side costs more than dropping some places afterwards.
+    """
+    wanted = list(dict.fromkeys(terms))
+    if not wanted:
+        return []
+    marks = [
+        one if level == 1 else f"{one}^{level}" for one in map(_short, wanted) for level in range(1, MOST_COUNTED + 1)
+    ]
+    values = {"tenant": scope.tenant, "label": _narrowest(scope), "marks": marks}
+    form = _LABELLED if held * _LARGE_SHARE < newest else _BARE
+    part = database.partition(scope.tenant)
+    sql = _MATCH.format(part=part, current="current", terms=form)
+    if past:
+        sql += " UNION ALL " + _MATCH.format(part=part, current="NOT current", terms=form)
+    places: list[list[Any]] = [[] for _ in marks]
+    for row in database.rows(sql, values):
+        places[row[0] - 1].append(row[1])
+    found: list[WordMatch] = []
+    for position, term in enumerate(wanted):
+        levels = places[position * MOST_COUNTED : (position + 1) * MOST_COUNTED]
+        standing = np.sort(np.concatenate(levels[0])) if levels[0] else np.zeros(0, np.int64)
+        counts = np.ones(len(standing), dtype=np.int8)
+        for numbers in levels[1:]:
+            for one in numbers:
+                counts[np.searchsorted(standing, one)] += 1
+        found.append(WordMatch(term, standing, counts))
+    return found

@@ -1,0 +1,407 @@
+"""Writes: versions opened and closed, with their words, vectors and jobs, inside the caller's transaction.
+
+A batch is worked out in memory and written at the end: a few statements however many records it has.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.model.check import dump_json
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
+from rememo.model.receipt import Outcome
+from rememo.model.scope import Scope
+from rememo.model.times import from_micros, to_micros
+from rememo.store.commits import content_hash
+from rememo.store.postgres.database import Database
+from rememo.store.postgres.queries import select
+from rememo.store.postgres.session import Session
+from rememo.store.postgres.types import Wire
+from rememo.store.postgres.words import entry
+from rememo.store.protocol import Commit, Draft, Put, RemoveAll, Revise, Write, Written
+from rememo.store.rules import Last, Rules
+
+_COLUMNS = (
+    "tenant, number, version, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
+    ' expires_at, fingerprint, importance, trust, length, deleted, pinned, asks, id, kind, agent, "user", room, source,'
+    " speaker, hash, data, metadata, text"
+)
+_NAMES = [name.strip('"') for name in _COLUMNS.split(", ")]
+_TYPES = (
+    "text", "int8", "int4", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "float8",
+    "float8", "int4", "bool", "bool", "bool", "text", "text", "text", "text", "text", "text", "text", "bytea", "text",
+    "text", "text",
+)  # fmt: skip
+_COPY_RECORDS = f"COPY records ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
+_COPY_WORDS = "COPY words (tenant, number, current, terms) FROM STDIN (FORMAT BINARY)"
+_COPY_VECTORS = "COPY vectors (tenant, model, number, vector) FROM STDIN (FORMAT BINARY)"
+_COPY_JOBS = "COPY jobs (tenant, id, task, payload, state, attempts, due_at, created_at) FROM STDIN (FORMAT BINARY)"
+
+# Takes the tenant's row, so that its writes follow one another, and moves its clock and its numbers on.
+MOVE_ON = """INSERT INTO tenants AS held (tenant, number, clock) VALUES (%(tenant)s, %(opening)s, %(now)s)
+ON CONFLICT (tenant) DO UPDATE SET number = held.number + excluded.number, clock = greatest(held.clock + 1, excluded.clock)
+RETURNING number, clock, (SELECT model FROM models WHERE current)"""
+
+_PLACE = """INSERT INTO tenants AS held (tenant, number, clock) SELECT %(tenant)s, 1, %(now)s::bigint {unless}
+ON CONFLICT (tenant) DO UPDATE SET number = held.number + 1, clock = greatest(held.clock + 1, excluded.clock)
+RETURNING number, clock"""
+_SAME_MODEL = "WHERE EXISTS (SELECT 1 FROM models WHERE models.current AND models.model = %(model)s)"
+_GIVEN = "SELECT %(number)s::bigint AS number, %(clock)s::bigint AS clock"
+_STORE = f"""stored AS (INSERT INTO records ({_COLUMNS}) SELECT
+  %(tenant)s, number, %(version)s, coalesce(%(occurred_at)s::bigint, %(created_at)s::bigint, clock),
+  coalesce(%(arrival)s::bigint, number), coalesce(%(created_at)s::bigint, clock), clock, %(superseded_at)s::bigint,
+  %(occurred_at)s::bigint, %(valid_from)s::bigint, %(valid_to)s::bigint, %(expires_at)s::bigint, %(fingerprint)s,
+  %(importance)s::float8, %(trust)s, %(length)s, %(deleted)s, %(pinned)s, %(asks)s, %(id)s, %(kind)s, %(agent)s, %(user)s,
+  %(room)s, %(source)s, %(speaker)s, %(hash)s, %(data)s, %(metadata)s, %(text)s FROM place)"""
+_INDEX = """indexed AS (INSERT INTO words (tenant, number, current, terms)
+  SELECT %(tenant)s, number, %(superseded_at)s::bigint IS NULL, %(terms)s::text[] FROM place)"""
+_EMBED = """embedded AS (INSERT INTO vectors (tenant, model, number, vector)
+  SELECT %(tenant)s, %(model)s, number, %(vector)s FROM place)"""
+_CAUSE = """caused AS (INSERT INTO jobs (tenant, id, task, payload, state, due_at, created_at)
+  SELECT %(tenant)s, job.id, job.task, job.payload, 'waiting', clock, clock
+  FROM place, unnest(%(job_ids)s::text[], %(job_tasks)s::text[], %(job_payloads)s::text[]) AS job (id, task, payload))"""
+
+
+def _store_one(*, fresh: bool, vector: bool, jobs: bool) -> str:
+    """Return the statement that stores one version with all that belongs to it, in one way there and back.
+
+    A fresh one takes its number and its system time by itself. It does nothing and returns no row where the store has
+    another model by now: then its vector is not what is searched any more, and something else is to be done.
+    """
+    place = _PLACE.format(unless=_SAME_MODEL if vector else "") if fresh else _GIVEN
+    parts = [f"place AS ({place})", _STORE, _INDEX, *([_EMBED] if vector else []), *([_CAUSE] if jobs else [])]
+    return f"WITH {', '.join(parts)} SELECT clock FROM place"
+
+
+_STORE_ONE = {
+    (fresh, vector, jobs): _store_one(fresh=fresh, vector=vector, jobs=jobs)
+    for fresh in (True, False)
+    for vector in (True, False)
+    for jobs in (True, False)
+}
+_FEW = 2
+_LAST = """SELECT DISTINCT ON (id) id, number, arrival, version, created_at, kind, agent, "user", room, superseded_at, expires_at
+FROM records WHERE tenant = %s AND id = ANY(%s::text[]) ORDER BY id, version DESC"""
+_CLOSE = """WITH ended AS (UPDATE records SET superseded_at = %(clock)s, deleted = records.number = ANY(%(deleted)s::bigint[])
+  WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[]))
+UPDATE words SET current = false WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[])"""
+_COPY_VECTOR = """INSERT INTO vectors (tenant, model, number, vector)
+SELECT %(tenant)s, %(model)s, wanted.target, vectors.vector
+FROM unnest(%(targets)s::bigint[], %(ids)s::text[], %(versions)s::int[]) AS wanted (target, id, version)
+JOIN records ON records.tenant = %(tenant)s AND records.id = wanted.id AND records.version = wanted.version
+JOIN vectors ON vectors.tenant = %(tenant)s AND vectors.model = %(model)s AND vectors.number = records.number"""
+
+
+@dataclass(slots=True)
+class Version:
+    """A version about to be stored."""
+
+    draft: Draft
+    number: int
+    version: int
+    arrival: int
+    created_at: int
+    recorded_at: int
+    superseded_at: int | None = None
+    deleted: bool = False
+
+    def values(self) -> dict[str, Any]:
+        """Return it for `_store_one`."""
+        row = dict(zip(_NAMES, self.row(), strict=True))
+        row["terms"] = entry(self.draft.scope, self.draft.terms)
+        row["clock"] = self.recorded_at
+        return row
+
+    def row(self) -> tuple[Any, ...]:
+        """Return its row of `records`."""
+        draft, scope = self.draft, self.draft.scope
+        occurred_at = _micros(draft.occurred_at)
+        return (
+            scope.tenant,
+            self.number,
+            self.version,
+            self.created_at if occurred_at is None else occurred_at,
+            self.arrival,
+            self.created_at,
+            self.recorded_at,
+            self.superseded_at,
+            occurred_at,
+            _micros(draft.valid_from),
+            _micros(draft.valid_to),
+            _micros(draft.expires_at),
+            draft.fingerprint,
+            draft.importance,
+            draft.trust,
+            len(draft.terms),
+            self.deleted,
+            draft.pinned,
+            draft.asks,
+            draft.id,
+            draft.kind,
+            scope.agent,
+            scope.user,
+            scope.room,
+            draft.source,
+            draft.speaker,
+            content_hash(draft.kind, draft.text, draft.data),
+            draft.data,
+            draft.metadata,
+            draft.text,
+        )
+
+
+def opening(writes: Sequence[Write]) -> int:
+    """Return how many versions a batch opens at the most: so many numbers it takes."""
+    return sum(isinstance(write, Put | Revise) for write in writes)
+
+
+class Transaction(Rules):
+    """One batch of writes at one system time."""
+
+    def __init__(
+        self,
+        session: Session,
+        scope: Scope,
+        writes: Sequence[Write],
+        moment: datetime,
+        *,
+        model: int | None,
+        vector_type: int,
+    ) -> None:
+        super().__init__(scope)
+        self._session = session
+        self._writes = writes
+        self._vector_type = vector_type
+        number = opening(writes)
+        values = {"tenant": scope.tenant, "opening": number, "now": to_micros(moment)}
+        newest, self.clock, current = session.row(MOVE_ON, values)
+        self._next = newest - number + 1
+        # Another process may have changed the model: then our vectors are not what is searched any more.
+        self._stale = model is not None and current != model
+        self._model = None if self._stale else model
+        self._known: dict[str, Last | None] = {}
+        self._new: dict[int, Version] = {}
+        self._ended: dict[int, bool] = {}
+        self._jobs: list[tuple[Any, ...]] = []
+
+    def apply(self, after: Callable[[Written], Sequence[NewJob]] | None = None) -> Commit:
+        """Do the writes in order; the first that cannot be done raises and leaves the undoing to the caller."""
+        ids = [
+            write.draft.id if isinstance(write, Put | Revise) else write.id
+            for write in self._writes
+            if not isinstance(write, RemoveAll) and not (isinstance(write, Put) and write.fresh)
+        ]
+        if ids:
+            self._look_up(ids)
+        written = self.do(self._writes)
+        if after is not None:
+            for one in written:
+                self._add_jobs(one.id, one.version, after(one))
+        self._flush()
+        store_jobs(self._session, self._jobs)
+        return Commit(
+            written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(job[1] for job in self._jobs)
+        )
+
+    # ---- what the rules ask for
+
+    def _look_up(self, ids: Sequence[str]) -> None:
+        for id, *row in self._session.rows(_LAST, (self._tenant, list(dict.fromkeys(ids)))):
+            self._known[id] = self._found(row)
+
+    def _found(self, row: Sequence[Any]) -> Last:
+        number, arrival, version, created_at, kind, agent, user, room, superseded_at, expires_at = row
+        return Last(
+            number=number,
+            arrival=arrival,
+            version=version,
+            created_at=created_at,
+            kind=kind,
+            scope=Scope(tenant=self._tenant, agent=agent, user=user, room=room),
+            open=superseded_at is None,
+            live=superseded_at is None and (expires_at is None or expires_at > self.clock),
+        )
+
+    def _last(self, id: str) -> Last | None:
+        return self._known.get(id)
+
+    def _close(self, last: Last, *, deleted: bool) -> None:
+        last.open = last.live = False
+        if last.number in self._new:
+            made = self._new[last.number]
+            made.superseded_at, made.deleted = self.clock, deleted
+        else:
+            self._ended[last.number] = deleted
+
+    def _open(self, draft: Draft, last: Last | None, outcome: Outcome, *, anew: bool = False) -> Written:
+        number, version = self._next, 1 if last is None else last.version + 1
+        self._next += 1
+        going_on = last is not None and not anew
+        created_at = last.created_at if last is not None and going_on else self.clock
+        if draft.created_at is not None:
+            created_at = to_micros(draft.created_at)
+        made = Version(
+            draft,
+            number,
+            version,
+            arrival=last.arrival if last is not None and going_on else number,
+            created_at=created_at,
+            recorded_at=self.clock,
+        )
+        self._new[number] = made
+        expires_at = _micros(draft.expires_at)
+        self._known[draft.id] = Last(
+            number=number,
+            arrival=made.arrival,
+            version=version,
+            created_at=created_at,
+            kind=draft.kind,
+            scope=draft.scope,
+            open=True,
+            live=expires_at is None or expires_at > self.clock,
+        )
+        self._add_jobs(draft.id, version, self._owed(draft))
+        return Written(draft.id, version, outcome, draft.kind, draft.scope)
+
+    def _meant(self, write: RemoveAll) -> Sequence[tuple[str, Last]]:
+        self._flush()
+        columns = 'id, number, arrival, version, created_at, kind, agent, "user", room, superseded_at, expires_at'
+        rows = self._session.rows(*select(write.filter, from_micros(self.clock), columns))
+        found = sorted(((row[0], self._found(row[1:])) for row in rows), key=lambda one: one[1].number)
+        self._known.update(found)
+        return found
+
+    # ---- jobs
+
+    def _owed(self, draft: Draft) -> tuple[NewJob, ...]:
+        """Return the jobs of a draft, with one for its vector where the store has another model by now."""
+        if self._stale and draft.vector is not None:
+            return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
+        return draft.jobs
+
+    def _add_jobs(self, id: str, version: int, jobs: Sequence[NewJob]) -> None:
+        self._jobs += job_rows(self._tenant, id, version, jobs, self.clock)
+
+    # ---- writing
+
+    def _flush(self) -> None:
+        """Write what was worked out so far."""
+        if self._ended:
+            close_versions(self._session, self._tenant, self.clock, self._ended)
+        if self._new:
+            store_versions(self._session, list(self._new.values()), model=self._model, vector_type=self._vector_type)
+        self._ended, self._new = {}, {}
+
+
+def close_versions(session: Session, tenant: str, clock: int, ended: dict[int, bool]) -> None:
+    """Close current versions: they stay findable in the past only. `ended` tells of each whether it was deleted."""
+    deleted = [number for number, was_deleted in ended.items() if was_deleted]
+    session.execute(_CLOSE, {"tenant": tenant, "clock": clock, "numbers": list(ended), "deleted": deleted})
+
+
+def store_versions(session: Session, versions: Sequence[Version], *, model: int | None, vector_type: int) -> None:
+    """Store versions of one tenant with their words and their vectors."""
+    tenant = versions[0].draft.scope.tenant
+    vectors, copies = _vectors(versions) if model is not None else ({}, [])
+    if len(versions) <= _FEW:
+        for one in versions:
+            vector = vectors.get(one.number)
+            values = {**one.values(), "model": model, "vector": None if vector is None else Wire(vector)}
+            session.execute(_STORE_ONE[False, vector is not None, False], values)
+    else:
+        wired = [(tenant, model, number, Wire(vector)) for number, vector in vectors.items()]
+        session.copy(_COPY_RECORDS, _TYPES, (one.row() for one in versions))
+        session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions))
+        if wired:
+            session.copy(_COPY_VECTORS, ("text", "int4", "int8", vector_type), wired)
+    if copies:
+        targets, ids, numbers = map(list, zip(*copies, strict=True))
+        session.execute(
+            _COPY_VECTOR, {"tenant": tenant, "model": model, "targets": targets, "ids": ids, "versions": numbers}
+        )
+
+
+def _entries(versions: Sequence[Version]) -> Iterator[tuple[str, int, bool, list[str]]]:
+    for one in versions:
+        scope = one.draft.scope
+        yield scope.tenant, one.number, one.superseded_at is None, entry(scope, one.draft.terms)
+
+
+def add_one(
+    database: Database,
+    draft: Draft,
+    moment: datetime,
+    *,
+    model: int | None,
+    after: Callable[[Written], Sequence[NewJob]] | None,
+) -> Commit | None:
+    """Store one record whose id is new, by one statement; None when it was not done because of another model."""
+    written = Written(draft.id, 1, "added", draft.kind, draft.scope)
+    jobs = [*draft.jobs, *(after(written) if after is not None else ())]
+    tenant, now = draft.scope.tenant, to_micros(moment)
+    vector = None if model is None else draft.vector
+    created_at = 0 if draft.created_at is None else to_micros(draft.created_at)
+    values = Version(draft, 0, 1, arrival=0, created_at=created_at, recorded_at=0).values()
+    # These are told by the tenant's row.
+    values["arrival"] = None
+    values["created_at"] = None if draft.created_at is None else created_at
+    values |= {"now": now, "model": model, "vector": None if vector is None else Wire(vector)}
+    if jobs:
+        rows = job_rows(tenant, draft.id, 1, jobs, now)
+        values["job_ids"], values["job_tasks"], values["job_payloads"] = ([row[at] for row in rows] for at in (1, 2, 3))
+    row = database.write_at_once(_STORE_ONE[True, vector is not None, bool(jobs)], values)
+    if row is None:
+        return None
+    return Commit(written=(written,), recorded_at=from_micros(row[0]), jobs=tuple(job.id for job in jobs))
+
+
+def _vectors(
+    versions: Sequence[Version],
+) -> tuple[dict[int, NDArray[np.float32]], list[tuple[int, str, int]]]:
+    """Return the vectors of versions, and for those that keep an earlier one whose it is."""
+    own: dict[int, NDArray[np.float32]] = {}
+    copies: list[tuple[int, str, int]] = []
+    made = {(one.draft.id, one.version): one for one in versions}
+    for one in versions:
+        source, version = one, one.version
+        # The version it keeps the vector of may be as new as itself.
+        while source is not None and source.draft.vector is None and source.draft.vector_of is not None:
+            version = source.draft.vector_of
+            source = made.get((one.draft.id, version))
+        if source is None:
+            copies.append((one.number, one.draft.id, version))
+        elif source.draft.vector is not None:
+            own[one.number] = source.draft.vector
+    return own, copies
+
+
+def job_rows(tenant: str, id: str, version: int, jobs: Sequence[NewJob], clock: int) -> list[tuple[Any, ...]]:
+    """Return the rows of the jobs that a version causes."""
+    return [
+        (
+            tenant,
+            job.id,
+            job.task,
+            dump_json({**job.payload, "record": id, "version": version}),
+            "waiting",
+            0,
+            clock,
+            clock,
+        )
+        for job in jobs
+    ]
+
+
+def store_jobs(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Store jobs that are new."""
+    if rows:
+        session.copy(_COPY_JOBS, ("text", "text", "text", "text", "text", "int4", "int8", "int8"), rows)
+
+
+def _micros(value: datetime | None) -> int | None:
+    return None if value is None else to_micros(value)

@@ -1,0 +1,98 @@
+"""Clean databases for tests: on a server of one's own that is started for them, or on yours."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from rememo.store.postgres.address import parse_address
+from rememo.store.postgres.database import Database
+from rememo.store.postgres.embedded import EmbeddedServer
+
+VARIABLE = "REMEMO_TEST_POSTGRES"
+_TABLES = (
+    "records",
+    "words",
+    "vectors",
+    "models",
+    "progress",
+    "snapshots",
+    "keys",
+    "jobs",
+    "kv",
+    "floors",
+    "audit",
+    "trails",
+    "tenants",
+)
+_WASH = "; ".join(f"DELETE FROM rememo.{table}" for table in _TABLES)
+# Nobody pulls the plug on it; what survives that is the server's own promise.
+_SETTINGS = (
+    "fsync = off",
+    "full_page_writes = off",
+    "max_connections = 200",
+    "autovacuum = off",
+    "shared_buffers = 64MB",
+)
+
+
+class Databases:
+    """Databases that hold a store without anything in it; used ones are washed and lent again."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._prefix = f"rememo_test_{os.getpid()}"
+        self._numbers = count()
+        self._made: list[str] = []
+        self._clean: list[str] = []
+        self._template = f"{self._prefix}_template"
+        self._run(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._template)))
+        Database(parse_address(self.url(self._template)), durability="fast", busy_timeout=30).close()
+
+    def _run(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def url(self, name: str) -> str:
+        """Return the address of a database on the same server."""
+        return urlunsplit(urlsplit(self._url)._replace(path=f"/{name}"))
+
+    def lend(self) -> str:
+        """Return the name of a database with an empty store."""
+        if self._clean:
+            return self._clean.pop()
+        name = f"{self._prefix}_{next(self._numbers)}"
+        self._run(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(self._template))
+        )
+        self._made.append(name)
+        return name
+
+    def take_back(self, name: str) -> None:
+        """Empty a store again; nobody may have it open."""
+        with psycopg.connect(self.url(name), autocommit=True) as connection:
+            connection.execute(_WASH)
+        self._clean.append(name)
+
+    def close(self) -> None:
+        """Remove all of them."""
+        for name in (*self._made, self._template):
+            self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def lend_databases() -> Generator[Databases]:
+    """Give databases on the server that `REMEMO_TEST_POSTGRES` names, or on one that is started for it."""
+    given: Any = os.environ.get(VARIABLE)
+    if given:
+        databases = Databases(given)
+        yield databases
+        databases.close()
+    else:
+        with EmbeddedServer(settings=_SETTINGS) as server:
+            yield Databases(server.url())

@@ -1,0 +1,52 @@
+"""The conformance suite on PostgreSQL: a real server, a database for each store."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rememo import Memory, Settings
+from rememo.recall.embed.protocol import Embedder
+from rememo.testing import ManualClock, MemoryConformance, OpenMemory
+from rememo.testing.base import STANDARD_EMBEDDER
+from rememo.testing.postgres import Databases
+
+# Nobody pulls the plug during these tests; what survives that is shown elsewhere. Later work is done when it is waited for:
+# a worker of its own may have a job in its hands just when a test looks at it.
+FAST = Settings(durability="fast", worker=False)
+
+
+class TestPostgres(MemoryConformance):
+    # Copies of a server are made by its own tools, so BackupSuite is not for it: tests/integration/test_postgres.py
+    # shows what `backup` says instead.
+    machine_runs = 15
+
+    @pytest.fixture
+    def open_memory(self, clock: ManualClock, databases: Databases) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
+        opened: list[Memory] = []
+        names: dict[str, str] = {}
+
+        def open_database(
+            name: str = "memory",
+            *,
+            tenant: str = "default",
+            embedder: Embedder | None = STANDARD_EMBEDDER,
+            settings: Settings | None = None,
+        ) -> Memory:
+            if name not in names:
+                if name.startswith("machine-"):
+                    # The state machine is done with a store when it asks for the next.
+                    give_back()
+                names[name] = databases.lend()
+            url = databases.url(names[name])
+            memory = Memory(url, tenant=tenant, embedder=embedder, settings=settings or FAST, clock=clock)
+            opened.append(memory)
+            return memory
+
+        def give_back() -> None:
+            while opened:
+                opened.pop().close()
+            while names:
+                databases.take_back(names.popitem()[1])
+
+        yield open_database
+        give_back()
