@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from rememo.context.providers import Reads
 from rememo.context.state import State
 from rememo.model.filters import Filter
 from rememo.model.locks import ForkLock
+from rememo.model.scope import Scope
 
 MOST_STATES: Final = 1_000
 MOST_BYTES: Final = 67_108_864
@@ -20,10 +22,11 @@ SWEEP_EVERY: Final = timedelta(minutes=1)
 class Reach:
     """What a state may have been made of."""
 
-    tenant: str
+    who: Scope
+    """The view's labels, and whom it is about."""
     records: tuple[Filter, ...]
-    entries: tuple[tuple[str, str], ...]
-    """Of the key-value store: namespaces and keys."""
+    reads: tuple[Reads, ...]
+    """Tell which key-value entries there are to look at."""
 
 
 @dataclass(frozen=True, slots=True)

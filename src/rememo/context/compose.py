@@ -140,7 +140,9 @@ class Composer:
             timeline = self._engine.store.timeline(records, moment)
             # A mark in place of the timeline itself, which would hold on to its arrays.
             marks.append(timeline.worked_out.setdefault("unchanged", object()))
-        return marks, self._engine.kv.versions(reach.tenant, reach.entries, moment)
+        # Asked for anew each time: there may be more of them by now.
+        entries = [entry for read in reach.reads for entry in read(reach.who)]
+        return marks, entries, self._engine.kv.versions(reach.who.tenant, entries, moment)
 
     # ---- asking
 
@@ -241,11 +243,10 @@ def _reach(view: View, user: str | None, chosen: Iterable[Provider]) -> Reach:
     """Return what a state can be made of: turns of the view, and what is recalled from beyond it."""
     scope, wide = view.scope, recalling(view, user=user).scope
     scopes = (wide,) if wide.contains(scope) else (wide, scope)
-    who = scope.narrow(user=user)
     return Reach(
-        tenant=scope.tenant,
+        who=scope.narrow(user=user),
         records=tuple(Filter(scope=one) for one in scopes),
-        entries=tuple(entry for one in chosen if one.reads is not None for entry in one.reads(who)),
+        reads=tuple(one.reads for one in chosen if one.reads is not None),
     )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 from rememo.context.fence import without_recalled
@@ -252,13 +253,14 @@ def profile(view: View) -> Item | None:
     return Item(id=scope.user, kind="profile", text=text) if text else None
 
 
-def profile_keys(scope: Scope) -> list[tuple[str, str]]:
+@lru_cache(maxsize=4_096)
+def profile_keys(scope: Scope) -> tuple[tuple[str, str], ...]:
     """Return where the profile of a scope's user is kept: namespaces and key, the narrowest last."""
     if scope.user is None:
-        return []
+        return ()
     labels = ((None, None, None), (scope.agent, None, None), (None, scope.user, None), (scope.agent, scope.user, None),
               (scope.agent, scope.user, scope.room))  # fmt: skip
-    return [(dump_json([*one, "profiles"]), scope.user) for one in dict.fromkeys(labels)]
+    return tuple((dump_json([*one, "profiles"]), scope.user) for one in dict.fromkeys(labels))
 
 
 def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:

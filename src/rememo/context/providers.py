@@ -53,6 +53,7 @@ class Provided:
 
 
 Answer = str | Provided | Mapping[str, Any] | None
+Reads = Callable[[Scope], Sequence[tuple[str, str]]]
 Function = Callable[[Asked[Any]], Answer | Awaitable[Answer]]
 
 
@@ -72,7 +73,7 @@ class Provider:
     """Where it was registered; None for one that is built in."""
     past: bool = True
     """Whether it can speak for a view of the past."""
-    reads: Callable[[Scope], Sequence[tuple[str, str]]] | None = None
+    reads: "Reads | None" = None
     """Which key-value entries (namespace and key) it reads beside records: its answer holds while they stay as they are."""
 
     @property

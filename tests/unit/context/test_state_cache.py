@@ -13,9 +13,10 @@ from rememo import Memory, Settings
 from rememo.context.cache import LIFE, MOST_STATES, Held, Reach, StateCache
 from rememo.context.providers import Asked
 from rememo.context.state import State
+from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
 
-REACH = Reach(tenant="default", records=(), entries=())
+REACH = Reach(who=Scope(), records=(), reads=())
 
 
 def held(moment: datetime, size: int = 1) -> Held:
