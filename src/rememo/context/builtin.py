@@ -1,5 +1,6 @@
 """The built-in providers: what the memory itself has to say about the moment."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
@@ -19,6 +20,7 @@ PASSAGES: Final = 8
 _DOCUMENTS: Final = ("chunk",)
 _TALK: Final = tuple(kind for kind in gather.PASSAGES if kind not in _DOCUMENTS)
 _LONGEST: Final = 4_000
+_BREAK: Final = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def time(asked: Asked[View]) -> Provided:
@@ -98,8 +100,13 @@ def told(name: str, title: str, lines: Iterable[tuple[Item, str]]) -> Provided |
     found = list(lines)
     if not found:
         return None
-    text = "\n".join([title, *(f"- {line}" for _, line in found)])
+    text = listed(title, (line for _, line in found))
     return Provided(text=text, values={name: fenced(text)}, data=[_data(item) for item, _ in found], recalled=True)
+
+
+def listed(title: str, lines: Iterable[str]) -> str:
+    """Return lines as a list below a title; what they hold of line breaks is set in, so that nothing in them reads as another."""
+    return "\n".join([_BREAK.sub(" ", title), *(f"- {_BREAK.sub(chr(10) + '  ', line)}" for line in lines)])
 
 
 def cut(text: str) -> str:
