@@ -46,6 +46,7 @@ from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
+from rememo.working.flowing import declare, flows_provider
 from rememo.working.flows import Flow
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
@@ -90,7 +91,7 @@ class Memory(Records):
         scope = Scope().narrow(tenant=tenant)
         engine = open_engine(str(url), embedder=model, settings=settings, clock=clock)
         engine.runner = Worker(engine)
-        engine.composer = Composer(engine, BUILT_IN)
+        engine.composer = Composer(engine, (*BUILT_IN, flows_provider(engine)))
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(
@@ -202,7 +203,8 @@ class Memory(Records):
         where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
         the data under a step's name.
         """
-        return Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
+        made = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
+        return declare(self._view, made)
 
     def typed(
         self,

@@ -19,6 +19,7 @@ from rememo.errors import (
     VersionConflict,
 )
 from rememo.model.check import check_label, check_object, check_version, dump_json
+from rememo.model.scope import Scope
 from rememo.model.times import to_seconds, to_utc
 from rememo.store.kv.protocol import Entry
 from rememo.working.merging import merged
@@ -87,8 +88,7 @@ class Flow:
             self._declared(step): Part(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
             for step, kind in _mapping(models, "models").items()
         }
-        # The user is the key, so that all users of a flow are found together.
-        self._space = dump_json([scope.agent, None, scope.room, "flows", name])
+        self._space = flow_space(scope, name)
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ class Flow:
         """Return where a user is, or None when there is nothing: not started, cleared or expired."""
         user = self._user(user)
         entry = self._engine.kv.get(self._scope.tenant, self._space, user, self._engine.now())
-        return None if entry is None else _state(entry)
+        return None if entry is None else flow_state(entry)
 
     def set(
         self,
@@ -191,7 +191,7 @@ class Flow:
     def active(self, *, paused: bool = False) -> list[FlowState]:
         """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
         entries = self._engine.kv.entries(self._scope.tenant, self._space, self._engine.now())
-        states = [_state(entry) for entry in entries if self._scope.user in (None, entry.key)]
+        states = [flow_state(entry) for entry in entries if self._scope.user in (None, entry.key)]
         return [state for state in states if paused or state.active]
 
     @contextmanager
@@ -358,7 +358,13 @@ class Flow:
         return self._steps.index(state.step)
 
 
-def _state(entry: Entry) -> FlowState:
+def flow_space(scope: Scope, name: str) -> str:
+    """Return the namespace of a flow; the user is the key in it, so that all users of a flow are found together."""
+    return dump_json([scope.agent, None, scope.room, "flows", name])
+
+
+def flow_state(entry: Entry) -> FlowState:
+    """Return the state that stands in an entry of a flow's namespace."""
     value: dict[str, Any] = json.loads(entry.value)
     updated_at = to_utc(value["updated_at"], "updated_at")
     return FlowState(

@@ -268,7 +268,7 @@ def test_a_view_of_the_past_tells_the_past(memory: Memory, clock: ManualClock):
     assert "before" in state.text
     assert "after" not in state.text
     assert state.at == then
-    assert [(one.name, one.reason) for one in state.left_out] == [("profile", "no past")]
+    assert [(one.name, one.reason) for one in state.left_out] == [("profile", "no past"), ("flows", "no past")]
     assert not chat.as_of(then).compose("x").cached
 
 

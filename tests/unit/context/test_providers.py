@@ -11,7 +11,7 @@ from rememo import Memory, Scope
 from rememo.context.providers import Asked, Registry
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 
-BUILT_IN = ["time", "profile", "relationships", "facts", "plans", "documents", "passages", "messages"]
+BUILT_IN = ["time", "profile", "relationships", "facts", "plans", "flows", "documents", "passages", "messages"]
 
 
 def names(memory: Memory) -> list[str]:
