@@ -1,14 +1,13 @@
 """The built-in providers: what the memory itself has to say about the moment."""
 
-import re
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any, Final
 
 from rememo.context import gather
-from rememo.context.dates import ago, day, day_and_time
+from rememo.context.dates import day_and_time
 from rememo.context.fence import fenced
 from rememo.context.gather import Item, recalling
+from rememo.context.lines import HEADINGS, Shown, line, listed
 from rememo.context.providers import Asked, Function, Provided, Provider
 from rememo.engine.view import View
 
@@ -20,7 +19,6 @@ PASSAGES: Final = 8
 _DOCUMENTS: Final = ("chunk",)
 _TALK: Final = tuple(kind for kind in gather.PASSAGES if kind not in _DOCUMENTS)
 _LONGEST: Final = 4_000
-_BREAK: Final = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def time(asked: Asked[View]) -> Provided:
@@ -32,50 +30,44 @@ def time(asked: Asked[View]) -> Provided:
 def profile(asked: Asked[View]) -> Provided | None:
     """Tell what is known of the user under the user's own label."""
     item = gather.profile(asked.memory.narrow(asked.scope.narrow(user=asked.user)))
-    return None if item is None else told("profile", f"About {item.id}:", [(item, cut(item.text))])
+    return told(asked, "profile", HEADINGS["profile"], [] if item is None else [item])
 
 
 def relationships(asked: Asked[View]) -> Provided | None:
     """Tell who has to do with the user and with whom the message names."""
-    items = gather.relationships(recalling(asked.memory, user=asked.user), asked.text, limit=RELATIONSHIPS)
-    return told("relationships", "Who has to do with whom:", [(item, cut(item.text)) for item in items])
+    items = gather.relationships(_wide(asked), asked.text, limit=RELATIONSHIPS)
+    return told(asked, "relationships", "Who has to do with whom:", items)
 
 
 def facts(asked: Asked[View]) -> Provided | None:
     """Tell what holds now of the user, and of whom and what the message names."""
-    items = gather.facts(recalling(asked.memory, user=asked.user), asked.text, at=asked.at, limit=FACTS)
-    return told("facts", "What is known:", [(item, _dated(item, asked.at)) for item in items])
+    items = gather.facts(_wide(asked), asked.text, at=asked.at, limit=FACTS)
+    return told(asked, "facts", HEADINGS["facts"], items)
 
 
 def plans(asked: Asked[View]) -> Provided | None:
     """Tell the open goals and tasks, with when they are due."""
-    items = gather.plans(recalling(asked.memory, user=asked.user), limit=PLANS)
-    return told("plans", "Open goals and tasks:", [(item, _planned(item, asked.at)) for item in items])
+    return told(asked, "plans", HEADINGS["plans"], gather.plans(_wide(asked), limit=PLANS))
 
 
 def documents(asked: Asked[View]) -> Provided | None:
-    """Tell the passages of documents that answer the message."""
-    items = gather.passages(
-        recalling(asked.memory, user=asked.user), asked.text, limit=PASSAGES, at=asked.at, kinds=_DOCUMENTS
-    )
-    return told("documents", "From documents:", [(item, cut(item.text)) for item in items])
+    """Tell the passages of documents that answer the message, best first."""
+    items = gather.passages(_wide(asked), asked.text, limit=PASSAGES, at=asked.at, kinds=_DOCUMENTS)
+    return told(asked, "documents", "From documents:", items)
 
 
 def passages(asked: Asked[View]) -> Provided | None:
-    """Tell what was said or noted earlier that answers the message; the latest turns are told by `messages`."""
+    """Tell what was said or noted earlier that answers the message, in its order; `messages` tells the latest turns."""
     shown = {item.id for item in gather.recent(asked.memory, RECENT)}
     if asked.record is not None:
         shown.add(asked.record.id)
-    items = gather.passages(
-        recalling(asked.memory, user=asked.user), asked.text, limit=PASSAGES, at=asked.at, kinds=_TALK, leave_out=shown
-    )
-    return told("passages", "From earlier:", [(item, _dated(item, asked.at)) for item in items])
+    items = gather.passages(_wide(asked), asked.text, limit=PASSAGES, at=asked.at, kinds=_TALK, leave_out=shown)
+    return told(asked, "passages", HEADINGS["passages"], sorted(items, key=lambda item: item.at or asked.at))
 
 
 def messages(asked: Asked[View]) -> Provided | None:
     """Tell the latest turns of the conversation."""
-    items = gather.recent(asked.memory, RECENT)
-    return told("messages", "The conversation so far:", [(item, f"{item.speaker}: {cut(item.text)}") for item in items])
+    return told(asked, "messages", HEADINGS["recent"], gather.recent(asked.memory, RECENT), part="recent")
 
 
 def built_in(name: str, function: Function, position: int, **how: Any) -> Provider:
@@ -95,18 +87,22 @@ BUILT_IN: Final = (
 )
 
 
-def told(name: str, title: str, lines: Iterable[tuple[Item, str]]) -> Provided | None:
-    """Return items below a title as recalled text; as a value it has its fence already, for it may stand anywhere."""
-    found = list(lines)
-    if not found:
+def told(
+    asked: Asked[View], name: str, heading: str, items: Sequence[Item], *, part: str | None = None
+) -> Provided | None:
+    """Return items below a heading as recalled text; as a value it has its fence already, for it may stand anywhere."""
+    if not items:
         return None
-    text = listed(title, (line for _, line in found))
-    return Provided(text=text, values={name: fenced(text)}, data=[_data(item) for item, _ in found], recalled=True)
-
-
-def listed(title: str, lines: Iterable[str]) -> str:
-    """Return lines as a list below a title; what they hold of line breaks is set in, so that nothing in them reads as another."""
-    return "\n".join([_BREAK.sub(" ", title), *(f"- {_BREAK.sub(chr(10) + '  ', line)}" for line in lines)])
+    view, titles = _wide(asked), dict[str, str]()
+    shown: list[Shown] = []
+    for item in items:
+        said = cut(item.text)
+        text = line(item, asked.at, said, title=gather.standing(view, item, titles))
+        shown.append(Shown(part or name, item, text, said, 0.0, mark="-"))
+    text = "\n".join([heading, *listed(part or name, shown, asked.at)])
+    return Provided(
+        text=text, values={name: fenced(text)}, data=[_data(one.item, one.said) for one in shown], recalled=True
+    )
 
 
 def cut(text: str) -> str:
@@ -115,19 +111,12 @@ def cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"
 
 
-def _dated(item: Item, now: datetime) -> str:
-    said = cut(item.text) if item.speaker is None else f"{item.speaker}: {cut(item.text)}"
-    return said if item.at is None else f"{said} ({day(item.at)}, {ago(item.at, now)})"
+def _wide(asked: Asked[View]) -> View:
+    return recalling(asked.memory, user=asked.user)
 
 
-def _planned(item: Item, now: datetime) -> str:
-    due = None if item.record is None else gather.due(item.record)
-    when = "" if due is None else f" (due {day_and_time(due)}, {'overdue' if due < now else ago(due, now)})"
-    return f"{item.kind}: {cut(item.text)}{when}"
-
-
-def _data(item: Item) -> dict[str, Any]:
-    data: dict[str, Any] = {"id": item.id, "kind": item.kind, "text": cut(item.text)}
+def _data(item: Item, said: str) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": item.id, "kind": item.kind, "text": said}
     if item.at is not None:
         data["at"] = item.at.isoformat()
     if item.speaker is not None:

@@ -153,6 +153,18 @@ def speaker(record: Record) -> str:
     return str(record.data.get("name") or label or role)
 
 
+def standing(view: View, item: Item, titles: dict[str, str]) -> str:
+    """Return where a chunk stands: its document's title and the headings above it; `titles` holds those met before."""
+    if item.kind != "chunk" or item.record is None:
+        return ""
+    document = str(item.record.data.get("document", ""))
+    if document not in titles:
+        found = view.find(document) if document else None
+        titles[document] = str(found.data.get("title", "")) if found is not None else ""
+    above = [str(one) for one in item.record.data.get("headings", ())]
+    return " / ".join(one for one in (titles[document], *(one for one in above if one != titles[document])) if one)
+
+
 # ---- facts and relationships
 
 

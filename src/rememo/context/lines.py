@@ -1,5 +1,6 @@
 """Lines: items as a model reads them, under headings, with marks to cite them by and dates in words."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "recent": "The latest turns of this conversation:",
 }
 """The parts of a context in the order in which they are shown."""
+_BREAK: Final = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _PLAIN: Final = timedelta(days=300)
 DATED: Final = frozenset({"passages", "recent"})
 """Parts whose items stand under the days on which they were said."""
@@ -51,7 +53,12 @@ def line(item: Item, now: datetime, text: str | None = None, *, title: str = "")
         said = f"{title or 'document'}: {said}"
     elif item.kind not in ("relationship", "profile"):
         said = f"{item.kind}: {said}"
-    return said.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\n  ")
+    return set_in(said)
+
+
+def set_in(text: str) -> str:
+    """Return a text whose later lines are set in, by whatever character they were broken."""
+    return _BREAK.sub("\n  ", text)
 
 
 def day_heading(moment: datetime, now: datetime) -> str:
@@ -71,11 +78,12 @@ def render(shown: Iterable[Shown], now: datetime, *, parts: Sequence[str] = tupl
     blocks = [f"Now: {day_and_time(now)}"]
     for part, ones in by_part.items():
         if ones:
-            blocks.append("\n".join([HEADINGS[part], *_lines(part, ones, now)]))
+            blocks.append("\n".join([HEADINGS[part], *listed(part, ones, now)]))
     return "\n".join(blocks)
 
 
-def _lines(part: str, ones: Iterable[Shown], now: datetime) -> Iterable[str]:
+def listed(part: str, ones: Iterable[Shown], now: datetime) -> Iterable[str]:
+    """Give the lines of a part, each behind its mark; of some parts under the days they belong to."""
     last = None
     for one in ones:
         if part in DATED and one.item.at is not None and one.item.at.date() != last:

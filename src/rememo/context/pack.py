@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from rememo.context.excerpt import excerpt, weigh
-from rememo.context.gather import PASSAGES, Item, fact_items, facts, item_of, passages, relationships
+from rememo.context.gather import PASSAGES, Item, fact_items, facts, item_of, passages, relationships, standing
 from rememo.context.lines import DATED, HEADINGS, Shown, day_heading, line
 from rememo.context.tokens import TokenCounter, count, cut_to
 from rememo.engine.view import View
@@ -164,7 +164,7 @@ class Packing:
 
     def _add(self, part: str, item: Item, text: str, *, worth: float, floor: int = 0) -> bool:
         """Show an item if what is left then is not below the floor."""
-        said = line(item, self._now, text, title=self._title(item))
+        said = line(item, self._now, text, title=standing(self._view, item, self._titles))
         mark = self._mark(item)
         cost = count(self._counter, f"{mark} {said}") + 1
         needed: list[tuple[object, str]] = [(part, HEADINGS[part])]
@@ -178,18 +178,6 @@ class Packing:
         self.left -= cost
         self.shown.append(Shown(part=part, item=item, text=said, said=text, worth=worth, cost=cost))
         return True
-
-    def _title(self, item: Item) -> str:
-        """Return where a chunk stands: its document's title and the headings above it."""
-        if item.kind != "chunk" or item.record is None:
-            return ""
-        document = str(item.record.data.get("document", ""))
-        if document not in self._titles:
-            found = self._view.find(document) if document else None
-            self._titles[document] = str(found.data.get("title", "")) if found is not None else ""
-        above = [str(one) for one in item.record.data.get("headings", ())]
-        title = self._titles[document]
-        return " / ".join(one for one in (title, *(one for one in above if one != title)) if one)
 
 
 def _match(item: Item) -> dict[str, str]:

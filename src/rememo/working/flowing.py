@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from rememo.context.builtin import built_in, cut, listed
+from rememo.context.builtin import built_in, cut
 from rememo.context.fence import fenced
+from rememo.context.lines import set_in
 from rememo.context.providers import Asked, Provided, Provider
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
@@ -80,7 +81,7 @@ def flows_provider(engine: Engine) -> Provider:
                 found.append((one, flow_state(entry)))
         if not found:
             return None
-        text = listed("What is under way:", (_line(one, state) for one, state in found))
+        text = "\n".join(["What is under way:", *(f"- {set_in(_line(one, state))}" for one, state in found)])
         data = [_data(one, state) for one, state in found]
         return Provided(text=text, values={"flows": fenced(text)}, data=data, recalled=True)
 
