@@ -233,7 +233,6 @@ class Pool:
             with self._turn:
                 given_up, call.begun = call.given_up, not call.given_up
             if given_up:
-                _discard(waited)
                 return
             result, error = None, None
             try:
@@ -248,12 +247,21 @@ class Pool:
 
         def begin() -> None:
             call.task = loop.create_task(run(), context=call.context)
+            if waited is not None:
+                call.task.add_done_callback(over)
 
-        loop = call.loop
+        def over(_: object) -> None:
+            _discard(waited)
+            if own is not None:
+                own.passed_on.pop(id(waited), None)
+
+        loop, own = call.loop, self._own_loop
+        if waited is not None and own is not None and own.loop is loop:
+            own.passed_on[id(waited)] = waited
         try:
             loop.call_soon_threadsafe(begin)
         except RuntimeError as error:  # what a loop that is closed says
-            _discard(waited)
+            over(None)
             with self._turn:
                 call.error, call.ended = error, True
             call.tell()
@@ -278,6 +286,8 @@ class _OwnLoop:
         import asyncio  # noqa: PLC0415 - those who wait for nothing do not pay for it
 
         self.loop = asyncio.new_event_loop()
+        self.passed_on: dict[int, object] = {}
+        """What plain functions returned to be waited for here, until it is over."""
         self._pinged: threading.Event | None = None
         threading.Thread(target=self._run, name="rememo-provider-loop", daemon=True).start()
 
@@ -298,13 +308,17 @@ class _OwnLoop:
         import asyncio  # noqa: PLC0415 - as above
 
         self.loop.run_forever()
-        left = asyncio.all_tasks(self.loop)
-        for task in left:
-            task.cancel()
-        if left:
-            # Who does not heed it in that time is left as it is; nobody waits for this thread.
-            self.loop.run_until_complete(asyncio.wait(left, timeout=_LEAVE_SECONDS))
+        # Twice, for some may just have begun. Who does not heed it in that time is left as it is; nobody waits for this.
+        for _ in range(2):
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            if left:
+                self.loop.run_until_complete(asyncio.wait(left, timeout=_LEAVE_SECONDS))
         self.loop.close()
+        # What never came to its turn; whoever comes later finds the loop closed.
+        for waited in list(self.passed_on.values()):
+            _discard(waited)
 
 
 def _cancel(call: Call) -> None:
@@ -318,9 +332,10 @@ def _cancel(call: Call) -> None:
 
 
 def _discard(waited: object) -> None:
-    """Let go of what nobody will wait for, without a word about it."""
+    """Let go of what nobody waits for any more, or Python would complain that nobody ever did."""
     if inspect.iscoroutine(waited):
-        waited.close()
+        with suppress(Exception):  # foreign code, and nobody is left to be told
+            waited.close()
 
 
 def _soon(loop: "asyncio.AbstractEventLoop", run: Callable[[], object]) -> None:

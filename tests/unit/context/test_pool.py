@@ -83,6 +83,19 @@ def test_a_coroutine_that_comes_too_late_is_let_go(pool: Pool):
     assert ended(again, its).result == "again"
 
 
+def test_a_coroutine_whose_loop_ends_before_it_begins_is_let_go():
+    async def never() -> None:
+        raise AssertionError
+
+    for _ in range(20):
+        pool = Pool()
+        one, changed = call(lambda _: never())
+        pool.submit(one)
+        changed.get(timeout=30)
+        pool.close()
+        del one, pool
+
+
 def test_closing_tells_those_that_wait_for_a_thread(pool: Pool):
     go_on = threading.Event()
     running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
