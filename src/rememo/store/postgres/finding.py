@@ -23,7 +23,8 @@ from rememo.store.scopes import Columns
 
 _EXACT = """SELECT number, vector FROM vectors
 WHERE tenant = %s AND model = (SELECT model FROM models WHERE current) AND number = ANY(%s::bigint[])"""
-_FETCH = f"SELECT {COLUMNS}, number FROM records WHERE tenant = %s AND number = ANY(%s::bigint[])"
+# In the tenant's own partition, the statement is planned once and not for each set of values.
+_FETCH = f"SELECT {COLUMNS}, number FROM records_{{part}} WHERE tenant = %s AND number = ANY(%s::bigint[])"
 
 
 class Finder(ViewFinder, Part):
@@ -69,5 +70,6 @@ class Finder(ViewFinder, Part):
 
     def fetch(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Record]:
         """Return versions by their numbers."""
-        rows = self._database.rows(_FETCH, (scope.tenant, list(numbers)))
+        sql = _FETCH.format(part=self._database.partition(scope.tenant))
+        rows = self._database.rows(sql, (scope.tenant, list(numbers)))
         return {row[-1]: to_record(row[:-1], scope.tenant) for row in rows}

@@ -1,0 +1,141 @@
+"""What PostgreSQL costs beside bare statements on the same server: `python -m bench.postgres`."""
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from itertools import accumulate, product
+from typing import Any
+
+import psycopg
+
+from rememo import Memory, Settings
+from rememo.recall.embed.static import StaticEmbedder
+from rememo.store.postgres.embedded import EmbeddedServer
+
+ADD, ADD_MANY, SEARCH = 3.0, 2.5, 4.0
+SYLLABLES = ("ba", "co", "di", "fu", "ga", "he", "jo", "ki", "lu", "me", "no", "pa", "ri", "so", "tu", "va")
+VOCABULARY = [
+    "".join(parts) + end for parts in product(SYLLABLES, repeat=3) for end in ("n", "st", "rd", "x", "lm", "ft", "p")
+]
+WEIGHTS = list(accumulate(1 / (place + 10) for place in range(len(VOCABULARY))))
+BARE_ROW = "INSERT INTO bare (id, room, at, data, text) VALUES (%s, %s, %s, %s, %s)"
+BARE_NEAREST = (
+    "SELECT id, 1 - (vector <=> %s::vector) FROM near WHERE room = %s ORDER BY vector <=> %s::vector LIMIT 10"
+)
+
+
+def said(words: int = 30) -> str:
+    """Return words as a language has them: few that are common, many that are rare."""
+    return " ".join(random.choices(VOCABULARY, cum_weights=WEIGHTS, k=words))
+
+
+def interleaved(rounds: int, *runs: Callable[[int], object]) -> list[float]:
+    """Return the median time of each, in microseconds, taken in turns so that the machine's moods meet all alike."""
+    taken: list[list[float]] = [[] for _ in runs]
+    for turn in range(rounds):
+        for times, run in zip(taken, runs, strict=True):
+            start = time.perf_counter()
+            run(turn)
+            times.append(time.perf_counter() - start)
+    return [statistics.median(times) * 1e6 for times in taken]
+
+
+def shown(vector: Any) -> str:
+    return "[" + ",".join(f"{one:.6g}" for one in vector) + "]"
+
+
+def adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None:
+    bare.execute("CREATE TABLE bare (id text PRIMARY KEY, room text, at bigint, data jsonb, text text)")
+    bare.execute("CREATE INDEX ON bare (room, at)")
+    room = memory.scope(room="adding")
+    texts = [said() for _ in range(rounds + 50)]
+    for number in range(50):
+        room.add(texts[-number])
+    plain, ours = interleaved(
+        rounds,
+        lambda turn: bare.execute(
+            BARE_ROW, (f"id-{turn}-{time.time_ns()}", "r", turn, "{}", texts[turn]), prepare=True
+        ),
+        lambda turn: room.add(texts[turn]),
+    )
+    print(f"bare insert and commit into one indexed table: {plain:,.0f} us")
+    print(f"add: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {ADD:.1f})")
+
+
+def adding_many(memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, count: int) -> None:
+    texts = [said() for _ in range(count)]
+    vectors = [shown(one) for one in embedder.embed(texts)]
+    bare.execute(
+        "CREATE TABLE much (id text PRIMARY KEY, room text, at bigint, data jsonb, text text, words tsvector, vector vector(256))"
+    )
+    for index in ("(room, at)", "USING gin (words)", "USING hnsw (vector vector_cosine_ops)"):
+        bare.execute(f"CREATE INDEX ON much {index}")  # pyright: ignore[reportArgumentType] - constants above
+    start = time.perf_counter()
+    with bare.transaction(), bare.cursor().copy("COPY much FROM STDIN") as copy:
+        for number, text in enumerate(texts):
+            lexemes = " ".join(sorted({f"'{word}'" for word in text.split()}))
+            copy.write_row((f"m{number}", "r", number, "{}", text, lexemes, vectors[number]))
+    plain = time.perf_counter() - start
+    start = time.perf_counter()
+    memory.scope(room="many").add_many(texts)
+    ours = time.perf_counter() - start
+    print(f"bare COPY of {count:,} into a table with GIN and vector index: {plain:.2f} s")
+    print(f"add_many of {count:,}: {ours:.2f} s, {ours / plain:.2f} times as long (at most {ADD_MANY:.1f})")
+
+
+def searching(
+    memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, *, scopes: int, each: int, rounds: int
+) -> None:
+    bare.execute("CREATE TABLE near (id text PRIMARY KEY, room text, vector vector(256))")
+    bare.execute("CREATE INDEX ON near (room)")
+    for scope in range(scopes):
+        texts = [said() for _ in range(each)]
+        memory.scope(room=f"s{scope}").add_many(texts)
+        with bare.transaction(), bare.cursor().copy("COPY near FROM STDIN") as copy:
+            for number, vector in enumerate(embedder.embed(texts)):
+                copy.write_row((f"{scope}-{number}", f"s{scope}", shown(vector)))
+    bare.execute("ANALYZE near")
+    questions = [said(4) for _ in range(rounds)]
+    asked = [shown(one) for one in embedder.embed(questions)]
+    views = [memory.scope(room=f"s{scope}") for scope in range(scopes)]
+    for view in views:
+        view.search(said(4))
+    plain, ours = interleaved(
+        rounds,
+        lambda turn: bare.execute(
+            BARE_NEAREST, (asked[turn], f"s{turn % scopes}", asked[turn]), prepare=True
+        ).fetchall(),
+        lambda turn: views[turn % scopes].search(questions[turn], limit=10),
+    )
+    print(f"bare pgvector query in {each:,} of {scopes * each:,}: {plain:,.0f} us")
+    print(f"hybrid search: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {SEARCH:.1f})")
+
+
+def servers() -> Iterator[str]:
+    with EmbeddedServer(settings=("shared_buffers = 512MB", "max_wal_size = 4GB")) as server:
+        yield server.url()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1_000)
+    parser.add_argument("--many", type=int, default=10_000)
+    parser.add_argument("--scopes", type=int, default=100)
+    parser.add_argument("--each", type=int, default=1_000)
+    options = parser.parse_args()
+    random.seed(1)
+    embedder = StaticEmbedder("english")
+    for url in servers():
+        with (
+            Memory(url, embedder=embedder, settings=Settings(worker=False)) as memory,
+            psycopg.connect(url, autocommit=True) as bare,
+        ):
+            adding(memory, bare, options.rounds)
+            adding_many(memory, bare, embedder, options.many)
+            searching(memory, bare, embedder, scopes=options.scopes, each=options.each, rounds=options.rounds)
+
+
+if __name__ == "__main__":
+    main()

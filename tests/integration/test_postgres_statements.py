@@ -1,0 +1,86 @@
+"""Every statement on PostgreSQL carries its tenant, so that a cluster can be cut between any two of them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rememo import Memory, Settings
+from rememo.store.postgres.session import Session
+from rememo.testing import ManualClock, WordEmbedder
+from rememo.testing.postgres import Databases
+
+# Not `models`: it belongs to the store, not to a tenant.
+TABLES = re.compile(r"\b(records|words|vectors|tenants|progress|snapshots|keys|jobs|kv|floors|audit|trails)(_\d\d)?\b")
+CONDITION = re.compile(r"\btenant( \|\| '')? = |\(tenant, |\.tenant = |\bAS held \(tenant|\(tenant\) VALUES")
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    said: set[str] = set()
+    execute, copy = Session.execute, Session.copy
+
+    def listen(self: Session, sql: str, values: Any = ()) -> Any:
+        said.add(sql)
+        return execute(self, sql, values)
+
+    def listen_to_copy(self: Session, sql: str, types: Any, rows: Any) -> None:
+        said.add(sql)
+        copy(self, sql, types, rows)
+
+    monkeypatch.setattr(Session, "execute", listen)
+    monkeypatch.setattr(Session, "copy", listen_to_copy)
+    return said
+
+
+def live(memory: Memory, clock: ManualClock, folder: Path) -> None:
+    """Do whatever is done in the name of one tenant."""
+    chat = memory.scope(user="ana", room="one", agent="helper")
+    chat.messages.add("user", "I live in Lisbon and my cat is called Miso.").wait()
+    before = clock.advance(1)
+    first = chat.add("a ship in the harbour", metadata={"n": 1, "tags": ["x"]}, key="k").id
+    chat.add("a ship in the harbour", metadata={"n": 1, "tags": ["x"]}, key="k")
+    chat.add_many([f"ship {number} in the harbour" for number in range(20)])
+    chat.update(first, text="a boat", expected_version=1)
+    chat.update(first, metadata={"n": 2})
+    chat.add("another", id="given", ttl=5)
+    chat.add("another", id="given", on_conflict="replace")
+    for known_at in (None, before):
+        chat.search("ship harbour", known_at=known_at, metadata={"n": {"$gte": 1}})
+        chat.list(known_at=known_at, limit=5, kind=["note", "message"])
+        chat.list(known_at=known_at, ids=[first])
+        chat.count(known_at=known_at)
+    chat.similar([1.0] * WordEmbedder().dimension)
+    chat.get(first)
+    chat.history(first)
+    memory.users()
+    memory.snapshot("here")
+    chat.undo(chat.delete(first))
+    chat.delete_where(kind="note", metadata={"n": 2})
+    memory.rollback("here")
+    memory.diff(before, clock.advance(1))
+    memory.kv.set("a", 1, ttl=50, sliding=True)
+    memory.kv.update("a", lambda value: value + 1)
+    clock.advance(20)
+    memory.kv.get("a")
+    memory.kv.keys("*")
+    memory.kv.delete("a")
+    memory.kv.invalidate("*")
+    memory.export(folder / "all.jsonl")
+    memory.import_(folder / "all.jsonl")
+    memory.stats()
+    memory.jobs.list()
+
+
+@pytest.mark.parametrize("audit", [False, True])
+def test_every_statement_carries_its_tenant(databases: Databases, statements: set[str], tmp_path: Path, *, audit: bool):
+    name, clock = databases.lend(), ManualClock()
+    settings = Settings(durability="fast", worker=False, audit=audit)
+    with Memory(databases.url(name), embedder=WordEmbedder(), settings=settings, clock=clock) as memory:
+        statements.clear()
+        live(memory, clock, tmp_path)
+    databases.take_back(name)
+    about_tenants = [sql for sql in statements if TABLES.search(sql)]
+    assert len(about_tenants) > 40
+    assert [sql for sql in about_tenants if not CONDITION.search(sql)] == []
