@@ -5,6 +5,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, product
 from typing import Any
 
@@ -113,6 +114,36 @@ def searching(
     print(f"hybrid search: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {SEARCH:.1f})")
 
 
+def together(memory: Memory, *, scopes: int, seconds: float, searching: int = 16, writing: int = 4) -> None:
+    """Search and write at the same time; an error ends it."""
+    end = time.monotonic() + seconds
+    taken: dict[str, list[float]] = {"search": [], "add": []}
+    questions = [said(4) for _ in range(500)]
+    texts = [said() for _ in range(500)]
+
+    def work(number: int) -> None:
+        turn = number
+        while time.monotonic() < end:
+            turn += 1
+            view = memory.scope(room=f"s{turn * 7 % scopes}")
+            start = time.perf_counter()
+            if number < searching:
+                view.search(questions[turn % 500])
+            else:
+                view.add(texts[turn % 500])
+            taken["search" if number < searching else "add"].append(time.perf_counter() - start)
+
+    with ThreadPoolExecutor(searching + writing) as pool:
+        for one in [pool.submit(work, number) for number in range(searching + writing)]:
+            one.result()
+    for name, times in taken.items():
+        times.sort()
+        print(
+            f"{searching} threads searching, {writing} writing for {seconds:.0f} s: {name} {len(times) / seconds:,.0f} a second,"
+            f" p50 {times[len(times) // 2] * 1e3:.1f} ms, p99 {times[len(times) * 99 // 100] * 1e3:.1f} ms, no error"
+        )
+
+
 def servers() -> Iterator[str]:
     with EmbeddedServer(settings=("shared_buffers = 512MB", "max_wal_size = 4GB")) as server:
         yield server.url()
@@ -124,6 +155,7 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=10_000)
     parser.add_argument("--scopes", type=int, default=100)
     parser.add_argument("--each", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()
     random.seed(1)
     embedder = StaticEmbedder("english")
@@ -135,6 +167,7 @@ def main() -> None:
             adding(memory, bare, options.rounds)
             adding_many(memory, bare, embedder, options.many)
             searching(memory, bare, embedder, scopes=options.scopes, each=options.each, rounds=options.rounds)
+            together(memory, scopes=options.scopes, seconds=options.seconds)
 
 
 if __name__ == "__main__":
