@@ -32,6 +32,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.learn
 	$(BIN)/python -m bench.postgres
+	$(BIN)/python -m bench.keeping
 	$(BIN)/python -m bench.compose
 	$(BIN)/python -m bench.working
 	$(BIN)/python -m bench.context

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rememo._version import __version__ as __version__
 from rememo.context.providers import Asked, Provided
 from rememo.errors import RememoError
+from rememo.keep.encrypt import Keyring
 from rememo.learn.room_summaries import SummaryPolicy
 from rememo.memory import Memory
 from rememo.model.hit import Hit
@@ -22,6 +23,7 @@ __all__ = [
     "AsyncMemory",
     "Change",
     "Hit",
+    "Keyring",
     "Memory",
     "Provided",
     "Receipt",

@@ -41,6 +41,7 @@ from rememo.engine.audit import Acting, ComplianceCheck
 from rememo.engine.search import Mode
 from rememo.errors import Closed
 from rememo.keep.audit import Audit
+from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred
 from rememo.keep.versions import Diff
 from rememo.learn.chapters import MAX_TOKENS
@@ -2097,16 +2098,18 @@ class AsyncMemory(AsyncRecords):
         *,
         tenant: str = DEFAULT_TENANT,
         embedder: Embedder | Literal["static"] | None = "static",
+        encryption: Keyring | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
     ) -> None:
         """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
-        `embedder` is the static one unless given; None keeps no vectors. `settings` come from the environment and
+        `embedder` is the static one unless given; None keeps no vectors. With `encryption`, contents are stored
+        sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         super().__init__(
-            Memory(url, tenant=tenant, embedder=embedder, settings=settings, clock=clock),
+            Memory(url, tenant=tenant, embedder=embedder, encryption=encryption, settings=settings, clock=clock),
             ThreadPoolExecutor(_THREADS, "rememo"),
         )
 
@@ -2396,9 +2399,12 @@ class AsyncMemory(AsyncRecords):
         """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
         return await self._call(self._own.undo, receipt)
 
-    async def export(self, path: str | Path) -> Transferred:
-        """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state."""
-        return await self._call(self._own.export, path)
+    async def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
+        """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state.
+
+        The export of an encrypted memory is sealed by the same master key; `plain` asks for one that anybody can read.
+        """
+        return await self._call(self._own.export, path, plain=plain)
 
     async def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""

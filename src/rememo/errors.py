@@ -21,6 +21,7 @@
         ├── Busy                another writer held the store too long
         ├── DiskFull
         ├── Corrupt             the file is damaged
+        ├── KeyMismatch         sealed by another key, by none, or by one that was dropped
         └── IncompatibleStore   the file is from a newer Rememo, or not one of its files
 
 A message says what happened, to which thing, and what to do. No driver's exception leaves the store.
@@ -139,6 +140,12 @@ class Corrupt(StorageError):
     """The store's file is damaged."""
 
     code = "corrupt"
+
+
+class KeyMismatch(StorageError):
+    """The store is sealed by another key than was given, by none, or by one that was dropped."""
+
+    code = "key_mismatch"
 
 
 class IncompatibleStore(StorageError):

@@ -34,6 +34,7 @@ from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.keep.audit import Audit, add_check
+from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.reembed import reembed
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
@@ -78,18 +79,20 @@ class Memory(Records):
         *,
         tenant: str = DEFAULT_TENANT,
         embedder: Embedder | Literal["static"] | None = "static",
+        encryption: Keyring | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
     ) -> None:
         """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
-        `embedder` is the static one unless given; None keeps no vectors. `settings` come from the environment and
+        `embedder` is the static one unless given; None keeps no vectors. With `encryption`, contents are stored
+        sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         settings = settings or Settings.load()
         model = default_embedder(settings) if isinstance(embedder, str) else embedder
         scope = Scope().narrow(tenant=tenant)
-        engine = open_engine(str(url), embedder=model, settings=settings, clock=clock)
+        engine = open_engine(str(url), embedder=model, settings=settings, clock=clock, encryption=encryption)
         engine.runner = Worker(engine)
         engine.composer = Composer(engine, (*BUILT_IN, flows_provider(engine)))
         super().__init__(View(engine=engine, scope=scope))
@@ -403,9 +406,12 @@ class Memory(Records):
 
     # ---- keeping
 
-    def export(self, path: str | Path) -> Transferred:
-        """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state."""
-        return export(self._engine, self.bound, path, known_at=self._view.known_at)
+    def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
+        """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state.
+
+        The export of an encrypted memory is sealed by the same master key; `plain` asks for one that anybody can read.
+        """
+        return export(self._engine, self.bound, path, known_at=self._view.known_at, plain=plain)
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""

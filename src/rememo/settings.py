@@ -36,6 +36,8 @@ class Settings:
     """The largest the embedded file may grow; 0 is as large as the disk."""
     max_provided_bytes: int = 1_048_576
     """The most that one provider may give to a composed state: text, values and data together."""
+    compress_above: int = 4_096
+    """Texts, data and values of more characters than this are stored compressed; 0 compresses nothing."""
     language: str = "english"
     """Whose stop words and stems the analyser uses."""
     vector_cache_bytes: int = 268_435_456
@@ -58,7 +60,13 @@ class Settings:
         known = {one.name: one for one in fields(self)}
         for one in known.values():
             _fitting(known, one.name, getattr(self, one.name), one.name)
-        for name, least in (("busy_timeout", 0), ("max_file_bytes", 0), ("vector_cache_bytes", 0), ("key_days", 0)):
+        for name, least in (
+            ("busy_timeout", 0),
+            ("max_file_bytes", 0),
+            ("compress_above", 0),
+            ("vector_cache_bytes", 0),
+            ("key_days", 0),
+        ):
             if not getattr(self, name) >= least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
         counts = ("max_text_bytes", "max_data_bytes", "max_metadata_bytes", "max_depth", "max_query_chars",

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from rememo import Memory, Settings
+from rememo import Keyring, Memory, Settings
 from rememo.recall.embed.protocol import Embedder
 from rememo.testing import BackupSuite, ManualClock, MemoryConformance, OpenMemory
 from rememo.testing.base import STANDARD_EMBEDDER
@@ -16,6 +16,8 @@ FAST = Settings(durability="fast")
 
 
 class TestSqliteFile(MemoryConformance, BackupSuite):
+    encryption: ClassVar[Keyring | None] = None
+
     @pytest.fixture
     def open_memory(self, clock: ManualClock, tmp_path: Path) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
         opened: list[Memory] = []
@@ -28,13 +30,28 @@ class TestSqliteFile(MemoryConformance, BackupSuite):
             settings: Settings | None = None,
         ) -> Memory:
             path = Path(name) if Path(name).is_absolute() else tmp_path / f"{name}.db"
-            memory = Memory(path, tenant=tenant, embedder=embedder, settings=settings or FAST, clock=clock)
+            memory = Memory(
+                path,
+                tenant=tenant,
+                embedder=embedder,
+                encryption=self.encryption,
+                settings=settings or FAST,
+                clock=clock,
+            )
             opened.append(memory)
             return memory
 
         yield open_file
         for memory in opened:
             memory.close()
+
+
+@pytest.mark.requirement("encrypt.content")
+class TestSealedSqliteFile(TestSqliteFile):
+    """Everything holds with every content sealed, and long ones compressed."""
+
+    encryption: ClassVar[Keyring | None] = Keyring(bytes(range(32)))
+    machine_runs = 10
 
 
 class TestSqliteInMemory(MemoryConformance):

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from rememo import Memory
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
-from rememo.recall.analyze import Analyzer, fingerprint
+from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.store.protocol import Analysis
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.repair import RepairReport, repair
 
+ANALYSIS = Analysis(terms=Analyzer("english").terms, fingerprint=fingerprint, asks=asks)
 Start = Callable[..., "subprocess.Popen[str]"]
 PAGE = 4096
 RECORDS = 5_000
@@ -43,7 +45,7 @@ class Eight:
 
 
 def run(source: Path, target: Path) -> RepairReport:
-    return repair(str(source), str(target), analyze=Analyzer("english").terms, fingerprint=fingerprint)
+    return repair(str(source), str(target), analysis=ANALYSIS)
 
 
 Versions = dict[tuple[str, int], dict[str, Any]]

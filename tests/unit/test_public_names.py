@@ -10,6 +10,7 @@ def test_the_names_of_the_package():
         "AsyncMemory",
         "Change",
         "Hit",
+        "Keyring",
         "Memory",
         "Provided",
         "Receipt",
@@ -53,5 +54,5 @@ def test_callers_may_catch_the_usual_exceptions():
     assert issubclass(errors.NotFound, LookupError)
     assert issubclass(errors.MissingExtra, ImportError)
     assert issubclass(errors.InvalidFilter, errors.InvalidInput)
-    for one in (errors.Busy, errors.DiskFull, errors.Corrupt, errors.IncompatibleStore):
+    for one in (errors.Busy, errors.DiskFull, errors.Corrupt, errors.KeyMismatch, errors.IncompatibleStore):
         assert issubclass(one, errors.StorageError)

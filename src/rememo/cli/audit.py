@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from rememo.cli.keeping import Target, Tenant
+from rememo.cli.opening import open_memory
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.errors import InvalidInput
-from rememo.memory import Memory
 from rememo.model.audit import AuditEntry, AuditHead
 from rememo.model.times import to_utc
 
@@ -36,7 +36,7 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the audit trail of a tenant, oldest first."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         entries = memory.audit.list(
             after=_moment(after, "after"),
             before=_moment(before, "before"),
@@ -58,7 +58,7 @@ def verify(
     json: AsJson = False,
 ) -> None:
     """Check that no line was altered, removed or inserted, and print the head; exit code 1 when one was."""
-    with Memory(file, tenant=tenant) as memory, console.status("checking"):
+    with open_memory(file, tenant=tenant) as memory, console.status("checking"):
         found = memory.audit.verify(head=None if head is None else _head(head))
     if json:
         print_json({"ok": found.ok, **asdict(found)})
@@ -74,7 +74,7 @@ def verify(
 
 def export(file: File, target: Target, tenant: Tenant = "default") -> None:
     """Write the audit trail of a tenant to a JSON Lines file."""
-    with Memory(file, tenant=tenant) as memory, console.status("exporting"):
+    with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
         count = memory.audit.export(target)
     console.print(f"{count:,} lines")
 

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from rememo.cli.opening import keyring, open_memory
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.engine.opening import embedder_by_name, repair_file
-from rememo.memory import Memory
+from rememo.keep.encrypt import Keyring
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Target = Annotated[Path, typer.Argument(help="The new file to write.")]
@@ -25,12 +26,18 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(reembed)
     cli.command()(stats)
     cli.command()(maintain)
+    cli.command()(new_key)
 
 
-def export(file: File, target: Target, tenant: Tenant = "default") -> None:
-    """Write everything of a tenant to a JSON Lines file."""
-    with Memory(file, tenant=tenant) as memory, console.status("exporting"):
-        done = memory.export(target)
+def export(
+    file: File,
+    target: Target,
+    tenant: Tenant = "default",
+    plain: Annotated[bool, typer.Option("--plain", help="Readable by anybody, though the file is encrypted.")] = False,
+) -> None:
+    """Write everything of a tenant to a JSON Lines file; that of an encrypted one is sealed."""
+    with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
+        done = memory.export(target, plain=plain)
     console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
 
 
@@ -38,7 +45,7 @@ def import_(
     file: File, source: Annotated[Path, typer.Argument(help="The export to read.")], tenant: Tenant = "default"
 ) -> None:
     """Bring an export in; repeating it is harmless."""
-    with Memory(file, tenant=tenant) as memory, console.status("importing"):
+    with open_memory(file, tenant=tenant) as memory, console.status("importing"):
         done = memory.import_(source)
     console.print(
         f"{done.versions:,} new versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs"
@@ -47,14 +54,14 @@ def import_(
 
 def backup(file: File, target: Target) -> None:
     """Copy the whole file, all tenants, while others go on writing."""
-    with Memory(file) as memory, console.status("copying"):
+    with open_memory(file) as memory, console.status("copying"):
         memory.backup(target)
     console.print(f"{target} holds the whole of {file}", markup=False)
 
 
 def verify(file: File, json: AsJson = False) -> None:
     """Check that the file is sound; exit code 1 when it is not."""
-    with Memory(file) as memory, console.status("checking"):
+    with open_memory(file) as memory, console.status("checking"):
         found = memory.verify()
     if json:
         print_json({"ok": found.ok, **asdict(found)})
@@ -64,6 +71,9 @@ def verify(file: File, json: AsJson = False) -> None:
         for fault in found.faults:
             errors.print(fault, markup=False)
         errors.print(f"run: rememo repair {file} NEW_FILE", markup=False)
+    if not json:
+        for what in found.unchecked:
+            errors.print(f"not checked: {what}", markup=False)
     if not found.ok:
         raise typer.Exit(1)
 
@@ -71,7 +81,7 @@ def verify(file: File, json: AsJson = False) -> None:
 def repair(file: File, target: Target) -> None:
     """Save what can be read of a damaged file into a new one; the damaged one is not touched."""
     with console.status("reading what can be read"):
-        report = repair_file(file, str(target))
+        report = repair_file(file, str(target), encryption=keyring())
     print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
     for loss in report.lost:
         errors.print(loss, markup=False)
@@ -87,7 +97,7 @@ def reembed(
 ) -> None:
     """Change the embedding model: built beside the old one, swapped in when complete, resumable."""
     embedder = embedder_by_name(model, url=url, dimension=dimension)
-    with Memory(file, embedder=None) as memory, Progress(console=console) as progress:
+    with open_memory(file, embedder=None) as memory, Progress(console=console) as progress:
         task = progress.add_task(f"embedding by {embedder.name}", total=None)
         done = memory.reembed(embedder, progress=lambda done, of: progress.update(task, completed=done, total=of))
     console.print(f"{done:,} versions have vectors of {embedder.name}", markup=False)
@@ -95,7 +105,7 @@ def reembed(
 
 def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:
     """Count what a tenant holds, and weigh the file."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         found = memory.stats()
     if json:
         print_json(found)
@@ -106,5 +116,10 @@ def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:
 
 def maintain(file: File) -> None:
     """Reclaim what has expired."""
-    with Memory(file) as memory:
+    with open_memory(file) as memory:
         console.print(f"{memory.maintain():,} reclaimed")
+
+
+def new_key() -> None:
+    """Print a new master key for encryption; keep it safe, without it nothing can be read."""
+    print(Keyring.new_key())

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from rememo.cli.opening import open_memory
 from rememo.cli.output import AsJson, File, console, print_json, print_table
-from rememo.memory import Memory
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Label = Annotated[str | None, typer.Option(help="Only within this label.")]
@@ -29,7 +29,7 @@ def add(
     agent: Label = None,
 ) -> None:
     """Remember a text and print its id."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         console.print(memory.scope(user=user, room=room, agent=agent).add(text, kind=kind).id, markup=False)
 
 
@@ -45,7 +45,7 @@ def search(
     json: AsJson = False,
 ) -> None:
     """Find what answers a question, best first."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         hits = memory.scope(user=user, room=room, agent=agent).search(query, limit=limit, explain=explain)
     if json:
         print_json(hits)
@@ -66,7 +66,7 @@ def show(
     json: AsJson = False,
 ) -> None:
     """Show one record."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         record = memory.get(id)
     if json:
         print_json(record)
@@ -83,7 +83,7 @@ def history(
     json: AsJson = False,
 ) -> None:
     """Show every version of a record, oldest first."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         versions = memory.history(id)
     if json:
         print_json(versions)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from rememo.cli.opening import open_memory
 from rememo.cli.output import File, console
 from rememo.learn.worker import Worker
-from rememo.memory import Memory
 
 Once = Annotated[bool, typer.Option("--once", help="Do what is due, then leave.")]
 
@@ -20,7 +20,7 @@ def add_to(cli: typer.Typer) -> None:
 
 def worker(file: File, once: Once = False) -> None:
     """Do the jobs of a file, of all its tenants, until interrupted."""
-    with Memory(file) as memory:
+    with open_memory(file) as memory:
         working = Worker(memory._engine)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if once:
             console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")

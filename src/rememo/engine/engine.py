@@ -27,6 +27,7 @@ from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
+from rememo.store.seal import Encryption
 
 EMBED = "embed"
 
@@ -86,8 +87,10 @@ class Engine:
         embedder: Embedder | None,
         settings: Settings,
         clock: Clock,
+        encryption: Encryption | None = None,
     ) -> None:
         self.store = store
+        self.encryption = encryption
         self.audit = Auditor(store, clock) if settings.audit else None
         self.kv: KeyValue = kv if self.audit is None else AuditedKeyValue(kv, self.audit)
         self.analyzer = analyzer

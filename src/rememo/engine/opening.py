@@ -16,26 +16,44 @@ from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.kv.sqlite import SqliteKeyValue
 from rememo.store.protocol import Analysis, Store
+from rememo.store.seal import Encryption, open_seal
 from rememo.store.sqlite.database import MEMORY, Database
 from rememo.store.sqlite.repair import RepairReport, repair
+from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.store import SqliteStore
+from rememo.store.sqlite.vault import SqliteVault
 
 
-def open_engine(url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock) -> Engine:
+def open_engine(
+    url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock, encryption: Encryption | None = None
+) -> Engine:
     """Return the engine behind a file's path, `sqlite:///path`, `:memory:` or `postgresql://…`."""
     analyzer = Analyzer(settings.language)
-    analysis = Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks)
-    store, kv = _open_store(url, analysis, settings)
+    store, kv = _open_store(url, _analysis(analyzer), settings, encryption)
     try:
-        return Engine(store=store, kv=kv, analyzer=analyzer, embedder=embedder, settings=settings, clock=clock)
+        return Engine(
+            store=store,
+            kv=kv,
+            analyzer=analyzer,
+            embedder=embedder,
+            settings=settings,
+            clock=clock,
+            encryption=encryption,
+        )
     except BaseException:
         store.close()
         raise
 
 
-def _open_store(url: str, analysis: Analysis, settings: Settings) -> tuple[Store, KeyValue]:
+def _open_store(
+    url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
+) -> tuple[Store, KeyValue]:
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
+        if encryption is not None:
+            raise InvalidInput(
+                "contents on a PostgreSQL server cannot be encrypted yet; use a file, or leave encryption out"
+            )
         return _open_postgres(url, analysis, settings)
     if separator and scheme != "sqlite":
         raise InvalidInput(
@@ -50,8 +68,13 @@ def _open_store(url: str, analysis: Analysis, settings: Settings) -> tuple[Store
         busy_timeout=settings.busy_timeout,
         max_bytes=settings.max_file_bytes,
     )
-    store = SqliteStore(database, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
-    return store, SqliteKeyValue(database)
+    try:
+        safe = Safe(database, seal=open_seal(SqliteVault(database), encryption), compress_above=settings.compress_above)
+        store = SqliteStore(database, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
+        return store, SqliteKeyValue(database, safe)
+    except BaseException:
+        database.close()
+        raise
 
 
 def _open_postgres(url: str, analysis: Analysis, settings: Settings) -> tuple[Store, KeyValue]:
@@ -68,10 +91,14 @@ def _open_postgres(url: str, analysis: Analysis, settings: Settings) -> tuple[St
     return store, PostgresKeyValue(server)
 
 
-def repair_file(source: str, target: str) -> RepairReport:
-    """Save what can be read of a damaged file into a new one."""
+def repair_file(source: str, target: str, *, encryption: Encryption | None = None) -> RepairReport:
+    """Save what can be read of a damaged file into a new one; a sealed one needs its keys."""
     analyzer = Analyzer(Settings.load().language)
-    return repair(source, target, analyze=analyzer.terms, fingerprint=fingerprint)
+    return repair(source, target, analysis=_analysis(analyzer), encryption=encryption)
+
+
+def _analysis(analyzer: Analyzer) -> Analysis:
+    return Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks)
 
 
 def embedder_by_name(name: str, *, url: str | None = None, dimension: int | None = None) -> Embedder:

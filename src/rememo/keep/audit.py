@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,8 @@ class Audit:
             limit=check_limit(limit),
             newest=True,
         )
-        return [line.entry(self._tenant) for line in lines]
+        entries = [line.entry(self._tenant) for line in lines]
+        return [replace(one, ids=self._store.audit_names(self._tenant, one.ids)) for one in entries]
 
     def head(self) -> AuditHead:
         """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""

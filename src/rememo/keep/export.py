@@ -1,7 +1,8 @@
 """Export and import: everything of a scope as JSON Lines, streamed, and back without a loss.
 
 The first line is a header with the format version, the last a footer with the number of lines and their checksum. In
-between, each line is one object: a version of a record, a snapshot, a key-value entry or a job.
+between, each line is one object: a version of a record, a snapshot, a key-value entry or a job. The lines of an encrypted
+memory are sealed by a key of their own, which stands in the header wrapped by the master key; its footer proves them.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ import numpy as np
 
 from rememo._version import __version__
 from rememo.engine.engine import Engine
-from rememo.errors import AlreadyExists, InvalidInput
+from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch
+from rememo.keep.lines import LineLock
 from rememo.model.check import check_label, check_version, dump_json
 from rememo.model.job import Job
 from rememo.model.record import Record
@@ -41,8 +43,10 @@ class Transferred:
     jobs: int = 0
 
 
-def export(engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime | None = None) -> Transferred:
-    """Write a scope to a new file, as it is or as it was known.
+def export(
+    engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime | None = None, plain: bool = False
+) -> Transferred:
+    """Write a scope to a new file, as it is or as it was known; of an encrypted memory sealed, unless asked for `plain`.
 
     Key-value entries, snapshots and jobs belong to a whole tenant only, and to the present.
     """
@@ -52,7 +56,7 @@ def export(engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime
     part = target.with_name(target.name + ".part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
-            counts = _write(engine, scope, file, known_at)
+            counts = _write(engine, scope, file, known_at, None if plain else _new_lock(engine))
         if engine.audit is not None:
             # Before the file is there: what cannot be noted is not taken away.
             engine.audit.record("export", scope, asdict(counts))
@@ -64,11 +68,18 @@ def export(engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime
     return counts
 
 
-def _write(engine: Engine, scope: Scope, file: IO[str], known_at: datetime | None) -> Transferred:
-    digest, counts = hashlib.sha256(), _no_counts()
+def _write(
+    engine: Engine, scope: Scope, file: IO[str], known_at: datetime | None, lock: LineLock | None
+) -> Transferred:
+    digest, counts, lines = hashlib.sha256(), _no_counts(), 0
 
     def put(value: dict[str, Any], counted: str | None = None) -> None:
-        text = dump_json(value) + "\n"
+        nonlocal lines
+        text = dump_json(value)
+        lines += 1
+        if lock is not None and counted:
+            text = dump_json({"sealed": lock.seal(text, lines)})
+        text += "\n"
         digest.update(text.encode())
         file.write(text)
         if counted:
@@ -84,6 +95,7 @@ def _write(engine: Engine, scope: Scope, file: IO[str], known_at: datetime | Non
             "scope": asdict(scope),
             "model": None if model is None else {"name": model[0], "dimension": model[1]},
             "settings": asdict(engine.settings),
+            **({} if lock is None else {"sealed": lock.header()}),
         }
     )
     for stored in engine.store.dump(scope, known_at):
@@ -96,7 +108,8 @@ def _write(engine: Engine, scope: Scope, file: IO[str], known_at: datetime | Non
             put({"kv": line, "space": space}, "keys")
         for job in engine.store.jobs(scope.tenant):
             put({"job": _job_line(job)}, "jobs")
-    file.write(dump_json({"end": counts, "sha256": digest.hexdigest()}) + "\n")
+    proof = {} if lock is None else {"proof": lock.seal(digest.hexdigest(), 0)}
+    file.write(dump_json({"end": counts, "sha256": digest.hexdigest(), **proof}) + "\n")
     return Transferred(**counts)
 
 
@@ -150,7 +163,7 @@ _Line = Stored | _Snapshot | _Key | Job
 
 def _entries(path: Path, engine: Engine, scope: Scope) -> Iterator[_Line]:
     """Give every entry of a file, checked."""
-    for number, line in enumerate(_lines(path), 2):
+    for number, line in enumerate(_lines(path, engine), 2):
         try:
             entry = _entry(line, engine, scope)
         except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -180,9 +193,10 @@ def _no_counts() -> dict[str, int]:
     return {"versions": 0, "snapshots": 0, "keys": 0, "jobs": 0}
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
     """Give every line between header and footer; anything out of order raises before the end is reached."""
     digest, seen, ended = hashlib.sha256(), 0, False
+    lock: LineLock | None = None
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):
@@ -191,14 +205,16 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                     raise InvalidInput(f"{path} goes on after its end, at line {number}; it was damaged")
                 if number == 1:
                     _check_header(path, line)
+                    lock = _lock_of(path, line, engine)
                 elif "end" in line:
-                    if line.get("sha256") != digest.hexdigest():
+                    proved = lock is None or lock.open(line.get("proof"), 0) == digest.hexdigest()
+                    if line.get("sha256") != digest.hexdigest() or not proved:
                         raise InvalidInput(f"{path} is damaged: its checksum does not fit; nothing was imported")
                     ended = True
                     continue
                 else:
                     seen += 1
-                    yield line
+                    yield line if lock is None else _parsed(path, number, _opened(path, number, line, lock))
                 digest.update(raw)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
@@ -214,6 +230,29 @@ def _parsed(path: Path, number: int, raw: bytes) -> dict[str, Any]:
     if not isinstance(line, dict):
         raise InvalidInput(f"{path} is not a Rememo export: line {number} is not a JSON object; nothing was imported")
     return line  # pyright: ignore[reportUnknownVariableType] - JSON
+
+
+def _new_lock(engine: Engine) -> LineLock | None:
+    return None if engine.encryption is None else LineLock.new(engine.encryption)
+
+
+def _lock_of(path: Path, header: dict[str, Any], engine: Engine) -> LineLock | None:
+    """Return what opens the lines of a sealed export."""
+    sealed = header.get("sealed")
+    if sealed is None:
+        return None
+    if engine.encryption is None:
+        raise KeyMismatch(
+            f"{path} is a sealed export; open the memory with the keyring it was made with, or export it with plain=True"
+        )
+    return LineLock.read(sealed, engine.encryption, str(path))
+
+
+def _opened(path: Path, number: int, line: dict[str, Any], lock: LineLock) -> bytes:
+    text = lock.open(line.get("sealed"), number)
+    if text is None:
+        raise InvalidInput(f"{path}, line {number}, does not open: it was changed or moved; nothing was imported")
+    return text.encode()
 
 
 def _check_header(path: Path, line: dict[str, Any]) -> None:

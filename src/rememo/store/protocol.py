@@ -219,6 +219,8 @@ class Check:
 
     faults: tuple[str, ...]
     checked: Mapping[str, int]
+    unchecked: tuple[str, ...] = ()
+    """What could not be looked into, and why."""
 
     @property
     def ok(self) -> bool:
@@ -411,6 +413,10 @@ class Auditing(Protocol):
         newest: bool = False,
     ) -> list[Link]:
         """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
+        ...
+
+    def audit_names(self, tenant: str, /, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return what the ids of a line stand for: keys that a sealed store names by their sealed form, opened if they can be."""
         ...
 
 

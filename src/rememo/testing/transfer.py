@@ -75,14 +75,14 @@ class TransferSuite(Suite):
     def test_a_round_trip_loses_nothing(self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path) -> None:
         memory = open_memory("from")
         fill(memory, clock)
-        wrote = memory.export(tmp_path / "all.jsonl")
+        wrote = memory.export(tmp_path / "all.jsonl", plain=True)
         assert (wrote.versions, wrote.snapshots, wrote.keys) == (memory.stats().versions, 2, 2)
         other = open_memory("to")
         assert other.import_(tmp_path / "all.jsonl") == wrote
         assert everything(other) == everything(memory)
         assert other.verify().ok
         # What comes out again is what went in.
-        other.export(tmp_path / "again.jsonl")
+        other.export(tmp_path / "again.jsonl", plain=True)
         first = (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()[1:-1]
         again = (tmp_path / "again.jsonl").read_text(encoding="utf-8").splitlines()[1:-1]
         assert again == first
@@ -92,7 +92,7 @@ class TransferSuite(Suite):
     ) -> None:
         memory = open_memory("from")
         fill(memory, clock)
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         other = open_memory("to")
         other.import_(tmp_path / "all.jsonl")
         receipt = other.update("home", text="lives in Faro")
@@ -106,7 +106,7 @@ class TransferSuite(Suite):
 
     def test_the_header_names_format_version_and_settings(self, memory: Memory, tmp_path: Path) -> None:
         memory.add("here")
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         header = json.loads((tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()[0])
         assert (header["format"], header["version"]) == ("rememo-export", 1)
         assert header["settings"]["max_text_bytes"] == 1_048_576
@@ -115,7 +115,7 @@ class TransferSuite(Suite):
     def test_repeating_an_import_is_harmless(self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path) -> None:
         memory = open_memory("from")
         fill(memory, clock)
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         other = open_memory("to")
         other.import_(tmp_path / "all.jsonl")
         before = everything(other)
@@ -128,7 +128,7 @@ class TransferSuite(Suite):
     def test_into_a_living_store(self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path) -> None:
         memory = open_memory("from")
         fill(memory, clock)
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         other = open_memory("to")
         other.add("was here before", id="mine")
         other.import_(tmp_path / "all.jsonl")
@@ -161,7 +161,7 @@ class TransferSuite(Suite):
     ) -> None:
         memory, other = open_memory("from"), open_memory("to")
         memory.add_many([{"text": "new", "id": "a"}, {"text": "theirs", "id": "x"}])
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         clock.advance(60)
         other.add("mine", id="x")
         with pytest.raises(AlreadyExists, match=r"'x'.*another tenant or file"):
@@ -171,7 +171,7 @@ class TransferSuite(Suite):
     def test_into_another_tenant(self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path) -> None:
         memory = open_memory()
         fill(memory, clock)
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         acme = memory.scope(tenant="acme")
         acme.import_(tmp_path / "all.jsonl")
         assert everything(acme) == everything(memory)
@@ -195,7 +195,7 @@ class TransferSuite(Suite):
     def test_vectors_of_another_model_are_made_anew(self, open_memory: OpenMemory, tmp_path: Path) -> None:
         memory = open_memory("from", embedder=WordEmbedder("first-model", 8))
         memory.add("red boat")
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         other = open_memory("to")
         other.import_(tmp_path / "all.jsonl")
         [vector] = WordEmbedder().embed(["red boat"])
@@ -220,7 +220,7 @@ class TransferSuite(Suite):
     def test_many_records(self, open_memory: OpenMemory, tmp_path: Path) -> None:
         memory = open_memory("from")
         memory.add_many([f"number {number}" for number in range(1_203)])
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         other = open_memory("to")
         assert other.import_(tmp_path / "all.jsonl").versions == 1_203
         assert texts(other.list(limit=2_000)) == texts(memory.list(limit=2_000))
@@ -267,7 +267,7 @@ class TransferSuite(Suite):
     def test_a_damaged_file_changes_nothing(self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path) -> None:
         memory = open_memory("from")
         fill(memory, clock)
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         whole = (tmp_path / "all.jsonl").read_bytes()
         lines = whole.splitlines(keepends=True)
         damaged = {
@@ -312,7 +312,7 @@ class TransferSuite(Suite):
     ) -> None:
         memory = open_memory("from")
         memory.add_many([{"text": "fine", "id": "a"}, {"text": "changed", "id": "b"}])
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()]
         if "record" in change or "vector" in change:
             lines[2] |= change
@@ -343,7 +343,7 @@ class TransferSuite(Suite):
     ) -> None:
         memory = open_memory("from")
         memory.add("fine", id="a")
-        memory.export(tmp_path / "all.jsonl")
+        memory.export(tmp_path / "all.jsonl", plain=True)
         lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()]
         other = open_memory("to")
         with pytest.raises(InvalidInput):

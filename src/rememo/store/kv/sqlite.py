@@ -3,17 +3,21 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from rememo.model.audit import Note
+from rememo.model.check import dump_json
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
+from rememo.store.contents import Contents, Kept
 from rememo.store.kv.protocol import Entry
-from rememo.store.sqlite.auditing import append
+from rememo.store.sqlite.auditing import append, veiled
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.safe import Safe
 
 _SECOND = 1_000_000
+_FIELD = "kv"
 _GET = """SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)"""
 _VERSION = """ifnull((SELECT version FROM kv
@@ -26,25 +30,27 @@ SET value = excluded.value, version = excluded.version, expires_at = excluded.ex
 class SqliteKeyValue:
     """The `KeyValue` protocol on a SQLite file."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, safe: Safe) -> None:
         self._database = database
+        self._safe = safe
 
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
         """Return an entry as it then is: prolonged, when its expiry slides."""
-        now = to_micros(moment)
-        row = self._database.value(_GET, (tenant, space, key, now))
+        now, contents = to_micros(moment), self._safe.contents(tenant)
+        rows = (self._database.value(_GET, (tenant, space, name, now)) for name in contents.names(key))
+        row = next((one for one in rows if one is not None), None)
         if row is None:
             return None
-        entry = _entry(row)
+        entry = to_entry(row, space, contents)
         if entry.sliding is not None and entry.expires_at is not None:
             # A write for every read would be dear: the end moves in steps of a twentieth of the time to live.
             later = now + round(entry.sliding * _SECOND)
             if later - to_micros(entry.expires_at) > round(entry.sliding * _SECOND) // 20:
-                self._prolong(tenant, space, key, now, later)
+                self._prolong(tenant, space, row[0], now, later)
                 return replace(entry, expires_at=from_micros(later))
         return entry
 
-    def _prolong(self, tenant: str, space: str, key: str, now: int, later: int) -> None:
+    def _prolong(self, tenant: str, space: str, key: Kept, now: int, later: int) -> None:
         self._database.write(
             lambda connection: connection.execute(
                 "UPDATE kv SET expires_at = ? WHERE tenant = ? AND space = ? AND key = ? AND expires_at > ?",
@@ -70,8 +76,10 @@ class SqliteKeyValue:
         life = None if ttl is None else round(ttl * _SECOND)
 
         def run(connection: Connection) -> int | None:
+            contents = self._safe.contents(tenant)
+            name = _rename(connection, tenant, space, contents.names(key))
             row: Any = connection.execute(
-                "SELECT version, expires_at FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, key)
+                "SELECT version, expires_at FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, name)
             ).get
             # An expired entry still counts its versions on: a swap that waits for the old value must fail.
             held, ends = (0, None) if row is None else row
@@ -79,14 +87,16 @@ class SqliteKeyValue:
             if expected is not None and expected != (held if alive else 0):
                 return None
             version = held + 1 if row is not None else _floor(connection, tenant) + 1
+            kept = contents.put(value, _FIELD, _identity(space, key), version)
             connection.execute(
                 _SET,
-                (tenant, space, key, value, version, None if life is None else now + life, life if sliding else None),
+                (tenant, space, name, kept, version, None if life is None else now + life, life if sliding else None),
             )
             if note is not None:
-                append(connection, note)
+                append(connection, veiled(note, contents))
             return version
 
+        self._safe.provide(tenant)
         return self._database.write(run)
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
@@ -94,13 +104,17 @@ class SqliteKeyValue:
         now = to_micros(moment)
 
         def run(connection: Connection) -> bool:
-            alive = connection.execute(_GET, (tenant, space, key, now)).get is not None
-            gone = connection.execute(
-                "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version",
-                (tenant, space, key),
-            )
-            if keep_floor(connection, gone) and note is not None:
-                append(connection, note)
+            alive, there = False, 0
+            contents = self._safe.contents(tenant)
+            for name in contents.names(key):
+                alive = alive or connection.execute(_GET, (tenant, space, name, now)).get is not None
+                gone = connection.execute(
+                    "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version",
+                    (tenant, space, name),
+                )
+                there += keep_floor(connection, gone)
+            if there and note is not None:
+                append(connection, veiled(note, contents))
             return alive
 
         return self._database.write(run)
@@ -110,58 +124,63 @@ class SqliteKeyValue:
         now = to_micros(moment)
 
         def run(connection: Connection) -> int:
-            condition = "tenant = ? AND space = ? AND key GLOB ?"
-            found: int = connection.execute(
-                f"SELECT count(*) FROM kv WHERE {condition} AND (expires_at IS NULL OR expires_at > ?)",
-                (tenant, space, pattern, now),
-            ).get
-            gone = connection.execute(
-                f"DELETE FROM kv WHERE {condition} RETURNING tenant, version", (tenant, space, pattern)
-            )
-            if keep_floor(connection, gone) and note is not None:
-                append(connection, noted(note, count=found))
+            contents = self._safe.contents(tenant)
+            meant = _meant(connection, tenant, space, pattern, contents)
+            for name, _, _ in meant:
+                gone = connection.execute(
+                    "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version",
+                    (tenant, space, name),
+                )
+                keep_floor(connection, gone)
+            found = sum(ends is None or ends > now for _, _, ends in meant)
+            if meant and note is not None:
+                append(connection, noted(veiled(note, contents), count=found))
             return found
 
         return self._database.write(run)
 
     def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        rows = self._database.rows(
-            "SELECT key FROM kv WHERE tenant = ? AND space = ? AND key GLOB ?"
-            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY key",
-            (tenant, space, pattern, to_micros(moment)),
-        )
-        return [row[0] for row in rows]
+        now, contents = to_micros(moment), self._safe.contents(tenant)
+        with self._database.snapshot() as connection:
+            meant = _meant(connection, tenant, space, pattern, contents)
+        return sorted(key for _, key, ends in meant if ends is None or ends > now)
 
     def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
         """Return the versions of entries, 0 for nothing there."""
         if not entries:
             return ()
         # One look-up each, in one statement: a row of its own for each would cost as much again.
-        columns = ", ".join([_VERSION] * len(entries))
-        now = to_micros(moment)
-        values = [value for space, key in entries for value in (tenant, space, key, now)]
-        return tuple(self._database.rows(f"SELECT {columns}", values)[0])
+        contents, now = self._safe.contents(tenant), to_micros(moment)
+        columns: list[str] = []
+        values: list[Any] = []
+        for space, key in entries:
+            names = contents.names(key)
+            columns.append(" + ".join([_VERSION] * len(names)) or "0")
+            values += [value for name in names for value in (tenant, space, name, now)]
+        return tuple(self._database.rows(f"SELECT {', '.join(columns)}", values)[0])
 
     def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
         """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
+        contents = self._safe.contents(tenant)
         rows = self._database.rows(
             "SELECT key, value, version, expires_at, sliding FROM kv WHERE tenant = ? AND space = ?"
-            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY key",
+            " AND (expires_at IS NULL OR expires_at > ?)",
             (tenant, space, to_micros(moment)),
         )
-        return [_entry(row) for row in rows]
+        return sorted((to_entry(row, space, contents) for row in rows), key=lambda entry: entry.key)
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
-        now, space, key = to_micros(moment), "", ""
+        now, space, key = to_micros(moment), "", cast("Kept", "")
         while rows := self._database.rows(
             "SELECT space, key, value, version, expires_at, sliding FROM kv WHERE tenant = ? AND (space, key) > (?, ?)"
             " AND (expires_at IS NULL OR expires_at > ?) ORDER BY space, key LIMIT 500",
             (tenant, space, key, now),
         ):
+            contents = self._safe.contents(tenant)
             for row in rows:
-                yield row[0], _entry(row[1:])
+                yield row[0], to_entry(row[1:], row[0], contents)
             space, key = rows[-1][:2]
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
@@ -170,12 +189,16 @@ class SqliteKeyValue:
         sliding = None if entry.sliding is None else round(entry.sliding * _SECOND)
 
         def run(connection: Connection) -> bool:
+            contents = self._safe.contents(tenant)
+            name = _rename(connection, tenant, space, contents.names(entry.key))
+            kept = contents.put(entry.value, _FIELD, _identity(space, entry.key), entry.version)
             connection.execute(
                 _SET + " WHERE kv.version < excluded.version",
-                (tenant, space, entry.key, entry.value, entry.version, ends, sliding),
+                (tenant, space, name, kept, entry.version, ends, sliding),
             )
             return connection.changes() == 1
 
+        self._safe.provide(tenant)
         return self._database.write(run)
 
 
@@ -195,11 +218,42 @@ def _floor(connection: Connection, tenant: str) -> int:
     return connection.execute("SELECT floor FROM tenants WHERE tenant = ?", (tenant,)).get or 0
 
 
-def _entry(row: Any) -> Entry:
-    key, value, version, expires_at, sliding = row
+def _rename(connection: Connection, tenant: str, space: str, names: Sequence[Kept]) -> Kept:
+    """Return the form that a key is stored in from now on; an entry under an older one is moved to it."""
+    for name in names[1:]:
+        connection.execute(
+            "UPDATE kv SET key = ? WHERE tenant = ? AND space = ? AND key = ?", (names[0], tenant, space, name)
+        )
+    return names[0]
+
+
+def _meant(
+    connection: Connection, tenant: str, space: str, pattern: str, contents: Contents
+) -> list[tuple[Kept, str, int | None]]:
+    """Return the keys that a glob pattern matches, as they are stored and as they are, and when they end."""
+    if not contents.sealed:
+        sql = "SELECT key, key, expires_at FROM kv WHERE tenant = ? AND space = ? AND key GLOB ?"
+        return connection.execute(sql, (tenant, space, pattern)).fetchall()
+    rows = connection.execute(
+        "SELECT key, expires_at FROM kv WHERE tenant = ? AND space = ?", (tenant, space)
+    ).fetchall()
+    names = [contents.get_name(name) or "" for name, _ in rows]
+    sql = "SELECT key FROM json_each(?) WHERE value GLOB ?"  # each key's place in the list
+    places = [row[0] for row in connection.execute(sql, (dump_json(names), pattern)).fetchall()]
+    return [(rows[place][0], names[place], rows[place][1]) for place in places]
+
+
+def _identity(space: str, key: str) -> str:
+    return f"{space}\0{key}"
+
+
+def to_entry(row: Any, space: str, contents: Contents) -> Entry:
+    """Return the entry of a row; one that is not what was written raises `Corrupt`."""
+    name, value, version, expires_at, sliding = row
+    key = contents.get_name(name) or ""
     return Entry(
         key=key,
-        value=value,
+        value=contents.get(value, _FIELD, _identity(space, key), version),
         version=version,
         expires_at=None if expires_at is None else from_micros(expires_at),
         sliding=None if sliding is None else sliding / _SECOND,

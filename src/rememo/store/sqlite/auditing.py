@@ -1,17 +1,21 @@
 """The audit trail in the file: appended inside the transaction of what it tells of."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from rememo.model.audit import AuditHead, Note
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.chain import Link, forge, no_lines
+from rememo.store.contents import Contents
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 
 _COLUMNS = "number, at, operation, detail, actor, session, address, agent, user, room, ids, flags, salt, gone, hash"
 _INSERT = f"INSERT INTO audit (tenant, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SEALED = "sealed:"
 _HEAD = "SELECT audited, audit_hash FROM tenants WHERE tenant = ?"
 _MOVE = "UPDATE tenants SET audited = ?, audit_hash = ? WHERE tenant = ?"
 _KEEP = """INSERT INTO tenants (audited, audit_hash, tenant) VALUES (?, ?, ?)
@@ -32,6 +36,13 @@ def append(connection: Connection, note: Note, head: AuditHead | None = None) ->
     # With a head at hand the row is there, and to change it costs less than to ask.
     connection.execute(_KEEP if head is None else _MOVE, (one.number, one.hash, tenant))
     return AuditHead(count=one.number, hash=one.hash.hex())
+
+
+def veiled(note: Note, contents: Contents) -> Note:
+    """Return a note that names keys as they are stored: what is sealed there must not be read in the audit trail."""
+    if not contents.sealed:
+        return note
+    return replace(note, ids=tuple(f"{_SEALED}{cast('bytes', contents.put_name(id)).hex()}" for id in note.ids))
 
 
 def _head(connection: Connection, tenant: str) -> AuditHead:
@@ -86,3 +97,12 @@ class AuditTable(Part):
         )
         lines = [Link(*row) for row in rows]
         return lines[::-1] if newest else lines
+
+    def audit_names(self, tenant: str, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return what the ids of a line stand for."""
+        if not any(id.startswith(_SEALED) for id in ids) or (contents := self._safe.readable(tenant)) is None:
+            return tuple(ids)
+        return tuple(
+            contents.get_name(bytes.fromhex(id.removeprefix(_SEALED))) or id if id.startswith(_SEALED) else id
+            for id in ids
+        )

@@ -1,17 +1,26 @@
 """Verify: the file is sound, and records, words, vectors and jobs agree."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 
 from rememo.errors import Corrupt
+from rememo.store.contents import Contents
+from rememo.store.kv.sqlite import to_entry
 from rememo.store.protocol import Check
+from rememo.store.seal import OVERHEAD
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.errors import DAMAGED
+from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.words import all_tables, tables
 from rememo.store.sqlite.writing import content_hash
 
 _MOST_FAULTS = 100
+
+Readable = Callable[[str], Contents | None]
+"""How a tenant's contents are kept; None when nobody can read them any more."""
 
 # Each finds what must not be; a row is a fault's subject.
 _RULES = (
@@ -56,7 +65,7 @@ _RULES = (
         "is a vector of the wrong size",
         (
             "SELECT 'number ' || (place & 0xffffffffff) FROM vectors JOIN models ON model = place >> 40"
-            " WHERE length(vector) != 4 * dimension"
+            f" WHERE length(vector) != 4 * dimension + iif(EXISTS (SELECT 1 FROM vault), {OVERHEAD}, 0)"
         ),
     ),
     (
@@ -70,26 +79,33 @@ _RULES = (
 )
 
 
-def verify(database: Database) -> Check:
+def verify(database: Database, safe: Safe) -> Check:
     """Return every fault found, the first hundred named."""
     faults: list[str] = []
     checked: dict[str, int] = {}
+    unchecked: list[str] = []
     try:
         with database.snapshot() as connection:
-            faults += islice(_faults(connection, checked), _MOST_FAULTS)
+            lost = {row[0] for row in connection.execute("SELECT tenant FROM vault WHERE wrapped = x''")}
+            unchecked += [f"the contents of tenant {tenant!r}: its key was dropped" for tenant in sorted(lost)]
+            faults += islice(_faults(connection, checked, safe), _MOST_FAULTS)
     except Corrupt as error:
         faults.append(str(error))
-    return Check(faults=tuple(faults), checked=checked)
+    return Check(faults=tuple(faults), checked=checked, unchecked=tuple(unchecked))
 
 
-def _faults(connection: Connection, checked: dict[str, int]) -> Iterator[str]:
+def _faults(connection: Connection, checked: dict[str, int], safe: Safe) -> Iterator[str]:
+    readable = cache(safe.readable)
     yield from _each("the file", _file_faults(connection))
     for table in ("records", "vectors", "jobs", "kv"):
         yield from _each(table, _count(connection, table, checked))
     for fault, sql in _RULES:
         yield from _each(f"looking for what {fault}", _rule_faults(connection, fault, sql))
     yield from _each("the words", _word_faults(connection, checked))
-    yield from _each("the contents", _content_faults(connection))
+    yield from _each("the contents", _content_faults(connection, readable))
+    if safe.seal is not None:
+        yield from _each("the vectors", _vector_faults(connection, readable))
+    yield from _each("the values", _value_faults(connection, readable))
 
 
 def _each(what: str, faults: Iterator[str]) -> Iterator[str]:
@@ -116,12 +132,44 @@ def _rule_faults(connection: Connection, fault: str, sql: str) -> Iterator[str]:
         yield f"{row[0]} {fault}"
 
 
-def _content_faults(connection: Connection) -> Iterator[str]:
+def _content_faults(connection: Connection, readable: Readable) -> Iterator[str]:
     """Give the versions whose content is not what was written, or cannot be read as what it is."""
-    query = "SELECT tenant, id, version, kind, text, data, hash, json_valid(data) AND json_valid(metadata) FROM records"
-    for tenant, id, version, kind, text, data, digest, readable in connection.execute(query):
-        if not readable or content_hash(kind, text, data) != digest:
+    query = "SELECT tenant, id, version, kind, hash, text, data, metadata, source FROM records"
+    for tenant, id, version, kind, digest, text, data, metadata, source in connection.execute(query):
+        try:
+            sound = content_hash(kind, text, data) == digest
+            if sound and (contents := readable(tenant)) is not None:
+                contents.get(text, "text", id, version)
+                contents.get_optional(source, "source", id, version)
+                json.loads(contents.get(data, "data", id, version))
+                json.loads(contents.get(metadata, "metadata", id, version))
+        except (Corrupt, ValueError):
+            sound = False
+        if not sound:
             yield f"{tenant}/{id} version {version} is not what was written"
+
+
+def _vector_faults(connection: Connection, readable: Readable) -> Iterator[str]:
+    """Give the vectors that do not open where they stand; plain ones would tell nothing."""
+    query = "SELECT place, vector, tenant, id, version FROM vectors JOIN records ON number = place & 0xffffffffff"
+    for place, vector, tenant, id, version in connection.execute(query):
+        try:
+            if (contents := readable(tenant)) is not None:
+                contents.get_vector(place, vector)
+        except Corrupt:
+            yield f"the vector of {tenant}/{id} version {version} is not what was written"
+
+
+def _value_faults(connection: Connection, readable: Readable) -> Iterator[str]:
+    """Give the key-value entries that cannot be read."""
+    for tenant, space, *entry in connection.execute(
+        "SELECT tenant, space, key, value, version, expires_at, sliding FROM kv"
+    ):
+        try:
+            if (contents := readable(tenant)) is not None:
+                json.loads(to_entry(entry, space, contents).value)
+        except (Corrupt, ValueError):
+            yield f"a key-value entry of {tenant} in {space} is not what was written"
 
 
 def _word_faults(connection: Connection, checked: dict[str, int]) -> Iterator[str]:

@@ -75,6 +75,12 @@ class Connection(Protocol):
         """Move the log into the file."""
         ...
 
+    def create_scalar_function(
+        self, name: str, callable: Callable[..., Any] | None, numargs: int = -1, *, deterministic: bool = False
+    ) -> None:
+        """Let statements call a function."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from rememo.errors import Closed, Corrupt, StorageError
+from rememo.errors import Busy, Closed, Corrupt, StorageError
 from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
@@ -72,6 +72,7 @@ class Database:
         self._checkpointed_pages = 0
         self._checkpointer: threading.Thread | None = None
         self._writer: Connection | None = None
+        self._functions: dict[str, Callable[..., Any]] = {}
         with self._lock:
             # Known to forks before anything is open: they wait for the lock, and carry no half-open file over.
             forks.enrol(self)
@@ -92,7 +93,22 @@ class Database:
         connection.pragma("cache_size", -32_768)
         # Else a statement over a partial index is planned anew for each set of values, which costs more than to run it.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        for name, function in self._functions.items():
+            connection.create_scalar_function(name, function, deterministic=True)
         return connection
+
+    def define(self, name: str, function: Callable[..., Any]) -> None:
+        """Let statements call a function that gives the same for the same."""
+        with self._lock:
+            self._functions[name] = function
+            if self._writer is not None:
+                self._writer.create_scalar_function(name, function, deterministic=True)
+            with self._enrolling:
+                readers = list(self._readers)
+        for reader in readers:
+            with reader.lock:
+                if reader.connection is not None:
+                    reader.connection.create_scalar_function(name, function, deterministic=True)
 
     def _open_writer(self) -> Connection:
         connection: Connection | None = None
@@ -244,6 +260,31 @@ class Database:
         connection it is given, and must not begin, commit or wait for anything.
         """
         return self._turns.take(run)
+
+    def write_without_trace(self, run: Callable[[Connection], T]) -> T:
+        """Run a function inside a transaction like `write`; what it removes is overwritten in the file and its log.
+
+        Readers that take too long keep it in the log: then `Busy` is raised, and what was done is done.
+        """
+
+        def overwriting(connection: Connection) -> T:
+            before = connection.pragma("secure_delete")
+            connection.pragma("secure_delete", 1)
+            try:
+                return run(connection)
+            finally:
+                connection.pragma("secure_delete", before)
+
+        result = self.write(overwriting)
+        if not self.in_memory:
+            with self._lock:
+                try:
+                    self._need_writer().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                except apsw.BusyError as error:
+                    raise Busy(
+                        f"it is done, but readers of {self.path} keep what was removed in its log; call it again"
+                    ) from error
+        return result
 
     def _do_group(self, group: list[Work[Any]], own: Work[Any]) -> None:
         connection: Connection | None = None

@@ -20,6 +20,7 @@ from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.scopes import COLUMNS as TIMELINE_COLUMNS
 from rememo.store.sqlite.scopes import add_rows
 from rememo.store.sqlite.words import match
+from rememo.store.sqlite.writing import vector_place
 
 
 class Finder(ViewFinder, Part):
@@ -40,33 +41,40 @@ class Finder(ViewFinder, Part):
         with self._database.snapshot() as connection:
             model, dimension = connection.execute("SELECT model, dimension FROM models WHERE current").get or (0, 0)
             columns = Columns(dimension)
-            add_rows(connection, columns, connection.execute(sql, values).fetchall())
+            rows = connection.execute(sql, values).fetchall()
+            add_rows(connection, columns, rows, self._safe.contents(filter.scope.tenant))
         return model, columns
 
     def _numbers(self, filter: Filter, moment: datetime) -> Sequence[int]:
         """Return the numbers of what a filter means."""
+        self._safe.contents(filter.scope.tenant)
         sql, values = union(selects(filter, moment, "number"))
         return [row[0] for row in self._database.rows(sql, values)]
 
     def words(self, filter: Filter, terms: Sequence[str], *, held: int) -> list[WordMatch]:
         """Return where each term stands, at least within the filter's scope."""
         with self._database.snapshot() as connection:
-            return match(connection, filter.scope, terms, past=filter.known_at is not None, held=held)
+            # In the same state: terms are looked up by every key that there is in it.
+            veils = self._safe.contents(filter.scope.tenant).veils
+            return match(connection, filter.scope, terms, past=filter.known_at is not None, held=held, veils=veils)
 
-    def _exact(self, _tenant: str, /, numbers: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        scores = np.zeros(len(numbers), np.float32)
+    def _exact(self, tenant: str, /, numbers: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        scores, contents = np.zeros(len(numbers), np.float32), self._safe.contents(tenant)
         with self._database.snapshot() as connection:
             model = connection.execute("SELECT model FROM models WHERE current").get or 0
             for place, number in enumerate(numbers.tolist()):
-                blob = connection.execute("SELECT vector FROM vectors WHERE place = ?", (model << 40 | number,)).get
+                where = vector_place(model, number)
+                blob = connection.execute("SELECT vector FROM vectors WHERE place = ?", (where,)).get
+                blob = contents.get_vector(where, blob)
                 scores[place] = 0 if blob is None else np.dot(np.frombuffer(blob, np.float32), vector)
         return scores
 
     def fetch(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Record]:
         """Return versions by their numbers."""
+        contents = self._safe.contents(scope.tenant)
         # The plus keeps SQLite from going through the whole tenant instead of the few numbers.
         rows = self._database.rows(
             f"SELECT {COLUMNS}, number FROM records WHERE number IN (SELECT value FROM json_each(?)) AND +tenant = ?",
             (dump_json(list(numbers)), scope.tenant),
         )
-        return {row[-1]: to_record(row[:-1], scope.tenant) for row in rows}
+        return {row[-1]: to_record(row[:-1], scope.tenant, contents) for row in rows}

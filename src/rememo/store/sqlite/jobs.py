@@ -1,6 +1,5 @@
 """Jobs: leased by one worker at a time, tried again later, or kept dead with their reason."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,8 +11,10 @@ from rememo.model.check import dump_json
 from rememo.model.job import Job, Settlement
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.contents import Kept
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.writing import keep_payload, read_payload
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
@@ -47,7 +48,7 @@ class JobTable(Part):
             if row is None:
                 return None
             connection.execute(_TAKE, (until, row[0], row[1]))
-            return _job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:]))
+            return self._job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:]))
 
         return self._database.write(take)
 
@@ -68,7 +69,7 @@ class JobTable(Part):
         def take(connection: Connection) -> list[Job]:
             rows: list[Any] = connection.execute(_DUE, values).fetchall()
             connection.executemany(_TAKE, [(until, row[0], row[1]) for row in rows])
-            return [_job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:])) for row in rows]
+            return [self._job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:])) for row in rows]
 
         return self._database.write(take)
 
@@ -98,23 +99,24 @@ class JobTable(Part):
                         job.tenant,
                         job.id,
                         job.task,
-                        dump_json(dict(job.payload)),
+                        keep_payload(job.payload, job.id, self._safe.contents(job.tenant)),
                         job.state,
                         job.attempts,
                         to_micros(job.due_at),
-                        job.error,
+                        self._error(job, job.error),
                         to_micros(job.created_at),
                     ),
                 )
             return connection.total_changes() - before
 
+        self._safe.provide(*{job.tenant for job in jobs})
         return self._database.write(store)
 
     def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
         """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
 
         def end(connection: Connection) -> bool:
-            connection.execute(_END, _ending(Settlement(job, state, error, due_at)))
+            connection.execute(_END, self._ending(Settlement(job, state, error, due_at)))
             return connection.changes() == 1
 
         return self._database.write(end)
@@ -124,7 +126,7 @@ class JobTable(Part):
 
         def end(connection: Connection) -> int:
             before = connection.total_changes()
-            connection.executemany(_END, [_ending(one) for one in endings])
+            connection.executemany(_END, [self._ending(one) for one in endings])
             return connection.total_changes() - before
 
         return self._database.write(end)
@@ -151,46 +153,53 @@ class JobTable(Part):
         if state is not None:
             sql += " AND state = ?"
             values.append(state)
-        return [_job(row) for row in self._database.rows(sql + " ORDER BY created_at, id", values)]
+        return [self._job(row) for row in self._database.rows(sql + " ORDER BY created_at, id", values)]
 
     def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
         """Give a version its vector; False when the version is gone."""
 
         def store(connection: Connection) -> bool:
-            connection.execute(
-                "INSERT OR REPLACE INTO vectors (place, vector)"
-                " SELECT models.model << 40 | records.number, ? FROM models, records"
+            place: int | None = connection.execute(
+                "SELECT models.model << 40 | records.number FROM models, records"
                 " WHERE models.current AND records.tenant = ? AND records.id = ? AND records.version = ?",
-                (vector.tobytes(), scope.tenant, id, version),
-            )
-            stored = connection.changes() == 1
-            if stored:
+                (scope.tenant, id, version),
+            ).get
+            if place is not None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)",
+                    (place, self._safe.contents(scope.tenant).put_vector(vector.tobytes(), place)),
+                )
                 # No version changed, so the clock shows nothing: caches of vectors must start over.
                 connection.execute(
                     "INSERT INTO tenants (tenant, epoch) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET epoch = epoch + 1",
                     (scope.tenant,),
                 )
-            return stored
+            return place is not None
 
         return self._database.write(store)
 
+    def _error(self, job: Job, error: str | None) -> Kept | None:
+        """Return what went wrong as it is to be stored: it may quote what the job was about."""
+        if error is None or self._safe.lost(job.tenant):
+            return None
+        return self._safe.contents(job.tenant).put(error, "error", job.id, 0)
 
-def _ending(one: Settlement) -> tuple[Any, ...]:
-    due_at = None if one.due_at is None else to_micros(one.due_at)
-    return (one.state, one.error, due_at, one.job.tenant, one.job.id, one.job.attempts)
+    def _ending(self, one: Settlement) -> tuple[Any, ...]:
+        due_at = None if one.due_at is None else to_micros(one.due_at)
+        return (one.state, self._error(one.job, one.error), due_at, one.job.tenant, one.job.id, one.job.attempts)
 
-
-def _job(row: Any) -> Job:
-    tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
-    return Job(
-        id=id,
-        tenant=tenant,
-        task=task,
-        payload=json.loads(payload),
-        state=state,
-        attempts=attempts,
-        due_at=from_micros(due_at),
-        leased_until=None if leased_until is None else from_micros(leased_until),
-        error=error,
-        created_at=from_micros(created_at),
-    )
+    def _job(self, row: Any) -> Job:
+        tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
+        contents = self._safe.contents(tenant)
+        return Job(
+            id=id,
+            tenant=tenant,
+            task=task,
+            payload=read_payload(payload, id, contents),
+            state=state,
+            attempts=attempts,
+            due_at=from_micros(due_at),
+            leased_until=None if leased_until is None else from_micros(leased_until),
+            error=contents.get_optional(error, "error", id, 0),
+            created_at=from_micros(created_at),
+        )

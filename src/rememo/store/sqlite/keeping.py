@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from rememo.errors import AlreadyExists, StorageError
 from rememo.model.audit import Note
 from rememo.model.check import dump_json
+from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
+from rememo.store.contents import Contents
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Draft, Stats, Stored
 from rememo.store.sqlite.auditing import append
@@ -24,7 +26,7 @@ from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within
 from rememo.store.sqlite.reading import to_record
-from rememo.store.sqlite.words import MOST_STAGED, move, tables
+from rememo.store.sqlite.words import MOST_STAGED, line, move, tables
 from rememo.store.sqlite.writing import Times, insert_version, latest_version, next_time, retire, tick
 
 _CHUNK = 500
@@ -78,19 +80,21 @@ class Keeper(Part):
         clock = clock if known_at is None else min(clock, to_micros(known_at))
         inside, values = within(scope)
         sql = (
-            f"SELECT {COLUMNS}, speaker, vector, records.number FROM records"
+            f"SELECT {COLUMNS}, speaker, place, vector, records.number FROM records"
             " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
             f" WHERE records.number > ? AND records.number <= ? AND {inside} ORDER BY records.number LIMIT {_CHUNK}"
         )
         number = 0
         while rows := self._database.rows(sql, [number, last, *values]):
+            contents = self._safe.contents(scope.tenant)
             for row in rows:
-                record = to_record(row[:-3], scope.tenant)
+                record = to_record(row[:-4], scope.tenant, contents)
                 if to_micros(record.recorded_at) > clock:
                     continue
                 if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
                     record = replace(record, superseded_at=None, deleted=False)
-                yield Stored(record=record, speaker=row[-3], vector=_vector(row[-2]))
+                vector = _vector(contents.get_vector(row[-3], row[-2]))
+                yield Stored(record=record, speaker=contents.get_name(row[-4]), vector=vector)
             number = rows[-1][-1]
 
     def clashes(self, versions: Sequence[Stored]) -> list[str]:
@@ -98,7 +102,7 @@ class Keeper(Part):
         found: list[str] = []
         with self._database.snapshot() as connection:
             for one in versions:
-                there = _there(connection, one)
+                there = self._there(connection, one)
                 if there is not None and there.text_and_time != _text_and_time(one):
                     found.append(one.record.id)
         return found
@@ -112,6 +116,7 @@ class Keeper(Part):
                 append(connection, noted(note, versions=added))
             return added
 
+        self._safe.provide(*{one.record.scope.tenant for one in versions})
         return self._database.write(run)
 
     def _load(self, connection: Connection, versions: Sequence[Stored]) -> int:
@@ -120,6 +125,7 @@ class Keeper(Part):
         for one in versions:
             record = one.record
             tenant = record.scope.tenant
+            contents = self._safe.contents(tenant)
             words, past = tables(tenant)
             superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
             times = Times(
@@ -129,23 +135,22 @@ class Keeper(Part):
                 deleted=record.deleted,
                 arrival=_arrival(connection, one),
             )
-            there = _there(connection, one)
+            there = self._there(connection, one)
             if there is None:
                 table = words if superseded_at is None else past
                 number = latest_version(connection, tenant)[0] + 1
                 insert_version(
-                    connection, self._draft(one), record.version, times, number=number, words=table, model=self._model
-                )
+                    connection, self._draft(one), record.version, times,
+                    number=number, words=table, model=self._model, contents=contents,
+                )  # fmt: skip
                 added += 1
             elif there.text_and_time != _text_and_time(one):
                 raise AlreadyExists(
                     f"record {record.id!r} has another version {record.version} here; nothing was loaded"
                 )
             elif there.open and superseded_at is not None:
-                retire(
-                    connection, there.number, record.scope, record.text,
-                    at=superseded_at, deleted=record.deleted, analyze=self._analyze,
-                )  # fmt: skip
+                row = line(record.scope, self._analyze(record.text), contents.veil)
+                retire(connection, there.number, record.scope, row, at=superseded_at, deleted=record.deleted)
             else:
                 continue
             latest[tenant] = max(latest.get(tenant, 0), times.recorded_at, superseded_at or 0)
@@ -158,6 +163,15 @@ class Keeper(Part):
         if connection.execute("SELECT count(*) FROM staged").get >= MOST_STAGED:
             move(connection)
         return added
+
+    def _there(self, connection: Connection, one: Stored) -> "_There | None":
+        record = one.record
+        row: Any = connection.execute(
+            "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"
+            " WHERE tenant = ? AND id = ? AND version = ?",
+            (record.scope.tenant, record.id, record.version),
+        ).get
+        return None if row is None else _There(row, record, self._safe.contents(record.scope.tenant))
 
     def _draft(self, one: Stored) -> Draft:
         record = one.record
@@ -193,17 +207,21 @@ class Keeper(Part):
             before = to_micros(keys_before)
             now = to_micros(moment)
             rows = connection.execute(
-                "SELECT number, tenant, agent, user, room, text FROM records"
-                " WHERE expires_at <= ? AND superseded_at IS NULL LIMIT ?",
+                "SELECT number, tenant, id, version, agent, user, room, text FROM records"
+                " WHERE expires_at <= ? AND superseded_at IS NULL"
+                # What nobody can read any more cannot be indexed as past either.
+                " AND tenant NOT IN (SELECT tenant FROM vault WHERE wrapped = x'') LIMIT ?",
                 (now, limit),
             ).fetchall()
             clocks: dict[str, int] = {}
-            for number, tenant, agent, user, room, text in rows:
+            for number, tenant, id, version, agent, user, room, text in rows:
                 if tenant not in clocks:
                     clocks[tenant] = next_time(connection, tenant, moment)
                     tick(connection, tenant, clocks[tenant])
                 scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
-                retire(connection, number, scope, text, at=clocks[tenant], deleted=False, analyze=self._analyze)
+                contents = self._safe.contents(tenant)
+                row = line(scope, self._analyze(contents.get(text, "text", id, version)), contents.veil)
+                retire(connection, number, scope, row, at=clocks[tenant], deleted=False)
             connection.execute(
                 "DELETE FROM keys WHERE (tenant, scope, key) IN (SELECT tenant, scope, key FROM keys WHERE at < ? LIMIT ?)",
                 (before, limit),
@@ -277,19 +295,14 @@ class _There:
 
     __slots__ = ("number", "open", "text_and_time")
 
-    def __init__(self, row: Any) -> None:
-        self.number, superseded_at, recorded_at, kind, text, data, metadata = row
+    def __init__(self, row: Any, record: Record, contents: Contents) -> None:
+        self.number, superseded_at, recorded_at, kind, *kept = row
         self.open: bool = superseded_at is None
+        text, data, metadata = (
+            contents.get(value, field, record.id, record.version)
+            for field, value in zip(("text", "data", "metadata"), kept, strict=True)
+        )
         self.text_and_time = (recorded_at, kind, text, data, metadata)
-
-
-def _there(connection: Connection, one: Stored) -> _There | None:
-    row: Any = connection.execute(
-        "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"
-        " WHERE tenant = ? AND id = ? AND version = ?",
-        (one.record.scope.tenant, one.record.id, one.record.version),
-    ).get
-    return None if row is None else _There(row)
 
 
 def _arrival(connection: Connection, one: Stored) -> int | None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import EmbeddingMismatch
+from rememo.store.contents import Kept
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.writing import vector_place
@@ -64,15 +65,25 @@ class ModelTable(Part):
             done: int = connection.execute("SELECT done FROM models WHERE model = ?", (model,)).get or 0
             left: int = connection.execute("SELECT count(*) FROM records WHERE number > ?", (done,)).get
             rows = connection.execute(
-                "SELECT number, text FROM records WHERE number > ? ORDER BY number LIMIT ?", (done, limit)
+                "SELECT number, tenant, id, version, text FROM records WHERE number > ? ORDER BY number LIMIT ?",
+                (done, limit),
             ).fetchall()
-        return left, [(row[0], row[1]) for row in rows]
+        return left, [(row[0], self._text(*row[1:])) for row in rows]
+
+    def _text(self, tenant: str, id: str, version: int, kept: Kept) -> str:
+        """Return a text; one that nobody can read any more has none."""
+        return "" if self._safe.lost(tenant) else self._safe.contents(tenant).get(kept, "text", id, version)
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:
         """Store vectors by a model under construction, in the order they were asked for."""
 
         def put(connection: Connection) -> None:
-            rows = [(vector_place(model, number), one.tobytes()) for number, one in vectors if one is not None]
+            rows: list[tuple[int, bytes]] = []
+            for number, one in vectors:
+                tenant = connection.execute("SELECT tenant FROM records WHERE number = ?", (number,)).get
+                if one is not None and tenant is not None and not self._safe.lost(tenant):
+                    place = vector_place(model, number)
+                    rows.append((place, self._safe.contents(tenant).put_vector(one.tobytes(), place)))
             connection.executemany("INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)", rows)
             connection.execute("UPDATE models SET done = max(done, ?) WHERE model = ?", (vectors[-1][0], model))
 

@@ -3,15 +3,17 @@
 from rememo.store.protocol import Analysis
 from rememo.store.scopes import ScopeCache
 from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.scopes import FileViews
 
 
 class Part:
-    """The file, the analyser, and the embedding model in use; the store is made of parts that share them."""
+    """The file, how its contents are kept, the analyser, and the embedding model in use; shared by the store's parts."""
 
-    def __init__(self, database: Database, *, analysis: Analysis, cache_bytes: int) -> None:
+    def __init__(self, database: Database, *, safe: Safe, analysis: Analysis, cache_bytes: int) -> None:
         self._database = database
+        self._safe = safe
         self._analysis = analysis
         self._analyze = analysis.terms
-        self._scopes = ScopeCache(FileViews(database), cache_bytes)
+        self._scopes = ScopeCache(FileViews(database, safe.contents), cache_bytes)
         self._model: int | None = None

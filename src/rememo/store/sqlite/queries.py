@@ -15,6 +15,12 @@ COLUMNS = (
     " expires_at, deleted, pinned, importance, source, trust, data, metadata, text"
 )
 
+# What is compressed or sealed goes through a function; what is plain never does.
+_CONTENTS = {
+    name: f"iif(typeof({name}) = 'text', {name}, opened(records.tenant, records.id, records.version, '{name}', {name}))"
+    for name in ("metadata", "data")
+}
+
 Sql = tuple[str, list[Any]]
 
 
@@ -105,7 +111,7 @@ def union(queries: list[Sql]) -> Sql:
 
 def _condition(condition: Condition) -> Sql:
     path = "$" + "".join(f".{dump_json(key)}" for key in condition.path)
-    column = {"metadata": "metadata", "data": "data"}[condition.column]
+    column = _CONTENTS[condition.column]
     operator, value = condition.operator, condition.value
     if operator == "$exists":
         return f"json_type({column}, ?) IS {'NOT ' if value else ''}NULL", [path]

@@ -1,5 +1,6 @@
 """Reads: records by filter, their versions, and what a scope holds."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.contents import Contents
 from rememo.store.rows import make_record
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
@@ -18,14 +20,28 @@ _GET = f"""SELECT {COLUMNS} FROM records
 WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
 
 
-def to_record(row: Any, tenant: str) -> Record:
+_NAMES = COLUMNS.split(", ")
+_SOURCE, _DATA, _METADATA, _TEXT = (_NAMES.index(name) for name in ("source", "data", "metadata", "text"))
+
+
+def to_record(row: Any, tenant: str, contents: Contents) -> Record:
     """Return the record of a row of `COLUMNS`; one that cannot be a record raises `Corrupt`."""
     try:
+        if contents.sealed or bytes in (type(row[_TEXT]), type(row[_DATA]), type(row[_METADATA])):
+            row = _opened(row, contents)
         return make_record(row, tenant)
     except (ValueError, TypeError, OverflowError) as error:
         raise Corrupt(
             f"a record of tenant {tenant!r} is damaged in the file ({error}); run `rememo repair` to save what can be read"
         ) from error
+
+
+def _opened(row: Sequence[Any], contents: Contents) -> list[Any]:
+    """Return a row with its contents as they were before they were compressed or sealed."""
+    opened, id, version = list(row), row[0], row[1]
+    for place in (_SOURCE, _DATA, _METADATA, _TEXT):
+        opened[place] = contents.get_optional(row[place], _NAMES[place], id, version)
+    return opened
 
 
 class Reader(Part):
@@ -36,19 +52,22 @@ class Reader(Part):
         scope = filter.scope
         if filter.ids is not None and filter.names_one:
             # The commonest question of all: the newest version by its key, without building a query for it.
+            contents = self._safe.contents(scope.tenant)
             row = self._database.value(_GET, (scope.tenant, filter.ids[0], to_micros(moment)))
             if row is None:
                 return None
-            record = to_record(row, scope.tenant)
+            record = to_record(row, scope.tenant, contents)
             return record if scope.contains(record.scope) else None
+        contents = self._safe.contents(scope.tenant)
         sql, values = union(selects(filter, moment, COLUMNS))
         row = self._database.value(sql, values)
-        return None if row is None else to_record(row, filter.scope.tenant)
+        return None if row is None else to_record(row, scope.tenant, contents)
 
     def read(
         self, filter: Filter, moment: datetime, *, limit: int | None = None, offset: int = 0, oldest: bool = False
     ) -> list[Record]:
         """Return the latest `limit` records, oldest first; `offset` passes over the newest."""
+        contents = self._safe.contents(filter.scope.tenant)
         order = "at, arrival" if oldest else "at DESC, arrival DESC"
         most = -1 if limit is None else limit
         reach = -1 if limit is None else limit + offset
@@ -64,20 +83,22 @@ class Reader(Part):
             rows = self._database.rows(sql, values)[offset:]
             if not oldest:
                 rows.reverse()
-        return [to_record(row[:-2], filter.scope.tenant) for row in rows]
+        return [to_record(row[:-2], filter.scope.tenant, contents) for row in rows]
 
     def count(self, filter: Filter, moment: datetime) -> int:
         """Return how many records a filter means."""
+        self._safe.contents(filter.scope.tenant)
         sql, values = union(selects(filter, moment, "count(*) AS found"))
         return sum(row[0] for row in self._database.rows(sql, values))
 
     def history(self, scope: Scope, id: str) -> list[Record]:
         """Return all versions of a record within a scope, oldest first."""
+        contents = self._safe.contents(scope.tenant)
         sql, values = within(scope)
         rows = self._database.rows(
             f"SELECT {COLUMNS} FROM records WHERE {sql} AND id = ? ORDER BY version", [*values, id]
         )
-        return [to_record(row, scope.tenant) for row in rows]
+        return [to_record(row, scope.tenant, contents) for row in rows]
 
     def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
         """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
@@ -97,6 +118,7 @@ class Reader(Part):
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
         """Return the agents, users or rooms of the records that a filter means, sorted."""
+        self._safe.contents(filter.scope.tenant)
         column = {"agent": "agent", "user": "user", "room": "room"}[name]
         sql, values = union(selects(filter, moment, f"DISTINCT {column} AS label"))
         rows = self._database.rows(f"SELECT DISTINCT label FROM ({sql}) WHERE label IS NOT NULL ORDER BY label", values)

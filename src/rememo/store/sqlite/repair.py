@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,22 @@ import numpy as np
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.protocol import Analyze
+from rememo.store.contents import SEALED, Contents
+from rememo.store.kv.sqlite import to_entry
+from rememo.store.protocol import Analysis
+from rememo.store.seal import OVERHEAD, Encryption, open_seal
+from rememo.store.sqlite.checking import Readable
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.migrate import APPLICATION_ID
-from rememo.store.sqlite.pages import INDEX_INNER, INDEX_LEAF, TABLE_INNER, TABLE_LEAF, Pages, Row, Unreadable
+from rememo.store.sqlite.pages import INDEX_INNER, INDEX_LEAF, TABLE_INNER, TABLE_LEAF, Pages, Unreadable
+from rememo.store.sqlite.safe import Safe
+from rememo.store.sqlite.shapes import Shape, shapes
+from rememo.store.sqlite.vault import SqliteVault
 from rememo.store.sqlite.words import line, tables
 from rememo.store.sqlite.writing import content_hash, vector_place
 
 _MOST_NAMED = 1_000
-# Made anew, or known already: the steps of the new file are its own.
-_REBUILT = {"migrations", "tenants", "staged"}
 _JSON = {
     "records": ("data", "metadata"),
     "kv": ("value",),
@@ -40,7 +46,7 @@ _JSON = {
 }
 _SCHEMA_COLUMNS = 5
 _NUMBER_BITS = 40
-_BEHIND_KEYS = 1_000
+_ANY_SEALED = "SELECT 1 FROM records WHERE typeof(text) = 'blob' AND substr(text, 1, 1) = ? LIMIT 1"
 _TIMES = ("at", "created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
 _EARLIEST, _LATEST = to_micros(datetime.min.replace(tzinfo=UTC)), to_micros(datetime.max.replace(tzinfo=UTC))
 
@@ -63,11 +69,12 @@ class RepairReport:
     """How many those are, as far as it can be known."""
 
 
-def repair(source: str, target: str, *, analyze: Analyze, fingerprint: Callable[[Sequence[str]], int]) -> RepairReport:
+def repair(source: str, target: str, *, analysis: Analysis, encryption: Encryption | None = None) -> RepairReport:
     """Write what can be read of a damaged file to a new one.
 
     No other process may write to the source meanwhile. A file of which nothing can be read raises `Corrupt`, and one of
-    another program `IncompatibleStore`; neither leaves a target behind.
+    another program `IncompatibleStore`; neither leaves a target behind. Sealed contents are carried over as they are; the
+    keys are needed to index their words anew, and a sealed file without them raises `KeyMismatch`.
     """
     place = Path(target).absolute()
     if place.exists():
@@ -80,7 +87,10 @@ def repair(source: str, target: str, *, analyze: Analyze, fingerprint: Callable[
                 raise IncompatibleStore(f"{source} is a database of another program; there is nothing to repair")
             database = Database(str(part), durability="full", busy_timeout=5)
             try:
-                rescue = database.write(lambda connection: _Rescue(pages, connection, analyze, fingerprint).run())
+                rescue = _Rescue(pages, database, analysis, encryption)
+                database.write(rescue.take)
+                safe = rescue.unlock()
+                database.write(lambda connection: rescue.make_whole(connection, safe))
             finally:
                 database.close()
         if not rescue.recovered["records"] and not rescue.schema_readable:
@@ -102,46 +112,18 @@ def repair(source: str, target: str, *, analyze: Analyze, fingerprint: Callable[
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What the rows of a table or an index look like on a page."""
-
-    name: str
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    required: tuple[bool, ...]
-    numbered: bool
-    """Whether its rows have numbers."""
-    key: int | None = None
-    """The column that stands for the row's number."""
-
-    def fits(self, row: Row) -> bool:
-        """Whether a row can be one of these; columns that came later may be missing at its end."""
-        if self.numbered != (row.number is not None) or len(row.values) > len(self.columns):
-            return False
-        if any(self.required[len(row.values) :]):
-            return False
-        return all(
-            (value is None and (not required or place == self.key)) or _is(kind, value)
-            for place, (value, kind, required) in enumerate(zip(row.values, self.types, self.required, strict=False))
-        )
-
-    def read(self, row: Row) -> dict[str, Any]:
-        """Return a row's values by their columns."""
-        values: dict[str, Any] = dict.fromkeys(self.columns) | dict(zip(self.columns, row.values, strict=False))
-        if self.key is not None:
-            values[self.columns[self.key]] = row.number
-        return values
-
-
 @dataclass(slots=True)
 class _Rescue:
-    """One repair under way, inside one transaction of the new file."""
+    """One repair under way, in two transactions of the new file: the keys are among what is recovered."""
 
     pages: Pages
-    connection: Connection
-    analyze: Analyze
-    fingerprint: Callable[[Sequence[str]], int]
+    database: Database
+    analysis: Analysis
+    encryption: Encryption | None
+    connection: Connection = field(init=False)
+    known: list[int] = field(default_factory=list[int])
+    """Pages that tell which versions there once were."""
+    tables: list[str] = field(default_factory=list[str])
     recovered: Counter[str] = field(default_factory=Counter[str])
     damaged_pages: int = 0
     damaged_rows: int = 0
@@ -150,29 +132,45 @@ class _Rescue:
     schema_readable: bool = False
     models: dict[int, int] = field(default_factory=dict[int, int])
 
-    def run(self) -> "_Rescue":
-        """Do it all."""
-        shapes, indexes = _shapes(self.connection)
+    def take(self, connection: Connection) -> None:
+        """Take over every row that can be read."""
+        self.connection = connection
+        expected, indexes = shapes(connection)
         seen: set[int] = set()
         roots = self._roots(seen)
         self.schema_readable = "records" in roots
         leaves = {name: list(self._walk(root, seen)) for name, root in roots.items()}
         # Vectors are told from other rows by their model.
-        order = sorted(shapes, key=lambda name: (name != "models", name))
+        order = sorted(expected, key=lambda name: (name != "models", name))
         strayed = self._left_behind(seen)
         for name in order:
-            strayed += [page for page in leaves.get(name, ()) if not self._take(shapes[name], page)]
-        for name in leaves.keys() - shapes.keys():
+            strayed += [page for page in leaves.get(name, ()) if not self._take(expected[name], page)]
+        for name in leaves.keys() - expected.keys():
             strayed += [page for page in leaves[name] if not self._holds(indexes.get(name), page)]
         for page in strayed:
-            self._take_strays([shapes[name] for name in order], list(indexes.values()), page)
+            self._take_strays([expected[name] for name in order], list(indexes.values()), page)
+        self.known = leaves.get("records_by_id", [])
+        self.tables = order
+
+    def unlock(self) -> Safe:
+        """Find out how the contents are kept."""
+        vault = SqliteVault(self.database)
+        if not vault.sealed and self.database.value(_ANY_SEALED, (bytes([SEALED]),)):
+            raise Corrupt("the keys of its tenants are lost with the damaged pages; restore the file from a backup")
+        seal = open_seal(vault, self.encryption if vault.sealed else None)
+        return Safe(self.database, seal=seal, compress_above=0)
+
+    def make_whole(self, connection: Connection, safe: Safe) -> None:
+        """Drop what does not belong together, and index what is left."""
+        self.connection = connection
+        readable = cache(safe.readable)
+        self._drop_unopened(readable)
         self._settle()
-        for page in leaves.get("records_by_id", ()):
+        for page in self.known:
             self._miss(page)
-        self._index_words()
-        for name in shapes:
-            self.recovered[name] = self.connection.execute(f'SELECT count(*) FROM "{name}"').get
-        return self
+        self._index_words(readable)
+        for name in self.tables:
+            self.recovered[name] = connection.execute(f'SELECT count(*) FROM "{name}"').get
 
     # ---- finding pages
 
@@ -219,7 +217,7 @@ class _Rescue:
 
     # ---- taking rows
 
-    def _take(self, shape: _Shape, page: int) -> bool:
+    def _take(self, shape: Shape, page: int) -> bool:
         """Take the rows of a page of a table's tree; False when it is none, for a damaged tree may lead anywhere."""
         rows = list(self.pages.rows(page))
         fitting = [row for row in rows if row is not None and shape.fits(row)]
@@ -228,10 +226,10 @@ class _Rescue:
         self.damaged_rows += len(rows) - len(fitting)
         return bool(fitting)
 
-    def _holds(self, index: _Shape | None, page: int) -> bool:
+    def _holds(self, index: Shape | None, page: int) -> bool:
         return index is not None and any(row is not None and index.fits(row) for row in self.pages.rows(page))
 
-    def _take_strays(self, shapes: Sequence[_Shape], indexes: Sequence[_Shape], page: int) -> None:
+    def _take_strays(self, shapes: Sequence[Shape], indexes: Sequence[Shape], page: int) -> None:
         for row in self.pages.rows(page):
             if row is None:
                 continue
@@ -240,16 +238,13 @@ class _Rescue:
             if len(fitting) == 1 and not any(one.fits(row) for one in indexes):
                 self._put(fitting[0], fitting[0].read(row))
 
-    def _put(self, shape: _Shape, values: dict[str, Any]) -> None:
+    def _put(self, shape: Shape, values: dict[str, Any]) -> None:
         if shape.name == "vectors":
             if not self._is_vector(values):
                 return
         elif not _is_sound(shape.name, values):
             self.damaged_rows += 1
             return
-        if shape.name == "records":
-            terms = self.analyze(values["text"])
-            values |= {"length": len(terms), "fingerprint": self.fingerprint(terms)}
         if shape.name == "models":
             self.models[values["model"]] = values["dimension"]
         names = ", ".join(f'"{name}"' for name in values)
@@ -263,12 +258,50 @@ class _Rescue:
         """Whether it is one of a version that was recovered; tables of words have rows that look alike."""
         model, number = values["place"] >> _NUMBER_BITS, values["place"] & (1 << _NUMBER_BITS) - 1
         blob: bytes = values["vector"]
-        if self.models.get(model, -1) * 4 != len(blob) or vector_place(model, number) != values["place"]:
+        dimension = self.models.get(model)
+        if dimension is None or vector_place(model, number) != values["place"]:
+            return False
+        if len(blob) == dimension * 4 + OVERHEAD and blob[0] == SEALED:
+            return True  # whether it opens is seen later
+        if len(blob) != dimension * 4:
             return False
         length = float(np.linalg.norm(np.frombuffer(blob, np.float32).astype(np.float64)))
         return abs(length - 1) < 1e-3  # noqa: PLR2004 - rounding; noise is far from it
 
     # ---- making it whole
+
+    def _drop_unopened(self, readable: Readable) -> None:
+        """Drop what does not open where it stands: it was damaged, or another row's."""
+        run = self.connection.execute
+        for place, vector, tenant in run(
+            f"SELECT place, vector, tenant FROM vectors JOIN records ON number = place & {(1 << _NUMBER_BITS) - 1}"
+        ):
+            if not _opens(readable(tenant), lambda kept, place=place, vector=vector: kept.get_vector(place, vector)):
+                run("DELETE FROM vectors WHERE place = ?", (place,))
+        for tenant, space, *row in run("SELECT tenant, space, key, value, version, expires_at, sliding FROM kv"):
+            if not _opens(readable(tenant), lambda kept, row=row, space=space: to_entry(row, space, kept)):
+                self.damaged_rows += 1
+                run("DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, row[0]))
+        for tenant, scope, key in run("SELECT tenant, scope, key FROM keys"):
+            if not _opens(readable(tenant), lambda kept, key=key: kept.get_name(key)):
+                run("DELETE FROM keys WHERE tenant = ? AND scope = ? AND key = ?", (tenant, scope, key))
+        for tenant, id, error in run("SELECT tenant, id, error FROM jobs WHERE error IS NOT NULL"):
+            if not _opens(readable(tenant), lambda kept, id=id, error=error: kept.get(error, "error", id, 0)):
+                run("UPDATE jobs SET error = NULL WHERE tenant = ? AND id = ?", (tenant, id))
+        columns = "number, tenant, id, version, speaker, text, data, metadata, source"
+        for number, tenant, id, version, speaker, *row in run(f"SELECT {columns} FROM records"):
+            fields = [
+                one for one in zip(("text", "data", "metadata", "source"), row, strict=True) if one[1] is not None
+            ]
+            if not _opens(
+                readable(tenant),
+                lambda kept, fields=fields, id=id, version=version, speaker=speaker: [
+                    kept.get_name(speaker),
+                    *(kept.get(value, name, id, version) for name, value in fields),
+                ],
+            ):
+                self.damaged_rows += 1
+                run("DELETE FROM records WHERE number = ?", (number,))
 
     def _settle(self) -> None:
         """Drop what contradicts what is there: remains of older states, and what belonged to lost versions."""
@@ -321,70 +354,32 @@ class _Rescue:
                 if len(self.lost) < _MOST_NAMED:
                     self.lost.append(f"{tenant}/{id} version {version}")
 
-    def _index_words(self) -> None:
-        columns = "number, tenant, agent, user, room, superseded_at IS NULL, text"
-        last = -1
-        while rows := self.connection.execute(
+    def _index_words(self, readable: Readable) -> None:
+        columns = "number, tenant, id, version, agent, user, room, superseded_at IS NULL, text"
+        last, run = -1, self.connection.execute
+        while rows := run(
             f"SELECT {columns} FROM records WHERE number > ? ORDER BY number LIMIT 500", (last,)
         ).fetchall():
-            for number, tenant, agent, user, room, current, text in rows:
-                table = tables(tenant)[0 if current else 1]
+            for number, tenant, id, version, agent, user, room, current, text in rows:
+                table, contents = tables(tenant)[0 if current else 1], readable(tenant)
                 scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
-                self.connection.execute(
-                    f"INSERT INTO {table} (rowid, terms) VALUES (?, ?)", (number, line(scope, self.analyze(text)))
-                )
+                words = line(scope, [])  # all there is of what nobody can read any more
+                if contents is not None:
+                    terms = self.analysis.terms(contents.get(text, "text", id, version))
+                    words, mark = line(scope, terms, contents.veil), contents.mark(self.analysis.fingerprint(terms))
+                    run("UPDATE records SET length = ?, fingerprint = ? WHERE number = ?", (len(terms), mark, number))
+                run(f"INSERT INTO {table} (rowid, terms) VALUES (?, ?)", (number, words))
             last = rows[-1][0]
 
 
-def _shapes(connection: Connection) -> tuple[dict[str, _Shape], dict[str, _Shape]]:
-    """Return the shapes of the tables to be filled, and those of all indexes, by this release's schema."""
-    found: dict[str, _Shape] = {}
-    indexes: dict[str, _Shape] = {}
-    for name, unnumbered in connection.execute(
-        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
-    ).fetchall():
-        rows = connection.execute(
-            'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) ORDER BY cid', (name,)
-        ).fetchall()
-        if unnumbered:
-            # Rows of such a table are kept with the columns of their key in front.
-            rows = sorted(rows, key=lambda row: row[3] or _BEHIND_KEYS)
-        keys = [place for place, row in enumerate(rows) if row[3]]
-        key = keys[0] if not unnumbered and len(keys) == 1 and rows[keys[0]][1] == "INTEGER" else None
-        if name not in _REBUILT:
-            found[name] = _Shape(
-                name=name,
-                columns=tuple(row[0] for row in rows),
-                types=tuple(row[1] for row in rows),
-                required=tuple(bool(row[2] or row[3]) for row in rows),
-                numbered=not unnumbered,
-                key=key,
-            )
-        types = {row[0]: row[1] for row in rows}
-        for (index,) in connection.execute("SELECT name FROM pragma_index_list(?)", (name,)).fetchall():
-            if unnumbered and index.startswith("sqlite_autoindex"):
-                continue  # the table itself
-            columns = connection.execute("SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno", (index,)).fetchall()
-            indexes[index] = _Shape(
-                name=index,
-                columns=tuple(str(column) for (column,) in columns),
-                types=tuple(types.get(column, "INTEGER") for (column,) in columns),
-                required=(False,) * len(columns),
-                numbered=False,
-            )
-    return found, indexes
-
-
-def _is(kind: str, value: object) -> bool:
-    match kind:
-        case "INTEGER":
-            return isinstance(value, int)
-        case "REAL":  # whole numbers are kept as such
-            return isinstance(value, int | float)
-        case "TEXT":
-            return isinstance(value, str)
-        case _:
-            return isinstance(value, bytes)
+def _opens(contents: Contents | None, run: Callable[[Contents], object]) -> bool:
+    """Say whether something can be opened; what nobody can open any more is left as it is."""
+    try:
+        if contents is not None:
+            run(contents)
+    except Corrupt:
+        return False
+    return True
 
 
 def _is_sound(table: str, values: Mapping[str, Any]) -> bool:
@@ -399,7 +394,8 @@ def _is_sound(table: str, values: Mapping[str, Any]) -> bool:
         return False
     try:
         for column in _JSON.get(table, ()):
-            json.loads(values[column])
+            if isinstance(values[column], str):
+                json.loads(values[column])
     except ValueError:
         return False
     return True

@@ -1,12 +1,14 @@
 """How a view of a scope is read from the file."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from rememo.model.check import dump_json
 from rememo.model.record import STATE
 from rememo.model.scope import Scope
+from rememo.store.contents import Contents
 from rememo.store.scopes import Columns, Stamp
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
@@ -15,6 +17,7 @@ from rememo.store.sqlite.queries import within
 # A fact that holds no more answers no question about the present: its end counts like an expiry.
 _END = "CASE WHEN kind = 'fact' AND valid_to IS NOT NULL THEN min(valid_to, ifnull(expires_at, valid_to)) ELSE expires_at END"
 COLUMNS = f"number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, {_END} AS ends"
+_SPEAKER = COLUMNS.split(", ").index("speaker")
 _READ = 2_000
 _STAMP = (
     "SELECT ifnull((SELECT max(number) FROM records), 0),"
@@ -27,10 +30,11 @@ _STAMP = (
 class FileState:
     """One consistent state of the file."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "_contents")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, contents: Callable[[str], Contents]) -> None:
         self._connection = connection
+        self._contents = contents
 
     def stamp(self, tenant: str) -> Stamp:
         """Return what changes whenever something of the tenant does."""
@@ -55,14 +59,16 @@ class FileState:
             f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (ends IS NULL OR ends > ?)"
             f" AND kind <> '{STATE}'"
         )
-        add_rows(self._connection, columns, self._connection.execute(sql, [start, *values, now]).fetchall())
+        rows = self._connection.execute(sql, [start, *values, now]).fetchall()
+        add_rows(self._connection, columns, rows, self._contents(scope.tenant))
 
 
 class FileViews:
     """The file as a source of views."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, contents: Callable[[str], Contents]) -> None:
         self._database = database
+        self._contents = contents
 
     def stamp(self, tenant: str) -> Stamp:
         """Return the stamp of the present state."""
@@ -72,7 +78,7 @@ class FileViews:
     def state(self) -> Generator[FileState]:
         """Lend one consistent state."""
         with self._database.snapshot() as connection:
-            yield FileState(connection)
+            yield FileState(connection, self._contents)
 
 
 def _stamp(row: Any) -> Stamp:
@@ -80,14 +86,19 @@ def _stamp(row: Any) -> Stamp:
     return Stamp(number, max(newest, clock), epoch, model)
 
 
-def add_rows(connection: Connection, columns: Columns, rows: list[Any]) -> None:
+def add_rows(connection: Connection, columns: Columns, rows: list[Any], contents: Contents) -> None:
     """Append rows of `COLUMNS` with their vectors, which are read in parts: all at once they would weigh too much."""
-    rows.sort()
+    rows.sort(key=itemgetter(0))
     model = connection.execute("SELECT model FROM models WHERE current").get or 0
     for first in range(0, len(rows), _READ):
         part = rows[first : first + _READ]
-        blobs = connection.execute(
+        blobs: list[Any] = connection.execute(
             "SELECT vector FROM json_each(?) AS wanted LEFT JOIN vectors ON place = ? | wanted.value ORDER BY wanted.key",
             (dump_json([row[0] for row in part]), model << 40),
         ).fetchall()
+        if contents.sealed:
+            opened = contents.get_vectors([model << 40 | row[0] for row in part], [blob for (blob,) in blobs])
+            name = contents.get_name
+            part = [(*row[:_SPEAKER], name(row[_SPEAKER]), *row[_SPEAKER + 1 :]) for row in part]
+            blobs = [(blob,) for blob in opened]
         columns.append([(*row, *blob) for row, blob in zip(part, blobs, strict=True)])

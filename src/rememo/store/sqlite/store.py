@@ -36,27 +36,35 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, AuditTable, ModelTable):
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
 
         def run(connection: Connection) -> tuple[Commit, Mark | None]:
-            if key is not None and (first := recall_key(connection, scope, key)) is not None:
+            # Asked for inside: nobody changes the keys meanwhile.
+            contents = self._safe.contents(scope.tenant)
+            names = () if key is None else contents.names(key)
+            if names and (first := recall_key(connection, scope, names)) is not None:
                 return first, None
-            batch = Transaction(connection, scope, moment, analyze=self._analyze, model=self._model, before=self._left)
+            batch = Transaction(
+                connection, scope, moment,
+                analyze=self._analyze, model=self._model, contents=contents, before=self._left,
+            )  # fmt: skip
             commit = batch.apply(writes, after)
-            if key is not None:
-                keep_key(connection, scope, key, commit)
+            if names:
+                keep_key(connection, scope, names[0], commit)
             if note is not None and (noted := note(commit)) is not None:
                 batch.audit(noted)
             return commit, batch.mark()
 
+        self._safe.provide(scope.tenant)
         commit, self._left = self._database.write(run)
         return commit
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
+        names = self._safe.contents(scope.tenant).names(key)
         with self._database.snapshot() as connection:
-            return recall_key(connection, scope, key)
+            return recall_key(connection, scope, names)
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
-        return verify(self._database)
+        return verify(self._database, self._safe)
 
     def close(self) -> None:
         """Let go of everything; closing twice is harmless."""

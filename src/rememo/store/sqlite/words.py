@@ -10,7 +10,7 @@ New rows wait in the table `staged` and are moved into FTS5 many at a time; a se
 import zlib
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -61,19 +61,23 @@ def narrowest(scope: Scope) -> str:
     return label(scope.tenant, "", "")
 
 
-def line(scope: Scope, terms: Sequence[str]) -> str:
-    """Return the row of the index for a text's terms."""
-    parts = [labels(scope.tenant, scope.agent, scope.user, scope.room)]
+def line(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None = None) -> str:
+    """Return the row of the index for a text's terms, or for what a `veil` makes of them."""
+    own = labels(scope.tenant, scope.agent, scope.user, scope.room)
+    parts: list[str] = []
     if len(set(terms)) == len(terms):
         parts += terms
-        return " ".join(parts)
-    for term, count in Counter(terms).items():
-        parts.append(term)
-        if count > 1:
-            parts.append(term + "^2")
-            if count >= MOST_COUNTED:
-                parts.append(term + "^3")
-    return " ".join(parts)
+    else:
+        for term, count in Counter(terms).items():
+            parts.append(term)
+            if count > 1:
+                parts.append(term + "^2")
+                if count >= MOST_COUNTED:
+                    parts.append(term + "^3")
+    if veil is not None:
+        # Sorted, because the order of the words would tell of the text.
+        parts = sorted([veil(part) for part in parts])
+    return " ".join([own, *parts])
 
 
 # ---- writing
@@ -106,7 +110,15 @@ def remove(connection: Connection, table: str, number: int) -> None:
 # ---- finding
 
 
-def match(connection: Connection, scope: Scope, terms: Sequence[str], *, past: bool, held: int) -> list[WordMatch]:
+def match(
+    connection: Connection,
+    scope: Scope,
+    terms: Sequence[str],
+    *,
+    past: bool,
+    held: int,
+    veils: Callable[[str], tuple[str, ...]] | None = None,
+) -> list[WordMatch]:
     """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too.
 
     `held` is how many records the scope has. One that holds much of the file is asked for without its label: walking two
@@ -129,8 +141,9 @@ def match(connection: Connection, scope: Scope, terms: Sequence[str], *, past: b
         levels: list[NDArray[np.int64]] = []
         for level in range(1, MOST_COUNTED + 1):
             marked = term if level == 1 else f"{term}^{level}"
-            numbers = [np.array([number for number, there in waiting if marked in there], np.int64)]
-            numbers += [_numbers(connection, place, labelled + _quoted(marked)) for place in places]
+            forms = (marked,) if veils is None else veils(marked)
+            numbers = [np.array([number for number, there in waiting if not there.isdisjoint(forms)], np.int64)]
+            numbers += [_numbers(connection, place, labelled + _quoted(form)) for place in places for form in forms]
             joined = np.concatenate(numbers)
             if not len(joined):
                 break

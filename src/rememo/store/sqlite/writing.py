@@ -1,7 +1,8 @@
 """Writes: versions opened and closed, with their words, vectors, jobs and keys, inside the caller's transaction."""
 
 import json
-from collections.abc import Callable, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -15,6 +16,7 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.contents import Contents, Kept
 from rememo.store.protocol import Analyze, Commit, Draft, Put, Remove, RemoveAll, Revise, Write, Written
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
@@ -31,11 +33,11 @@ ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
 _STATE = """SELECT newest.number, newest.recorded_at, (SELECT clock FROM tenants WHERE tenant = ?),
   (SELECT model FROM models WHERE current)
 FROM (SELECT 1) LEFT JOIN (SELECT number, recorded_at FROM records ORDER BY number DESC LIMIT 1) AS newest"""
-_LAST = """SELECT number, arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
+_LAST = """SELECT id, number, arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
 _CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
 _ADD_VECTOR = "INSERT INTO vectors (place, vector) VALUES (?, ?)"
-_COPY_VECTOR = """INSERT INTO vectors (place, vector) SELECT ?, vector FROM records JOIN vectors ON place = ? | number
+_ITS_VECTOR = """SELECT place, vector FROM records JOIN vectors ON place = ? | number
 WHERE tenant = ? AND id = ? AND version = ?"""
 _MANY = 8  # from here on, whole statements over many rows are worth it
 _ADD_JOB = (
@@ -54,9 +56,11 @@ class Transaction:
         *,
         analyze: Analyze,
         model: int | None,
+        contents: Contents,
         before: "Mark | None" = None,
     ) -> None:
         self._connection = connection
+        self._contents = contents
         self._scope = scope
         self._tenant = scope.tenant
         self._analyze = analyze
@@ -126,19 +130,21 @@ class Transaction:
 
     def _put_many(self, drafts: Sequence[Draft]) -> list[Written]:
         """Create records whose ids are new: statement by statement over all of them, as SQLite likes it best."""
-        connection, model = self._connection, self._model
+        connection, model, contents = self._connection, self._model, self._contents
         times = Times(self.clock, self.clock)
         first = self._newest + 1
-        connection.executemany(_INSERT, [_row(first + place, draft, 1, times) for place, draft in enumerate(drafts)])
+        connection.executemany(
+            _INSERT, [_row(first + place, draft, 1, times, contents) for place, draft in enumerate(drafts)]
+        )
         connection.executemany(
             f"INSERT INTO {self._words} (rowid, terms) VALUES (?, ?)",
-            [(first + place, line(draft.scope, draft.terms)) for place, draft in enumerate(drafts)],
+            [(first + place, line(draft.scope, draft.terms, contents.veil)) for place, draft in enumerate(drafts)],
         )
         if model is not None:
             connection.executemany(
                 _ADD_VECTOR,
                 [
-                    (vector_place(model, first + place), draft.vector.tobytes())
+                    _vector_row(vector_place(model, first + place), draft.vector.tobytes(), contents)
                     for place, draft in enumerate(drafts)
                     if draft.vector is not None
                 ],
@@ -210,7 +216,7 @@ class Transaction:
         written: list[Written] = []
         for number, id, version, kind, agent, user, room, text in sorted(rows):
             scope = Scope(tenant=self._tenant, agent=agent, user=user, room=room)
-            self._retire(number, scope, text, deleted=True)
+            self._retire(number, scope, self._contents.get(text, "text", id, version), deleted=True)
             written.append(Written(id, version, "deleted", kind, scope))
         return written
 
@@ -221,10 +227,12 @@ class Transaction:
         return None if row is None else _Last(row, self._tenant, self.clock)
 
     def _close(self, last: "_Last", *, deleted: bool) -> None:
-        self._retire(last.number, last.scope, last.text, deleted=deleted)
+        text = self._contents.get(last.text, "text", last.id, last.version)
+        self._retire(last.number, last.scope, text, deleted=deleted)
 
     def _retire(self, number: int, scope: Scope, text: str, *, deleted: bool) -> None:
-        retire(self._connection, number, scope, text, at=self.clock, deleted=deleted, analyze=self._analyze)
+        row = line(scope, self._analyze(text), self._contents.veil)
+        retire(self._connection, number, scope, row, at=self.clock, deleted=deleted)
         self._retired += 1
 
     def _open(self, draft: Draft, last: "_Last | None", outcome: Outcome, *, anew: bool = False) -> Written:
@@ -242,6 +250,7 @@ class Transaction:
             number=self._newest + 1,
             words=self._words,
             model=self._model,
+            contents=self._contents,
         )
         self._newest, self._opened = number, True
         self._add_jobs(draft.id, version, self._owed(draft))
@@ -255,7 +264,7 @@ class Transaction:
 
     def _add_jobs(self, id: str, version: int, jobs: Sequence[NewJob]) -> None:
         for job in jobs:
-            payload = dump_json({**job.payload, "record": id, "version": version})
+            payload = keep_payload({**job.payload, "record": id, "version": version}, job.id, self._contents)
             self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
             self._jobs.append(job.id)
 
@@ -318,28 +327,45 @@ class Times:
 
 
 def insert_version(
-    connection: Connection, draft: Draft, version: int, times: Times, *, number: int, words: str, model: int | None
+    connection: Connection,
+    draft: Draft,
+    version: int,
+    times: Times,
+    *,
+    number: int,
+    words: str,
+    model: int | None,
+    contents: Contents,
 ) -> int:
     """Store one version with its words and its vector; returns its number."""
-    connection.execute(_INSERT, _row(number, draft, version, times))
-    stage(connection, words, number, line(draft.scope, draft.terms))
+    connection.execute(_INSERT, _row(number, draft, version, times, contents))
+    stage(connection, words, number, line(draft.scope, draft.terms, contents.veil))
     if model is not None:
+        place = vector_place(model, number)
         if draft.vector is not None:
-            connection.execute(_ADD_VECTOR, (vector_place(model, number), draft.vector.tobytes()))
+            connection.execute(_ADD_VECTOR, _vector_row(place, draft.vector.tobytes(), contents))
         elif draft.vector_of is not None:
-            connection.execute(
-                _COPY_VECTOR, (vector_place(model, number), model << 40, draft.scope.tenant, draft.id, draft.vector_of)
-            )
+            before: Any = connection.execute(
+                _ITS_VECTOR, (model << 40, draft.scope.tenant, draft.id, draft.vector_of)
+            ).get
+            vector = None if before is None else contents.get_vector(*before)
+            if vector is not None:
+                connection.execute(_ADD_VECTOR, _vector_row(place, vector, contents))
     return number
 
 
-def _row(number: int, draft: Draft, version: int, times: Times) -> tuple[Any, ...]:
-    scope = draft.scope
+def _vector_row(place: int, vector: bytes, contents: Contents) -> tuple[int, bytes]:
+    return place, contents.put_vector(vector, place)
+
+
+def _row(number: int, draft: Draft, version: int, times: Times, contents: Contents) -> tuple[Any, ...]:
+    scope, put, id = draft.scope, contents.put, draft.id
+    data, text = put(draft.data, "data", id, version), put(draft.text, "text", id, version)
     occurred_at = _micros(draft.occurred_at)
     return (
         number,
         scope.tenant,
-        draft.id,
+        id,
         version,
         draft.kind,
         scope.agent,
@@ -357,22 +383,26 @@ def _row(number: int, draft: Draft, version: int, times: Times) -> tuple[Any, ..
         int(times.deleted),
         int(draft.pinned),
         draft.importance,
-        draft.source,
+        contents.put_optional(draft.source, "source", id, version),
         draft.trust,
-        draft.speaker,
+        contents.put_name(draft.speaker),
         len(draft.terms),
         int(draft.asks),
-        draft.fingerprint,
-        content_hash(draft.kind, draft.text, draft.data),
-        draft.data,
-        draft.metadata,
-        draft.text,
+        contents.mark(draft.fingerprint),
+        content_hash(draft.kind, text, data),
+        data,
+        put(draft.metadata, "metadata", id, version),
+        text,
     )
 
 
-def content_hash(kind: str, text: str, data: str) -> bytes:
-    """Return what tells whether the content of a version is what was written."""
-    return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
+def content_hash(kind: str, text: Kept, data: Kept) -> bytes:
+    """Return what tells whether the content of a version is what was written: of what stands in the file, so no key is needed."""
+    if isinstance(text, str) and isinstance(data, str):
+        return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
+    # Bytes that became text, or text that became bytes, are not what was written.
+    parts = [part.encode() if isinstance(part, str) else b"\xff" + part for part in (kind, text, data)]
+    return blake2b(b"\0".join(parts), digest_size=16).digest()
 
 
 def vector_place(model: int, number: int) -> int:
@@ -380,23 +410,42 @@ def vector_place(model: int, number: int) -> int:
     return model << 40 | number
 
 
-def retire(
-    connection: Connection, number: int, scope: Scope, text: str, *, at: int, deleted: bool, analyze: Analyze
-) -> None:
-    """Close a current version: it stays findable in the past only."""
+def retire(connection: Connection, number: int, scope: Scope, row: str, *, at: int, deleted: bool) -> None:
+    """Close a current version: it stays findable in the past only, by its row of words."""
     words, past = tables(scope.tenant)
     connection.execute(_CLOSE, (at, int(deleted), number))
     remove(connection, words, number)
-    stage(connection, past, number, line(scope, analyze(text)))
+    stage(connection, past, number, row)
+
+
+def keep_payload(payload: Mapping[str, Any], id: str, contents: Contents) -> str:
+    """Return what a job is told as it is to be stored: which version it is about stays readable, the rest is sealed."""
+    if not contents.sealed:
+        return dump_json(dict(payload))
+    open_parts = {name: payload[name] for name in ("record", "version") if name in payload}
+    rest = {name: value for name, value in payload.items() if name not in open_parts}
+    if rest:
+        kept = contents.put(dump_json(rest), "payload", id, 0)
+        open_parts["sealed"] = b64encode(kept if isinstance(kept, bytes) else kept.encode()).decode()
+    return dump_json(open_parts)
+
+
+def read_payload(kept: str, id: str, contents: Contents) -> dict[str, Any]:
+    """Return what a job was told."""
+    payload = json.loads(kept)
+    if contents.sealed and "sealed" in payload:
+        payload |= json.loads(contents.get(b64decode(payload.pop("sealed")), "payload", id, 0))
+    return payload
 
 
 class _Last:
     """The newest version of a record, as a write finds it."""
 
-    __slots__ = ("arrival", "created_at", "kind", "live", "number", "open", "scope", "text", "version")
+    __slots__ = ("arrival", "created_at", "id", "kind", "live", "number", "open", "scope", "text", "version")
 
     def __init__(self, row: Any, tenant: str, clock: int) -> None:
         (
+            self.id,
             self.number,
             self.arrival,
             self.version,
@@ -413,11 +462,11 @@ class _Last:
         self.live: bool = self.open and (expires_at is None or expires_at > clock)
 
 
-def recall_key(connection: Connection, scope: Scope, key: str) -> Commit | None:
-    """Return what the first batch under an idempotency key did, or None when the key is new."""
-    row = connection.execute(
-        'SELECT "commit" FROM keys WHERE tenant = ? AND scope = ? AND key = ?', (scope.tenant, _space(scope), key)
-    ).get
+def recall_key(connection: Connection, scope: Scope, keys: Iterable[Kept]) -> Commit | None:
+    """Return what the first batch under an idempotency key did, by any form of the key, or None when it is new."""
+    sql = 'SELECT "commit" FROM keys WHERE tenant = ? AND scope = ? AND key = ?'
+    rows = [connection.execute(sql, (scope.tenant, _space(scope), key)).get for key in keys]
+    row = next((one for one in rows if one is not None), None)
     if row is None:
         return None
     kept = json.loads(row)
@@ -432,7 +481,7 @@ def recall_key(connection: Connection, scope: Scope, key: str) -> Commit | None:
     )
 
 
-def keep_key(connection: Connection, scope: Scope, key: str, commit: Commit) -> None:
+def keep_key(connection: Connection, scope: Scope, key: Kept, commit: Commit) -> None:
     """Remember what a batch did under its idempotency key."""
     recorded_at = to_micros(commit.recorded_at)
     kept = {

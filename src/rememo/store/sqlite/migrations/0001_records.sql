@@ -1,4 +1,5 @@
 -- Records in versions. Small columns first: lists and scans never touch the pages of long texts.
+-- ANY stands for contents: text as it is, or bytes that are compressed or sealed (see store/contents.py).
 CREATE TABLE records (
   number        INTEGER PRIMARY KEY,  -- private to this file: ties words and vectors to a version
   tenant        TEXT NOT NULL,
@@ -20,16 +21,16 @@ CREATE TABLE records (
   deleted       INTEGER NOT NULL DEFAULT 0,
   pinned        INTEGER NOT NULL DEFAULT 0,
   importance    REAL,
-  source        TEXT,
+  source        ANY,
   trust         REAL NOT NULL DEFAULT 1.0,
-  speaker       TEXT,
+  speaker       ANY,
   length        INTEGER NOT NULL,     -- how many terms its text has
   asks          INTEGER NOT NULL,     -- whether its text asks something
   fingerprint   INTEGER NOT NULL,     -- equal for texts that say the same
-  hash          BLOB NOT NULL,        -- of kind, text and data, exactly
-  data          TEXT NOT NULL,
-  metadata      TEXT NOT NULL,
-  text          TEXT NOT NULL
+  hash          BLOB NOT NULL,        -- of kind, text and data, exactly as they stand here
+  data          ANY NOT NULL,
+  metadata      ANY NOT NULL,
+  text          ANY NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX records_by_id ON records (tenant, id, version);
@@ -68,6 +69,15 @@ CREATE TABLE vectors (
   vector BLOB NOT NULL                -- float32, unit length
 ) STRICT;
 
+-- Keys of tenants, wrapped by a master key that is not here; the tenant '' is the file itself. No rows: nothing is sealed.
+CREATE TABLE vault (
+  tenant  TEXT NOT NULL,
+  serial  INTEGER NOT NULL,           -- the highest of a tenant seals what is new
+  master  TEXT NOT NULL,              -- which master key wraps it
+  wrapped BLOB NOT NULL,              -- empty: dropped, and nothing it sealed can ever be read
+  PRIMARY KEY (tenant, serial)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE snapshots (
   tenant TEXT NOT NULL,
   name   TEXT NOT NULL,
@@ -79,7 +89,7 @@ CREATE TABLE snapshots (
 CREATE TABLE keys (
   tenant   TEXT NOT NULL,
   scope    TEXT NOT NULL,
-  key      TEXT NOT NULL,
+  key      ANY NOT NULL,
   "commit" TEXT NOT NULL,
   at       INTEGER NOT NULL,
   PRIMARY KEY (tenant, scope, key)
@@ -116,7 +126,7 @@ CREATE TABLE jobs (
   attempts     INTEGER NOT NULL DEFAULT 0,
   due_at       INTEGER NOT NULL,
   leased_until INTEGER,
-  error        TEXT,
+  error        ANY,
   created_at   INTEGER NOT NULL,
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
@@ -126,8 +136,8 @@ CREATE INDEX jobs_by_state ON jobs (tenant, state);
 CREATE TABLE kv (
   tenant     TEXT NOT NULL,
   space      TEXT NOT NULL,           -- the scope's namespace inside the tenant
-  key        TEXT NOT NULL,
-  value      TEXT NOT NULL,
+  key        ANY NOT NULL,
+  value      ANY NOT NULL,
   version    INTEGER NOT NULL,
   expires_at INTEGER,
   sliding    INTEGER,                 -- microseconds that each read adds, for a sliding expiry

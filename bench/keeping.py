@@ -1,0 +1,118 @@
+"""What keeping costs: encryption beside none, interleaved in one run, part of `make bench`."""
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rememo import Keyring, Memory, Settings
+from rememo.bench.speed import talk
+
+KEY = bytes(range(32))
+FAST = Settings(durability="fast", learn=False)
+FULL = Settings(learn=False)
+
+
+def took(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def told(name: str, sealed: list[float], plain: list[float], bound: float | None, unit: float = 1e6) -> bool:
+    """Print one line; medians of what was measured in turn."""
+    mine, other = statistics.median(sealed), statistics.median(plain)
+    ratio, sign = mine / other, "ms" if unit == 1e3 else "µs"  # noqa: PLR2004
+    must = "" if bound is None else f"  (must be ≤ {bound:g}) {'reached' if ratio <= bound else 'MISSED'}"
+    print(f"{name:44} {mine * unit:9.1f} {sign} against {other * unit:9.1f} {ratio:6.2f}{must}")
+    return bound is None or ratio <= bound
+
+
+class Pair:
+    """A sealed memory and a plain one that are told the same in turn."""
+
+    def __init__(self, folder: Path, name: str, settings: Settings) -> None:
+        self._arguments = [
+            {"url": folder / f"{name}-sealed.db", "encryption": Keyring(KEY), "settings": settings},
+            {"url": folder / f"{name}-plain.db", "encryption": None, "settings": settings},
+        ]
+        self.open()
+
+    def open(self) -> None:
+        self.memories = [Memory(**one).scope(user="u", room="r", agent="a") for one in self._arguments]
+
+    def close(self) -> None:
+        for memory in self.memories:
+            memory.close()
+
+    def each(self, run: Callable[[Memory], object]) -> tuple[float, float]:
+        """Measure one thing on both, in an order that changes."""
+        order = [0, 1] if random.random() < 0.5 else [1, 0]  # noqa: PLR2004
+        times = [0.0, 0.0]
+        for place in order:
+            times[place] = took(lambda place=place: run(self.memories[place]))
+        return times[0], times[1]
+
+    def many(self, runs: list[Callable[[Memory], object]]) -> tuple[list[float], list[float]]:
+        pairs = [self.each(run) for run in runs]
+        return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def adds(folder: Path, count: int) -> None:
+    for durability, settings, bound in (("full", FULL, 1.6), ("fast", FAST, 1.6)):
+        pair = Pair(folder, f"add-{durability}", settings)
+        said = talk(count, seed=1)
+        told(f"add, {durability}", *pair.many([lambda memory, one=one: memory.add(one) for one in said]), bound)
+        batches = [talk(500, seed=seed) for seed in range(max(4, count // 500))]
+        sealed, plain = pair.many([lambda memory, one=one: memory.add_many(one) for one in batches])
+        told(f"add_many of 500, {durability}", sealed, plain, None, 1e3)
+        pair.close()
+
+
+def searches(folder: Path, size: int, asked: int) -> None:
+    pair = Pair(folder, f"search-{size}", FAST)
+    for start in range(0, size, 5_000):
+        said = [{"text": one, "metadata": {"n": place % 10}} for place, one in enumerate(talk(5_000, seed=start))]
+        for memory in pair.memories:
+            memory.add_many(said[: size - start])
+    ids = [one.id for one in pair.memories[0].list(limit=500)], [one.id for one in pair.memories[1].list(limit=500)]
+    pair.close()
+    questions = [" ".join(one.split()[5:10]) for one in talk(asked, seed=-1)]
+    first: list[tuple[float, float]] = []
+    for question in questions[:3]:
+        pair.open()
+        first.append(pair.each(lambda memory, question=question: memory.search(question)))
+        if question != questions[2]:
+            pair.close()
+    told(f"first search of {size:,}", *map(list, zip(*first, strict=True)), None, 1e3)  # pyright: ignore[reportArgumentType]
+    sealed, plain = pair.many([lambda memory, one=one: memory.search(one) for one in questions])
+    told(f"search in {size:,}", sealed, plain, 2)
+    sealed, plain = pair.many(
+        [lambda memory, one=one: memory.search(one, metadata={"n": 3}) for one in questions[: max(3, asked // 20)]]
+    )
+    told(f"search in {size:,} by metadata", sealed, plain, None, 1e3)
+    sealed, plain = pair.many([lambda memory: memory.list(limit=50)] * 200)
+    told("list of 50", sealed, plain, None)
+    gets = [
+        lambda memory, mine=mine, other=other: memory.get(mine if memory is pair.memories[0] else other)
+        for mine, other in zip(*ids, strict=True)
+    ]
+    told("get", *pair.many(gets), None)
+    pair.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    part = 10 if parser.parse_args().quick else 1
+    with tempfile.TemporaryDirectory() as name:
+        adds(Path(name), 3_000 // part)
+        searches(Path(name), 10_000 // part, 400 // part)
+        searches(Path(name), 100_000 // part, 400 // part)
+
+
+if __name__ == "__main__":
+    main()
