@@ -152,8 +152,8 @@ class _Writer:
             with_it = [name for name in ("system prompt", "template") if getattr(self, _HELD[name]) is not None]
             what = " and ".join(f"the {name}" for name in (*with_it, "fence around recalled text"))
             raise InvalidInput(
-                f"{what} need {frame:,} tokens before anything is recalled, and max_tokens={self.most:,}; allow several"
-                " hundred more"
+                f"{frame:,} tokens are needed for {what} before anything is recalled, but max_tokens={self.most:,}; allow"
+                " several hundred more"
             )
         return frame
 

@@ -205,7 +205,7 @@ def test_a_budget_too_small_for_the_frame_is_refused(chat: Memory):
     chat.messages.add("user", "Hello")
     with pytest.raises(InvalidInput, match=r"the system prompt alone has .* more than max_tokens=100"):
         chat.context("hello", max_tokens=100, system="Be kind. " * 60)
-    with pytest.raises(InvalidInput, match=r"the fence around recalled text need \d+ tokens .* max_tokens=10; allow"):
+    with pytest.raises(InvalidInput, match=r"\d+ tokens are needed for the fence .* max_tokens=10; allow"):
         chat.context("hello", max_tokens=10)
     with pytest.raises(InvalidInput, match=r"the system prompt and the fence .* max_tokens=100"):
         chat.context("hello", max_tokens=100, system="Be kind. " * 16)
