@@ -37,6 +37,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.working
 	$(BIN)/python -m bench.context
 	$(BIN)/python -m bench.audit
+	$(BIN)/python -m bench.retention --quick
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

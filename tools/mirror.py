@@ -37,6 +37,7 @@ CLASSES = {
     "Typed": "working/typed.py",
     "Jobs": "collections/jobs.py",
     "Audit": "keep/audit.py",
+    "Retention": "keep/retention.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
 }

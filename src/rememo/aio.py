@@ -43,6 +43,7 @@ from rememo.errors import Closed
 from rememo.keep.audit import Audit
 from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred
+from rememo.keep.retention import Ready, Retention, Span
 from rememo.keep.versions import Diff
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
@@ -58,6 +59,7 @@ from rememo.model.job import Job, JobState
 from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
+from rememo.model.retention import Maintenance, RetentionPolicy, Undone
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now
 from rememo.model.unset import NOTHING, Unset
@@ -2081,6 +2083,69 @@ class AsyncAudit(Mirror):
         return await self._call(self._own.denied, operation, reason=reason, ids=ids)
 
 
+class AsyncRetention(Mirror):
+    """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
+
+    @property
+    def _own(self) -> Retention:
+        return cast("Retention", self._mirrored)
+
+    async def set(
+        self,
+        name: str,
+        *,
+        kind: str | Iterable[str] | None = None,
+        older_than: Span | None = None,
+        at_most: int | None = None,
+        max_bytes: int | None = None,
+        keep_pinned: bool = True,
+        keep_important: float | None = None,
+        allow_all: bool = False,
+    ) -> RetentionPolicy:
+        """Set a policy that removes records of this scope: by age, by number in each room, by size of all together.
+
+        With several of them, a record leaves when one of them says so. Pinned records stay, those of at least the
+        importance `keep_important` and system messages too. `older_than` is a duration such as "30d". A policy that keeps
+        nothing needs `allow_all=True`. One of the same name and scope is replaced.
+        """
+        return await self._call(
+            self._own.set,
+            name,
+            kind=kind,
+            older_than=older_than,
+            at_most=at_most,
+            max_bytes=max_bytes,
+            keep_pinned=keep_pinned,
+            keep_important=keep_important,
+            allow_all=allow_all,
+        )
+
+    async def use(self, ready: Ready, **changes: Any) -> RetentionPolicy:
+        """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
+
+        `messages` removes those older than 30 days; `facts` keeps at most 1,000 in a room, the surest and newest;
+        `compress` lets those older than a week leave into summaries; `duplicates` removes copies of facts, notes and relationships in the same scope; `references` mends references to
+        what is gone; `orphans` removes relationships whose ends are gone; `versions` keeps all versions for 30 days and
+        then one a day, and with `forget="90d"` lets what was removed longer ago be gone for good.
+        """
+        return await self._call(self._own.use, ready, **changes)
+
+    async def list(self) -> "list[RetentionPolicy]":
+        """Return the policies of this scope and of narrower ones, in the order they run."""
+        return await self._call(self._own.list)
+
+    async def remove(self, name: str) -> bool:
+        """Forget a policy of exactly this scope; False when there is none."""
+        return await self._call(self._own.remove, name)
+
+    async def undo(self, report: Maintenance) -> Undone:
+        """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
+
+        What has changed since, and what was thinned meanwhile, is left as it is and counted.
+        """
+        return await self._call(self._own.undo, report)
+
+
 class AsyncMemory(AsyncRecords):
     """What an agent remembers, seen through one scope.
 
@@ -2422,9 +2487,18 @@ class AsyncMemory(AsyncRecords):
         """Count what this tenant holds, and weigh the store."""
         return await self._call(self._own.stats)
 
-    async def maintain(self) -> int:
-        """Reclaim what has expired, in short steps; returns how much. Nothing that can be read is removed."""
-        return await self._call(self._own.maintain)
+    @property
+    def retention(self) -> "AsyncRetention":
+        """What is kept, and for how long: policies that `maintain()` runs."""
+        return AsyncRetention(self._own.retention, self._threads)
+
+    async def maintain(self, *, dry_run: bool = False) -> Maintenance:
+        """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
+
+        Without a policy nothing that can be read is removed. Returns what was done, policy by policy, for
+        `retention.undo`; `dry_run=True` tells what would be done. A run that was interrupted is done by the next one.
+        """
+        return await self._call(self._own.maintain, dry_run=dry_run)
 
     async def reembed(self, embedder: Embedder, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Change the embedding model of the whole store; returns how many versions were embedded anew.

@@ -36,12 +36,15 @@ from rememo.errors import InvalidInput, NotFound
 from rememo.keep.audit import Audit, add_check
 from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred, export, import_file
+from rememo.keep.maintain import maintain
 from rememo.keep.reembed import reembed
+from rememo.keep.retention import Retention
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.worker import Worker
 from rememo.model.check import check_label
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.model.retention import Maintenance
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder
@@ -58,7 +61,6 @@ from rememo.working.typed import Typed
 from rememo.working.working import Working
 
 _POOL = "pool:"
-_SWEEP = 1_000
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -431,18 +433,22 @@ class Memory(Records):
         """Count what this tenant holds, and weigh the store."""
         return self._engine.store.stats(self.bound.tenant, self._engine.now())
 
-    def maintain(self) -> int:
-        """Reclaim what has expired, in short steps; returns how much. Nothing that can be read is removed."""
+    @property
+    def retention(self) -> Retention:
+        """What is kept, and for how long: policies that `maintain()` runs."""
+        return Retention(self._view)
+
+    def maintain(self, *, dry_run: bool = False) -> Maintenance:
+        """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
+
+        Without a policy nothing that can be read is removed. Returns what was done, policy by policy, for
+        `retention.undo`; `dry_run=True` tells what would be done. A run that was interrupted is done by the next one.
+        """
         self._view.need_present()
-        moment = self._engine.now()
-        keys_before = moment - timedelta(days=self._engine.settings.key_days)
-        total = 0
-        while done := self._engine.store.sweep(moment, keys_before=keys_before, limit=_SWEEP):
-            total += done
+        self._view.need_no_batch("maintain()")
+        report = maintain(self._view, dry=dry_run)
         self._composer.sweep()
-        if total:
-            self._record("maintain", reclaimed=total)
-        return total
+        return report
 
     def reembed(self, embedder: Embedder, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Change the embedding model of the whole store; returns how many versions were embedded anew.

@@ -11,6 +11,7 @@ from rememo.cli.opening import keyring, open_memory
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.engine.opening import embedder_by_name, repair_file
 from rememo.keep.encrypt import Keyring
+from rememo.model.scope import LABELS, Scope
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Target = Annotated[Path, typer.Argument(help="The new file to write.")]
@@ -114,10 +115,27 @@ def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:
     print_table(["what", "count"], rows)
 
 
-def maintain(file: File) -> None:
-    """Reclaim what has expired."""
-    with open_memory(file) as memory:
-        console.print(f"{memory.maintain():,} reclaimed")
+def maintain(
+    file: File,
+    tenant: Tenant = "default",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Reclaim what has expired, and run the tenant's retention policies."""
+    with open_memory(file, tenant=tenant) as memory:
+        report = memory.maintain(dry_run=dry_run)
+    if json:
+        print_json(report)
+        return
+    console.print("nothing was reclaimed: a dry run" if dry_run else f"{report.reclaimed:,} reclaimed")
+    if report.runs:
+        rows = [[one.policy, one.does, _where(one.scope), one.found, one.refused or one.done] for one in report.runs]
+        print_table(["policy", "does", "where", "found", "done"], rows)
+
+
+def _where(scope: Scope) -> str:
+    labels = {name: getattr(scope, name) for name in LABELS}
+    return " ".join(f"{name}={label}" for name, label in labels.items() if label is not None) or "everywhere"
 
 
 def new_key() -> None:

@@ -149,7 +149,7 @@ class View:
         if (first := self._first(key)) is not None:
             return first
         record = self.find(id)
-        parts = [] if record is None else self._parts([record])
+        parts = [] if record is None else parts_of(self.engine, [record])
         batch = self.batching
         if batch is None:
             return self.commit([write, *parts], key)
@@ -159,26 +159,13 @@ class View:
                 batch.remove(part)
         return _pending([id])
 
-    def _parts(self, records: Iterable[Record]) -> list[Remove]:
-        """Return the writes that end what cannot be without these records: the chunks of documents."""
-        documents = [record.id for record in records if record.kind == "document"]
-        if not documents:
-            return []
-        chunks = Filter(
-            scope=Scope(tenant=self.scope.tenant),
-            kinds=("chunk",),
-            conditions=parse_conditions("data", {"document": {"$in": documents}}),
-        )
-        found = self.engine.store.read(chunks, self.engine.now())
-        return [Remove(id=one.id, scope=chunks.scope) for one in found]
-
     def remove_all(self, filter: Filter, *, operation: str = "write") -> int:
         """End every record that a filter means; returns how many."""
         self.need_present()
         parts: list[Remove] = []
         if not filter.selects_everything and (not filter.kinds or "document" in filter.kinds):
             documents = self.engine.store.read(filter.narrowed(kinds=("document",)), self.engine.now())
-            parts = self._parts(documents)
+            parts = parts_of(self.engine, documents)
         # What belongs to another goes first: the filter may mean it too, and then finds it gone.
         return len(self.commit([*parts, RemoveAll(filter=filter)], operation=operation).ids)
 
@@ -193,6 +180,19 @@ class View:
         if self.batching is not None:
             raise InvalidInput("a key names a whole batch: give it to batch(key=…), not to a write inside")
         return self.engine.first_receipt(self.scope, key)
+
+
+def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
+    """Return the writes that end what cannot be without these records of a tenant: the chunks of documents."""
+    documents = [record for record in records if record.kind == "document"]
+    if not documents:
+        return []
+    chunks = Filter(
+        scope=Scope(tenant=documents[0].scope.tenant),
+        kinds=("chunk",),
+        conditions=parse_conditions("data", {"document": {"$in": [one.id for one in documents]}}),
+    )
+    return [Remove(id=one.id, scope=chunks.scope) for one in engine.store.read(chunks, engine.now())]
 
 
 def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:

@@ -51,7 +51,7 @@ def diff(engine: Engine, scope: Scope, before: datetime, after: datetime | None)
 
 def rolling_back(engine: Engine, scope: Scope, to: datetime) -> list[Write]:
     """Return the writes that make a whole scope what it was known to be at a moment."""
-    return _going_back(engine, scope, engine.store.touched(scope, to, None, engine.now()), to)
+    return going_back(engine, scope, engine.store.touched(scope, to, None, engine.now()), to)
 
 
 def undoing(engine: Engine, scope: Scope, receipt: Receipt, before: datetime) -> list[Write]:
@@ -66,10 +66,11 @@ def undoing(engine: Engine, scope: Scope, receipt: Receipt, before: datetime) ->
                 f"record {id!r} has changed since the write to undo made its version {receipt.versions[id]};"
                 " undo the later write first, or use rollback()"
             )
-    return _going_back(engine, scope, ids, before)
+    return going_back(engine, scope, ids, before)
 
 
-def _going_back(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
+def going_back(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
+    """Return the writes that make some records what they were known to be at a moment."""
     old = states(engine, scope, ids, to)
     # Looked for in the whole tenant: what belongs to another scope by now is not ours to take back.
     current = states(engine, Scope(tenant=scope.tenant), ids, None)

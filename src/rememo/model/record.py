@@ -46,7 +46,7 @@ class Record:
     id: str
     """Unique within the tenant; a UUIDv7 unless given."""
     version: int
-    """1, 2, 3 … without a gap."""
+    """1, 2, 3 … without a gap, but for old versions that were thinned."""
     kind: str
     """What it is: one of `KINDS`."""
     text: str

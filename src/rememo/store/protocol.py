@@ -228,6 +228,19 @@ class Check:
         return not self.faults
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinned:
+    """What a step of thinning did, or would do."""
+
+    versions: int
+    """How many versions are gone."""
+    records: int
+    """Of how many records."""
+    ids: tuple[str, ...]
+    following: str | None
+    """Where the next step starts; None when this was the last."""
+
+
 class Reading(Protocol):
     """Finding records."""
 
@@ -374,6 +387,23 @@ class Keeping(Protocol):
 
     def sweep(self, moment: datetime, *, keys_before: datetime, limit: int) -> int:
         """Close what has expired and forget old keys, at most `limit` of each; returns how many."""
+        ...
+
+    def thin(
+        self,
+        scope: Scope,
+        *,
+        keep_from: datetime | None,
+        forget_before: datetime | None,
+        start: str,
+        limit: int,
+        first: bool,
+        dry: bool = False,
+    ) -> Thinned:
+        """Physically remove old versions (see `store.thinning`) of the next `limit` records by id, after `start`.
+
+        `first` marks the first step of a run; both moments lie before that step, and are the same for all steps.
+        """
         ...
 
     def backup(self, path: str) -> None:

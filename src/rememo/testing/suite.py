@@ -10,6 +10,7 @@ from rememo.testing.keyvalues import KeyValueSuite
 from rememo.testing.listing import ListSuite
 from rememo.testing.machine import MachineSuite
 from rememo.testing.records import ChangeSuite, ConflictSuite, DurabilitySuite, RecordSuite
+from rememo.testing.retention import RetentionSuite
 from rememo.testing.scopes import IsolationSuite, ScopeSuite
 from rememo.testing.search import SearchSuite, SimilarSuite
 from rememo.testing.threads import ThreadSuite
@@ -44,6 +45,7 @@ class MemoryConformance(
     TransferSuite,
     KeepingSuite,
     RefusalSuite,
+    RetentionSuite,
     AuditSuite,
     ClosedSuite,
     ThreadSuite,

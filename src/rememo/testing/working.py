@@ -70,7 +70,7 @@ class FlowSuite(Suite):
         for gone in (lambda: fixed.resume("ana"), lambda: sliding.set("bo", data={"x": 1})):
             with pytest.raises(NotFound):
                 gone()
-        assert memory.maintain() == 2
+        assert memory.maintain().reclaimed == 2
         assert [state.user for state in sliding.active()] == ["ana"]
 
     def test_states_are_kept_apart(self, memory: Memory) -> None:

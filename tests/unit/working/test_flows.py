@@ -286,8 +286,8 @@ def test_a_fixed_end_stays_where_it_is(memory: Memory, clock: ManualClock):
     clock.advance(300)
     assert_gone(flow)
     assert memory.stats().keys == 0
-    assert memory.maintain() == 1
-    assert memory.maintain() == 0
+    assert memory.maintain().reclaimed == 1
+    assert memory.maintain().reclaimed == 0
 
 
 def assert_gone(flow: Flow) -> None:

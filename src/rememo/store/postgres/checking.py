@@ -16,8 +16,20 @@ _VERSION = "tenant || '/' || id || ' version ' || version"
 # Each finds what must not be; a row is a fault's subject.
 _RULES = (
     (
+        # Where versions were thinned their numbers have a gap, but not their times.
         "has a gap in its versions",
-        "SELECT tenant || '/' || id FROM records GROUP BY tenant, id HAVING max(version) - min(version) + 1 <> count(*)",
+        (
+            "SELECT DISTINCT tenant || '/' || id FROM (SELECT tenant, id, version, recorded_at, lag(version) OVER one AS last,"
+            " lag(superseded_at) OVER one AS ended FROM records WINDOW one AS (PARTITION BY tenant, id ORDER BY version))"
+            " AS ordered WHERE version > last + 1 AND ended IS DISTINCT FROM recorded_at"
+        ),
+    ),
+    (
+        "has versions that overlap",
+        (
+            "SELECT DISTINCT tenant || '/' || id FROM (SELECT tenant, id, recorded_at, lag(superseded_at) OVER"
+            " (PARTITION BY tenant, id ORDER BY version) AS ended FROM records) AS ordered WHERE ended > recorded_at"
+        ),
     ),
     (
         "has more than one current version",

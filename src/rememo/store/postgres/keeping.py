@@ -34,6 +34,9 @@ _LOADED = (
 _NEWEST = "SELECT number, clock FROM tenants WHERE tenant = %s"
 _THERE = """SELECT id, version, number, arrival, created_at, superseded_at, recorded_at, kind, text, data, metadata FROM records
 WHERE tenant = %s AND (id, version) IN (SELECT * FROM unnest(%s::text[], %s::int[]))"""
+# A version that comes back takes its time back from the one that took it over when it was thinned.
+_GIVE_BACK = """UPDATE records SET superseded_at = %s
+WHERE tenant = %s AND id = %s AND version < %s AND superseded_at > %s"""
 _EXPIRED_TENANTS = """SELECT tenant FROM records WHERE expires_at <= %s AND superseded_at IS NULL
 GROUP BY tenant ORDER BY tenant LIMIT %s"""
 _EXPIRED = "SELECT number FROM records WHERE tenant = %s AND expires_at <= %s AND superseded_at IS NULL LIMIT %s"
@@ -171,6 +174,8 @@ class Keeper(Part):
             close_versions(session, tenant, at, some)
         if new:
             store_versions(session, new, model=self._model, vector_type=self._database.vector_type)
+            for one in new:
+                session.execute(_GIVE_BACK, (one.recorded_at, tenant, one.draft.id, one.version, one.recorded_at))
         if new or ended:
             session.execute(_LOADED, (latest, number, number, tenant))
         return len(new)

@@ -16,6 +16,7 @@ from rememo.store.postgres.keeping import Keeper
 from rememo.store.postgres.models import ModelTable
 from rememo.store.postgres.reading import Reader
 from rememo.store.postgres.session import Session
+from rememo.store.postgres.thinning import Thinner
 from rememo.store.postgres.writing import Transaction, add_one
 from rememo.store.protocol import Check, Commit, Put, Write, Written
 
@@ -23,7 +24,7 @@ _KEPT = "SELECT commit FROM keys WHERE tenant = %s AND scope = %s AND key = %s"
 _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %s, %s)"
 
 
-class PostgresStore(Reader, Finder, JobTable, Keeper, AuditTable, ModelTable):
+class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, ModelTable):
     """The `Store` protocol on a schema of a PostgreSQL database."""
 
     def write(

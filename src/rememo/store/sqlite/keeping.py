@@ -144,6 +144,7 @@ class Keeper(Part):
                     number=number, words=table, model=self._model, contents=contents,
                 )  # fmt: skip
                 added += 1
+                _give_back(connection, one)
             elif there.text_and_time != _text_and_time(one):
                 raise AlreadyExists(
                     f"record {record.id!r} has another version {record.version} here; nothing was loaded"
@@ -308,10 +309,20 @@ class _There:
 def _arrival(connection: Connection, one: Stored) -> int | None:
     """Return the arrival of the version before, if this one goes on with its life."""
     row: Any = connection.execute(
-        "SELECT arrival, created_at FROM records WHERE tenant = ? AND id = ? AND version = ?",
-        (one.record.scope.tenant, one.record.id, one.record.version - 1),
+        "SELECT arrival, created_at FROM records WHERE tenant = ? AND id = ? AND version < ? ORDER BY version DESC LIMIT 1",
+        (one.record.scope.tenant, one.record.id, one.record.version),
     ).get
     return row[0] if row is not None and row[1] == to_micros(one.record.created_at) else None
+
+
+def _give_back(connection: Connection, one: Stored) -> None:
+    """Give a version that comes back the time that the one before it took over when it was thinned."""
+    record = one.record
+    began = to_micros(record.recorded_at)
+    connection.execute(
+        "UPDATE records SET superseded_at = ? WHERE tenant = ? AND id = ? AND version < ? AND superseded_at > ?",
+        (began, record.scope.tenant, record.id, record.version, began),
+    )
 
 
 def _text_and_time(one: Stored) -> tuple[int, str, str, str, str]:

@@ -1,0 +1,140 @@
+"""How much of a memory is changed step by step: pages that are read, batches that are written, and how large they are."""
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from rememo.engine.engine import Engine
+from rememo.errors import NotFound, VersionConflict
+from rememo.model.filters import Filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import Remove, Revise
+
+PAGE = 500
+OPERATION = "retention"
+"""What the audit trail calls it."""
+_SHOWN = 10
+_LEAST, _FIRST, _MOST = 4, 32, 500
+_WORK, _LITTLE = 0.015, 0.008
+"""Seconds of work in one write: above the one the next is smaller, below the other it is larger."""
+_LONG = 0.035
+"""Seconds that a write may take with all its waiting, for the disk and for others; small ones are not made smaller for it."""
+_REST = 0.25
+"""How long to stand back after a write, as a share of what it took: others write and read meanwhile."""
+
+Change = Remove | Revise
+
+
+def walk(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
+    """Give the records a filter means in pages, kind by kind and oldest first; they may be removed meanwhile.
+
+    Memory is that of a page, unless very many have the same moment.
+    """
+    for kind in filter.kinds:
+        yield from _walk(engine, filter.narrowed(kinds=(kind,)))
+
+
+def _walk(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
+    after, size = filter.after, PAGE
+    seen: set[str] = set()
+    while True:
+        limit = size + len(seen)
+        page = engine.store.read(filter.narrowed(after=after), engine.now(), limit=limit, oldest=True)
+        fresh = [one for one in page if one.id not in seen]
+        if fresh:
+            yield fresh
+        if len(page) < limit:
+            return
+        last = page[-1].at
+        if last == after:
+            seen.update(one.id for one in page)
+            size *= 2  # all of one moment: larger steps, or what was seen would be read again and again
+        else:
+            after, seen, size = last, {one.id for one in page if one.at == last}, PAGE
+
+
+class Pace:
+    """How many may be written at once, so that no write takes long."""
+
+    def __init__(self) -> None:
+        self.size = _FIRST
+
+    @contextmanager
+    def step(self) -> Generator[None]:
+        """Watch a write, learn from it, and stand back for a moment."""
+        began, working = time.perf_counter(), time.thread_time()
+        yield
+        self.took(time.perf_counter() - began, time.thread_time() - working)
+
+    def took(self, seconds: float, work: float) -> None:
+        """Learn from a write."""
+        if work > _WORK:
+            self.size = max(_LEAST, self.size * 2 // 3)
+        elif seconds > _LONG:
+            self.size = min(self.size, max(_FIRST, self.size * 2 // 3))
+        elif work < _LITTLE:
+            self.size = min(_MOST, self.size * 5 // 4 + 1)
+        time.sleep(min(seconds * _REST, _LONG))
+
+
+class Tally:
+    """What a policy has done so far."""
+
+    def __init__(self) -> None:
+        self.found = 0
+        self.done = 0
+        self.ids: list[str] = []
+        self.batches: list[datetime] = []
+        self.archives: list[str] = []
+
+    def count(self, ids: Sequence[str]) -> None:
+        """Count what a policy is about."""
+        self.found += len(ids)
+        self.ids += ids[: _SHOWN - len(self.ids)] if len(self.ids) < _SHOWN else []
+
+
+class Writer:
+    """Makes changes in small batches, each of which is a write of its own; dry, it only counts them."""
+
+    def __init__(self, engine: Engine, tenant: str, pace: Pace, *, dry: bool) -> None:
+        self._engine = engine
+        self._scope = Scope(tenant=tenant)
+        self._pace = pace
+        self.dry = dry
+
+    def write(self, changes: Sequence[Change], tally: Tally) -> None:
+        """Make changes; one whose record moved on meanwhile is left out."""
+        tally.count([_id(one) for one in changes])
+        if self.dry:
+            return
+        place = 0
+        while place < len(changes):
+            batch = changes[place : place + self._pace.size]
+            place += len(batch)
+            self._commit(batch, tally)
+
+    def _commit(self, batch: Sequence[Change], tally: Tally) -> None:
+        try:
+            with self._pace.step():
+                receipt = self._engine.commit(self._scope, batch, operation=OPERATION)
+        except (NotFound, VersionConflict):
+            if len(batch) == 1:
+                return  # somebody changed or removed it: it is looked at again by the next run
+            half = len(batch) // 2
+            self._commit(batch[:half], tally)
+            self._commit(batch[half:], tally)
+            return
+        tally.done += len(receipt.ids)
+        if receipt.recorded_at is not None:
+            tally.batches.append(receipt.recorded_at)
+
+
+def removal(record: Record) -> Remove:
+    """Return the write that ends a record as it is now."""
+    return Remove(id=record.id, scope=record.scope, expected=record.version)
+
+
+def _id(change: Change) -> str:
+    return change.id if isinstance(change, Remove) else change.draft.id

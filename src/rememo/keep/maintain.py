@@ -1,0 +1,127 @@
+"""Maintain: what has expired is reclaimed, then each policy is run; step by step, so that nobody waits long.
+
+A run keeps no state of its own: each step is a write that stands by itself, and a run that was interrupted is done by the
+next one.
+"""
+
+from datetime import timedelta
+
+from rememo.engine.view import View
+from rememo.keep.batches import Pace, Tally, Writer
+from rememo.keep.mending import duplicates, orphans, references
+from rememo.keep.removing import leaving, remove
+from rememo.keep.retention import Retention, whole
+from rememo.learn.compress import Compression
+from rememo.learn.room_summaries import MAX_TOKENS
+from rememo.model.filters import Filter
+from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
+
+_MENDING = {"duplicates": duplicates, "references": references, "orphans": orphans}
+
+
+def maintain(view: View, *, dry: bool = False) -> Maintenance:
+    """Reclaim and run the policies of a view's scope and of narrower ones; dry, only tell what they would do."""
+    pace = Pace()
+    reclaimed = 0 if dry else sweep(view, pace)
+    runs = tuple(_run(view, policy, pace, dry=dry) for policy in Retention(view).list())
+    engine = view.engine
+    if engine.audit is not None and not dry and (reclaimed or any(run.done for run in runs)):
+        done = {f"{run.does}:{run.policy}": run.done for run in runs if run.done}
+        engine.audit.record("maintain", view.scope, {"reclaimed": reclaimed, **done})
+    return Maintenance(dry_run=dry, reclaimed=reclaimed, runs=runs)
+
+
+def sweep(view: View, pace: Pace) -> int:
+    """Reclaim what has expired in the whole store; returns how much."""
+    engine = view.engine
+    moment = engine.now()
+    keys_before = moment - timedelta(days=engine.settings.key_days)
+    total = 0
+    while True:
+        with pace.step():
+            done = engine.store.sweep(moment, keys_before=keys_before, limit=pace.size)
+        if not done:
+            return total
+        total += done
+
+
+def _run(view: View, policy: RetentionPolicy, pace: Pace, *, dry: bool) -> PolicyRun:
+    tally = Tally()
+    refused = None
+    if policy.does == "versions":
+        _thin(view, policy, pace, tally, dry=dry)
+    elif policy.does == "compress":
+        _compress(view, policy, tally, dry=dry)
+    else:
+        writer = Writer(view.engine, policy.scope.tenant, pace, dry=dry)
+        if policy.does != "remove":
+            _MENDING[policy.does](view.engine, policy, writer, tally)
+        elif (refused := _removes_everything(view, policy)) is None:
+            remove(view.engine, policy, writer, tally)
+    return PolicyRun(
+        policy=policy.name,
+        does=policy.does,
+        scope=policy.scope,
+        found=tally.found,
+        done=tally.done,
+        ids=tuple(tally.ids),
+        batches=tuple(tally.batches),
+        archives=tuple(tally.archives),
+        refused=refused,
+    )
+
+
+def _removes_everything(view: View, policy: RetentionPolicy) -> str | None:
+    """Say why a policy is not run: nothing of the whole tenant would be left."""
+    if policy.allow_all:
+        return None
+    engine = view.engine
+    total = engine.store.count(whole(view), engine.now())
+    meant = Filter(scope=policy.scope, kinds=policy.kinds)
+    if policy.older_than is not None and policy.at_most is policy.max_bytes is None:
+        meant = meant.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
+    # Counting is cheap; looking at each is not, and only needed where the count leaves a doubt.
+    if not total or engine.store.count(meant, engine.now()) < total:
+        return None
+    if sum(len(page) for page in leaving(engine, policy)) < total:
+        return None
+    return f"it would remove all {total} records of the tenant; set it again with allow_all=True if that is meant"
+
+
+def _compress(view: View, policy: RetentionPolicy, tally: Tally, *, dry: bool) -> None:
+    """Let old messages leave into summaries, room by room."""
+    engine = view.engine
+    before = engine.now() - timedelta(seconds=policy.older_than or 0)
+    old = Filter(scope=policy.scope, kinds=("message",), before=before)
+    if dry:
+        tally.found = engine.store.count(old, engine.now())
+        return
+    rooms = engine.store.labels(old, "room", engine.now())
+    for room in [*rooms, None] if policy.scope.room is None else rooms:
+        within = old if room is None else old.narrowed(scope=policy.scope.narrow(room=room))
+        receipts, gone = Compression(engine, within, room, MAX_TOKENS).run()
+        tally.count([one.id for one in gone])
+        tally.done += len(gone)
+        tally.batches += [one.recorded_at for one in receipts if one.recorded_at is not None]
+
+
+def _thin(view: View, policy: RetentionPolicy, pace: Pace, tally: Tally, *, dry: bool) -> None:
+    engine = view.engine
+    now = engine.now()
+    keep_from = None if policy.older_than is None else now - timedelta(seconds=policy.older_than)
+    forget_before = None if policy.forget is None else now - timedelta(seconds=policy.forget)
+    start, first = "", True
+    while True:
+        with pace.step():
+            done = engine.store.thin(
+                policy.scope, keep_from=keep_from, forget_before=forget_before, start=start, limit=pace.size,
+                first=first, dry=dry,
+            )  # fmt: skip
+        tally.count(done.ids)
+        tally.found += done.versions - len(done.ids)
+        if not dry:
+            tally.done += done.versions
+            first = first and not done.versions
+        if done.following is None:
+            return
+        start = done.following

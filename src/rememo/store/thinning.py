@@ -1,0 +1,89 @@
+"""Which past versions may go: all are kept for a time, then one a day. Pure.
+
+What is kept, always: the first and the last version of each life of a record, the last version begun on each day (UTC), and
+every version that was current at a snapshot. The version before one that goes takes over its time, so that the versions of
+a record still follow each other without a gap in time; only their numbers have gaps.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+_DAY = 86_400_000_000
+
+
+class Past(NamedTuple):
+    """What must be known of a version; times in microseconds."""
+
+    number: int
+    recorded_at: int
+    superseded_at: int | None
+    expires_at: int | None
+    deleted: bool
+
+
+class Thinning(NamedTuple):
+    """What is to be done to the versions of one record."""
+
+    gone: tuple[int, ...]
+    """The numbers of versions to be removed."""
+    ends: dict[int, int]
+    """The new end of versions that take over the time of others."""
+
+
+class Bounds(NamedTuple):
+    """What may go."""
+
+    keep_from: int | None
+    """Versions that ended before are thinned; None thins none."""
+    forget_before: int | None
+    """Records that ended before go with all their versions; None for none."""
+    snapshots: Sequence[int]
+    """Moments that must stay as they are, sorted."""
+    newest: int
+    """The number of the newest version of all: it must stay, or its number would be given again."""
+
+
+def thinning(versions: Sequence[Past], bounds: Bounds) -> Thinning:
+    """Return what may go of a record's versions, oldest first."""
+    if bounds.forget_before is not None and _forgotten(versions, bounds, bounds.forget_before):
+        return Thinning(tuple(one.number for one in versions), {})
+    if bounds.keep_from is None or len(versions) < 3:  # noqa: PLR2004 - the first and the last stay
+        return Thinning((), {})
+    gone: list[int] = []
+    ends: dict[int, int] = {}
+    before, end = versions[0], versions[0].superseded_at
+    for one, after in pairwise(versions[1:]):
+        if (
+            one.superseded_at is not None
+            and one.superseded_at < bounds.keep_from
+            and one.superseded_at == after.recorded_at
+            and end == one.recorded_at
+            and not before.deleted
+            and not one.deleted
+            and before.expires_at is one.expires_at is None
+            and one.recorded_at // _DAY == after.recorded_at // _DAY
+            and one.number != bounds.newest
+            and not _needed(one, bounds.snapshots)
+        ):
+            gone.append(one.number)
+            end = ends[before.number] = one.superseded_at
+        else:
+            before, end = one, one.superseded_at
+    return Thinning(tuple(gone), ends)
+
+
+def _forgotten(versions: Sequence[Past], bounds: Bounds, before: int) -> bool:
+    last = versions[-1].superseded_at
+    return (
+        last is not None
+        and last < before
+        and not any(one.number == bounds.newest or _needed(one, bounds.snapshots) for one in versions)
+    )
+
+
+def _needed(one: Past, snapshots: Sequence[int]) -> bool:
+    """Whether a version was current at a snapshot."""
+    place = bisect_left(snapshots, one.recorded_at)
+    return place < len(snapshots) and (one.superseded_at is None or snapshots[place] < one.superseded_at)

@@ -1,0 +1,75 @@
+"""Whatever is thinned: snapshots and the last of each day stay as they were, and time has no gap."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rememo.store.thinning import Bounds, Past, thinning
+
+DAY = 86_400_000_000
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Past]:
+    """Versions of one record: changed, deleted and made anew, or expired in between."""
+    moment, versions = draw(st.integers(0, DAY)), list[Past]()
+    for number in range(1, draw(st.integers(1, 12)) + 1):
+        began = moment
+        moment += draw(st.sampled_from([1, 1_000, DAY // 10, DAY // 3, DAY, 3 * DAY]))
+        deleted = draw(st.integers(0, 5)) == 0
+        expires = began + 10 if draw(st.integers(0, 6)) == 0 else None
+        versions.append(Past(number, began, moment, expires, deleted))
+        if deleted:
+            moment += draw(st.integers(0, DAY))
+    if draw(st.booleans()):
+        versions[-1] = versions[-1]._replace(superseded_at=None, deleted=False)
+    return versions
+
+
+def at(versions: list[Past], moment: int) -> int | None:
+    """Return which version was current at a moment."""
+    for one in versions:
+        if one.recorded_at <= moment and (one.superseded_at is None or moment < one.superseded_at):
+            return one.number if one.expires_at is None or moment < one.expires_at else None
+    return None
+
+
+@pytest.mark.requirement("integrity.versions")
+@given(histories(), st.lists(st.integers(0, 30 * DAY), max_size=4), st.integers(0, 30 * DAY), st.booleans())
+def test_what_must_stay_stays(versions: list[Past], snapshots: list[int], keep_from: int, forget: bool):
+    bounds = Bounds(keep_from, keep_from if forget else None, sorted(snapshots), 0)
+    plan = thinning(versions, bounds)
+    left = [
+        one._replace(superseded_at=plan.ends.get(one.number, one.superseded_at))
+        for one in versions
+        if one.number not in plan.gone
+    ]
+    for moment in snapshots:
+        assert at(left, moment) == at(versions, moment)
+    if not left:
+        last = versions[-1].superseded_at
+        assert forget
+        assert last is not None
+        assert last < keep_from
+        return
+    assert left[0].number == versions[0].number
+    assert left[-1] == versions[-1]
+    for one in left:
+        if one.superseded_at is None or one.superseded_at >= keep_from:
+            assert one in versions
+    moments = sorted({one.recorded_at for one in versions} | {one.superseded_at or 0 for one in versions})
+    for moment in moments:
+        was, now = at(versions, moment), at(left, moment)
+        # Never a version from later, never nothing where there was something, never something where there was nothing.
+        assert (was is None) == (now is None)
+        assert now is None or was is None or now <= was
+    days = {one.recorded_at // DAY: one.number for one in versions}
+    assert set(days.values()) <= {one.number for one in left}
+    again = thinning(left, bounds)
+    assert again.gone == ()
+
+
+def test_the_newest_of_all_keeps_its_number():
+    versions = [Past(3, 0, 5, None, True)]
+    assert thinning(versions, Bounds(None, 10, [], 3)).gone == ()
+    assert thinning(versions, Bounds(None, 10, [], 4)).gone == (3,)
