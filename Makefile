@@ -12,7 +12,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 serve: $(VENV)/.installed
-	$(BIN)/rememo demo
+	$(BIN)/rememo serve
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .

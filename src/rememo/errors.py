@@ -17,6 +17,10 @@
     ├── EmbeddingMismatch       vectors of another model or dimension
     ├── EmbeddingFailed         a model gave no vectors
     ├── JobFailed               later work of a write is dead, or not done in time
+    ├── Unauthorised            a server wants a key, and this is none, or one no more
+    ├── Forbidden               a key does not reach this, or may not do it
+    ├── RateLimited             too much was asked under one key in too short a time
+    ├── Unavailable             a server has too much to do, or cannot be reached
     └── StorageError            the store could not do its work
         ├── Busy                another writer held the store too long
         ├── DiskFull
@@ -32,6 +36,8 @@ class RememoError(Exception):
     """Something went wrong in Rememo."""
 
     code = "error"
+    detail: object = None
+    """More about it for programs, as JSON values; a server sends it along."""
 
 
 class InvalidInput(RememoError, ValueError):
@@ -116,6 +122,30 @@ class JobFailed(RememoError):
     """Later work of a write is dead, or was not done in the time given."""
 
     code = "job_failed"
+
+
+class Unauthorised(RememoError):
+    """A server wants a key; what it was given is none, or one no more."""
+
+    code = "unauthorised"
+
+
+class Forbidden(RememoError):
+    """A key does not reach this, or has not the right to do it."""
+
+    code = "forbidden"
+
+
+class RateLimited(RememoError):
+    """Too much was asked under one key in too short a time."""
+
+    code = "rate_limited"
+
+
+class Unavailable(RememoError):
+    """A server has too much to do, or cannot be reached."""
+
+    code = "unavailable"
 
 
 class StorageError(RememoError):

@@ -114,8 +114,8 @@ class Memory(Records):
         carries this view's agent and user as its author; nothing else of theirs can be seen through it.
         """
         room = check_label(f"{_POOL}{check_label(name, 'name')}", "name")
-        shared = replace(self._view, scope=Scope(tenant=self.bound.tenant, room=room), author=self._view.home)
-        return _memory(Memory, shared)
+        shared = self._view.narrow(Scope(tenant=self.bound.tenant, room=room))
+        return _memory(Memory, replace(shared, author=self._view.home))
 
     @property
     def messages(self) -> Messages:
@@ -492,3 +492,11 @@ def _memory(kind: type[M], view: View) -> M:
     memory = object.__new__(kind)
     memory.__dict__["_view"] = view
     return memory
+
+
+def walled(memory: Memory, scope: Scope) -> Memory:
+    """Return the view of a scope that nothing widens: no narrower view of it, no recall and no pool leads out of it.
+
+    The scope may be of any tenant: this is for those who decide who may reach what.
+    """
+    return _memory(Memory, replace(memory._view, scope=scope, wall=scope))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - its own module

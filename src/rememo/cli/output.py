@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from rememo.model.hit import Hit
 from rememo.model.record import Record
@@ -27,9 +27,10 @@ def print_json(value: Any) -> None:
     )
 
 
-def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under a head; nothing in them is taken for markup."""
-    table = Table(*head, header_style="bold")
+def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole: int = 0) -> None:
+    """Print rows under a head; nothing in them is taken for markup. The first `whole` columns are never broken."""
+    columns = [Column(name, no_wrap=place < whole) for place, name in enumerate(head)]
+    table = Table(*columns, header_style="bold")
     for row in rows:
         table.add_row(*(_escaped(cell) for cell in row))
     console.print(table)

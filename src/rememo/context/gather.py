@@ -21,7 +21,7 @@ from rememo.learn.statements import folded
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition
 from rememo.model.record import Record
-from rememo.model.scope import Scope
+from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 
 Recall = Literal["room", "user", "agent", "tenant"]
@@ -67,7 +67,7 @@ def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -
 
     `room` is the view as it is. `user` is all rooms of the view's user (or of `user`, where the view has none) with its
     agent; a view without a user stays where it is, and so does one of a pool. `agent` is everything of the agent, `tenant` everything there is.
-    Nothing ever leaves the tenant, or the moment that the view is bound to.
+    Nothing ever leaves the tenant, the view's wall, or the moment that the view is bound to.
     """
     if recall not in RECALLS:
         raise InvalidInput(f"recall must be one of {', '.join(RECALLS)}, not {recall!r}")
@@ -80,7 +80,12 @@ def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -
         scope = Scope(tenant=scope.tenant, agent=scope.agent)
     elif recall == "tenant":
         scope = Scope(tenant=scope.tenant)
-    return view.narrow(scope)
+    return view.narrow(scope if view.wall is None else _behind(view.wall, scope))
+
+
+def _behind(wall: Scope, scope: Scope) -> Scope:
+    """Return as much of a scope as lies behind a wall."""
+    return replace(scope, **{name: held for name in LABELS if (held := getattr(wall, name)) is not None})
 
 
 # ---- turns and passages
@@ -257,7 +262,7 @@ def profile(view: View) -> Item | None:
     if scope.user is None or view.known_at is not None:
         return None
     known: dict[str, Any] = {}
-    for space, key in profile_keys(scope):
+    for space, key in profile_keys(scope, view.wall):
         entry = view.engine.kv.get(scope.tenant, space, key, view.engine.now())
         if entry is not None:
             known |= json.loads(entry.value)
@@ -266,13 +271,18 @@ def profile(view: View) -> Item | None:
 
 
 @lru_cache(maxsize=4_096)
-def profile_keys(scope: Scope) -> tuple[tuple[str, str], ...]:
-    """Return where the profile of a scope's user is kept: namespaces and key, the narrowest last."""
+def profile_keys(scope: Scope, wall: Scope | None = None) -> tuple[tuple[str, str], ...]:
+    """Return where the profile of a scope's user is kept, behind a wall: namespaces and key, the narrowest last."""
     if scope.user is None:
         return ()
     labels = ((None, None, None), (scope.agent, None, None), (None, scope.user, None), (scope.agent, scope.user, None),
               (scope.agent, scope.user, scope.room))  # fmt: skip
-    return tuple((dump_json([*one, "profiles"]), scope.user) for one in dict.fromkeys(labels))
+    behind = [
+        one
+        for one in dict.fromkeys(labels)
+        if wall is None or wall.contains(Scope(tenant=scope.tenant, agent=one[0], user=one[1], room=one[2]))
+    ]
+    return tuple((dump_json([*one, "profiles"]), scope.user) for one in behind)
 
 
 def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:

@@ -248,3 +248,8 @@ def space_of(tenant: str, space: str) -> tuple[Scope, str]:
         return Scope(tenant=tenant), space
     agent, user, room, *rest = cast("list[Any]", json.loads(space))
     return Scope(tenant=tenant, agent=agent, user=user, room=room), str(rest[0]) if rest else ""
+
+
+def who_acts() -> Who:
+    """Return in whose name this thread or task acts."""
+    return _who.get()

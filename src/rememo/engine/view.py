@@ -7,7 +7,7 @@ from typing import Any
 
 from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
-from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.errors import Forbidden, InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_version
 from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
@@ -30,6 +30,8 @@ class View:
     """An open batch: writes wait in it."""
     author: Scope | None = None
     """Of a view that many share: whose agent and user new records carry. Reads are not narrowed by it."""
+    wall: Scope | None = None
+    """What whoever uses this view may reach at the most; recall widens no view beyond it."""
 
     @property
     def home(self) -> Scope:
@@ -40,7 +42,11 @@ class View:
         return replace(self.scope, agent=agent, user=user)
 
     def narrow(self, scope: Scope) -> "View":
-        """Return the view of a narrower scope."""
+        """Return the view of another scope; one that is not behind the wall raises `Forbidden`."""
+        if self.wall is not None and not self.wall.contains(scope):
+            raise Forbidden(
+                "this lies beyond the tenant and labels that may be reached here; ask for less, or with another key"
+            )
         return replace(self, scope=scope)
 
     def at(self, moment: datetime) -> "View":

@@ -1,0 +1,100 @@
+"""`rememo keys`: who may ask a server, for what."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.model.scope import LABELS
+from rememo.serve.auth import ALL_TENANTS, Key, Keys
+
+Id = Annotated[str, typer.Argument(help="The key's id, as `rememo keys list` shows it.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    group = typer.Typer(help="Who may ask a server, for what.", no_args_is_help=True)
+    group.command()(add)
+    group.command("list")(list_)
+    group.command()(revoke)
+    group.command()(rotate)
+    cli.add_typer(group, name="keys")
+
+
+def add(
+    file: File,
+    tenant: Annotated[str, typer.Option(help='The tenant it reaches, or "*" for all.')] = "default",
+    scope: Annotated[
+        list[str] | None, typer.Option(help="A label it is bound to, such as user=ana; may be repeated.")
+    ] = None,
+    rights: Annotated[str, typer.Option(help="What it may do: read, write, admin, with commas.")] = "read,write",
+    expires: Annotated[str | None, typer.Option(help="How long it lives, such as 90d.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests a second at the most.")] = None,
+    name: Annotated[str, typer.Option(help="Whom or what it is for.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Make a key and print it: this once, and never again."""
+    labels = _labels(scope or [])
+    with Memory(file) as memory:
+        wanted = [one.strip() for one in rights.split(",") if one.strip()]
+        key, text = Keys(memory).add(tenant=tenant, rights=wanted, expires=expires, rate=rate, name=name, **labels)
+    _tell(key, text, json=json)
+
+
+def list_(file: File, json: AsJson = False) -> None:
+    """List the keys, with when each was last used."""
+    with Memory(file) as memory:
+        found = Keys(memory).list()
+    if json:
+        print_json([asdict(key) for key in found])
+        return
+    print_table(["id", "name", "reaches", "rights", "last used", "ends"], [_row(key) for key in found], whole=1)
+
+
+def revoke(file: File, id: Id) -> None:
+    """End a key at once, for good."""
+    with Memory(file) as memory:
+        Keys(memory).revoke(id)
+    console.print(f"key {id} is revoked")
+
+
+def rotate(
+    file: File,
+    id: Id,
+    grace: Annotated[str | None, typer.Option(help="How long the old secret still works, such as 1h.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Give a key a new secret and print it; the old one ends now, or after the grace."""
+    with Memory(file) as memory:
+        key, text = Keys(memory).rotate(id, grace=grace)
+    _tell(key, text, json=json)
+
+
+def _tell(key: Key, text: str, *, json: bool) -> None:
+    if json:
+        print_json({**asdict(key), "key": text})
+        return
+    errors.print(f"key {key.id}; its text is shown this once:", markup=False)
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+def _row(key: Key) -> list[object]:
+    labels = [f"{name} {value}" for name in LABELS if (value := getattr(key, name)) is not None]
+    reaches = ", ".join(["all tenants" if key.tenant == ALL_TENANTS else f"tenant {key.tenant}", *labels])
+    ends = "never" if key.expires_at is None else key.expires_at
+    if key.revoked_at is not None:
+        ends = f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
+    return [key.id, key.name, reaches, ", ".join(key.rights), key.last_used_at or "never", ends]
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for one in given:
+        name, found, value = one.partition("=")
+        if not found or name not in LABELS or name in labels:
+            raise InvalidInput(f"--scope must be agent=…, user=… or room=…, each once, not {one!r}")
+        labels[name] = value
+    return labels

@@ -1,0 +1,78 @@
+"""`rememo serve`: a memory for many programs, over HTTP."""
+
+import logging
+import signal
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from rememo.cli.output import console, errors
+from rememo.errors import InvalidInput, MissingExtra
+from rememo.memory import Memory
+
+_GRACE = 30
+"""Seconds that requests under way have to end when the server stops."""
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(serve)
+
+
+def serve(
+    file: Annotated[str, typer.Argument(help="The memory's file; made if it is not there.")] = "rememo.db",
+    host: Annotated[str, typer.Option(help="Where to listen; beyond this machine only with keys.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes any that is free.")] = 8765,
+    origin: Annotated[
+        list[str] | None, typer.Option(help="A web page's origin that may ask from a browser; may be repeated.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests a second under one key at the most.")] = None,
+    max_body: Annotated[int, typer.Option(help="The largest body, in bytes.")] = 16 * 2**20,
+    max_import: Annotated[int, typer.Option(help="The largest export to bring in, in bytes.")] = 4 * 2**30,
+    threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 16,
+    queue: Annotated[int, typer.Option(help="Calls that wait; one more is told to come back.")] = 128,
+) -> None:
+    """Serve a memory over HTTP until interrupted; requests under way are ended first."""
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
+    import uvicorn  # noqa: PLC0415 - the extra may not be installed
+
+    from rememo.serve.app import create_app  # noqa: PLC0415 - the same
+    from rememo.serve.listen import listen  # noqa: PLC0415 - the same
+    from rememo.serve.service import Options, is_loopback  # noqa: PLC0415 - the same
+
+    options = Options(
+        rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, origins=origin or ()
+    )
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("rememo.serve").setLevel(logging.INFO)
+    with Memory(file) as memory:
+        app = create_app(memory, options)
+        locked = app.state.service.keys.any()
+        if not locked and not is_loopback(host):
+            raise InvalidInput(
+                f"there are no keys yet, and {host} can be reached from elsewhere: make one with"
+                f" `rememo keys add {file}`, or listen on 127.0.0.1"
+            )
+        with listen(host, port) as listening:
+            shown = f"[{host}]" if ":" in host else host
+            address = f"http://{shown}:{listening.getsockname()[1]}"
+            console.print(
+                f"serving {file} at {address}/v1, described at {address}/openapi.json", soft_wrap=True, markup=False
+            )
+            if not locked:
+                errors.print(
+                    "there are no keys: whoever is on this machine may read and write;"
+                    f" `rememo keys add {file}` makes the first, and from then on every request needs one",
+                    soft_wrap=True, markup=False,
+                )  # fmt: skip
+            config = uvicorn.Config(
+                app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_GRACE
+            )
+            # The server sends a signal that stopped it to whoever handled it before: there is no more to be done then.
+            for name in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(name, lambda _signal, _frame: None)
+            uvicorn.Server(config).run(sockets=[listening])
+    console.print("stopped; everything is stored")

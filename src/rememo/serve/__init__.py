@@ -1,0 +1,1 @@
+"""Serving: one memory for many programs, over HTTP."""

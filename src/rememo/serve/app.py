@@ -1,0 +1,168 @@
+"""The application: routes from the table, health, and what every answer has alike."""
+
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rememo._version import __version__
+from rememo.errors import RememoError
+from rememo.memory import Memory
+from rememo.model.ids import new_id
+from rememo.serve.faults import HTTP_CODES, RETRY, STATUS, HttpFault, fault_body
+from rememo.serve.rest.openapi import document
+from rememo.serve.rest.routes import CALLS, JSON, endpoint
+from rememo.serve.rest.transfer import exporting, importing
+from rememo.serve.service import Options, Service
+
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SERVER_FAULT: Final = 500
+
+_log = logging.getLogger("rememo.serve")
+
+
+def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
+    """Return the application that serves a memory; whoever opened the memory closes it."""
+    service = Service(memory, options or Options())
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncGenerator[None]:
+        yield
+        service.ready = False
+
+    app = FastAPI(
+        title="Rememo", version=__version__, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
+        lifespan=life,
+    )  # fmt: skip
+    app.state.service = service
+    app.openapi = document
+    for call in CALLS:
+        _add(app, call.operation.verb, f"/v1{call.operation.path}", endpoint(service, call))
+    _add(app, "GET", "/v1/export", exporting(service))
+    _add(app, "POST", "/v1/import", importing(service))
+
+    async def healthz(_: Request) -> Response:
+        """Say that the server runs."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(_: Request) -> Response:
+        """Say whether the memory can be read."""
+        await service.run(service.keys.any)
+        return JSONResponse({"status": "ready"})
+
+    async def openapi(_: Request) -> Response:
+        """Describe all of it."""
+        return JSONResponse(document())
+
+    for path, told in (("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi)):
+        _add(app, "GET", path, told)
+    for kind, handler in ((RememoError, _ours), (HttpFault, _http), (HTTPException, _routing)):
+        app.add_exception_handler(kind, handler)
+    if service.options.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(service.options.origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "X-Request-Id"],
+            expose_headers=["ETag", "X-Request-Id", "Retry-After"],
+        )
+    app.add_middleware(Envelope)
+    return app
+
+
+def _add(app: FastAPI, verb: str, path: str, answer: Any) -> None:
+    app.add_api_route(path, answer, methods=[verb], response_model=None, include_in_schema=False)
+
+
+def _ours(_: Request, error: Exception) -> Response:
+    code = getattr(error, "code", "error")
+    status = STATUS[code]
+    # What went wrong inside is for the log, not for whoever asks.
+    said = (
+        str(error) if status != _SERVER_FAULT else "the server could not do this; its log says why, by the request's id"
+    )
+    if status == _SERVER_FAULT:
+        _log.error("%s: %s", code, error)
+    return Response(fault_body(code, said, getattr(error, "detail", None)), status, _again(status), JSON)
+
+
+def _http(_: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, HttpFault) else _SERVER_FAULT
+    return Response(fault_body(HTTP_CODES[status], str(error)), status, media_type=JSON)
+
+
+def _routing(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else _SERVER_FAULT
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    said = {
+        404: "there is no such route; GET /openapi.json lists them",
+        405: f"{request.method} is not for this route; GET /openapi.json says what is",
+    }.get(status, "the request cannot be read")
+    return Response(fault_body(HTTP_CODES.get(status, "invalid_input"), said), status, headers, JSON)
+
+
+def _again(status: int) -> dict[str, str]:
+    return {"Retry-After": "1"} if status in RETRY else {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004
+
+
+class Envelope:
+    """Around everything: the request's id, headers that every answer has, one line in the log, and no bare failure.
+
+    Routes are found by the path as it was sent: an encoded slash is part of an id. The log tells method, path, status,
+    time and the key's id; never a query, a body, or a key.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        scope["path"] = raw.partition(b"?")[0].decode("latin-1")
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"").decode("latin-1")
+        state = scope.setdefault("state", {})
+        state["id"] = given if _REQUEST_ID.fullmatch(given) else new_id()
+        began, status = time.perf_counter(), 0
+
+        async def telling(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", state["id"].encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, telling)
+        except ClientDisconnect:
+            status = status or 499
+        except Exception:
+            _log.exception("request %s failed", state["id"])
+            if status:
+                raise  # half an answer is out: the connection is cut
+            said = "something went wrong inside the server; its log says what, by the request's id"
+            await Response(fault_body("error", said), _SERVER_FAULT, media_type=JSON)(scope, receive, telling)
+        finally:
+            _log.info(
+                "%s %s %s %d %.1f ms key %s", state["id"], scope["method"], scope["path"], status,
+                (time.perf_counter() - began) * 1e3, state.get("key", "-"),
+            )  # fmt: skip

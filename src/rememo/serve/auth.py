@@ -1,0 +1,250 @@
+"""Keys: who may reach what. They are kept in the memory itself, as digests.
+
+A key is `rememo_<id>_<secret>`. The secret has 256 bits of chance, so nobody can guess it from its digest, however fast
+the digest is: what makes scrypt and its like slow protects secrets that people choose, and there are none here. One
+keyed digest and a comparison in constant time are therefore enough, and cost a microsecond for every request.
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+
+from rememo.engine.engine import Engine
+from rememo.errors import InvalidInput, NotFound, Unauthorised
+from rememo.memory import Memory
+from rememo.model.check import check_label, dump_json
+from rememo.model.scope import Scope
+from rememo.model.times import to_seconds, to_utc
+from rememo.serve.rest.table import Right
+
+ALL_TENANTS: Final = "*"
+"""The tenant of an operator's key: it reaches every tenant, one at a time."""
+RESERVED: Final = "rememo:server"
+"""The tenant that keys are kept in; no key reaches it."""
+RIGHTS: Final = ("read", "write", "admin")
+_SPACE: Final = "keys"
+_USED: Final = "keys.used"
+_USE_SECONDS: Final = 60.0
+_MOST_TRIES: Final = 100
+_PREFIX: Final = "rememo"
+_NOBODY: Final = {"salt": "00" * 16, "digest": "00" * 32, "until": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What is known of a key; its secret is not."""
+
+    id: str
+    name: str
+    tenant: str
+    """The tenant it reaches, or `*` for all."""
+    agent: str | None = None
+    user: str | None = None
+    room: str | None = None
+    rights: tuple[Right, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    rate: float | None = None
+    """Requests a second at the most; None for what the server says."""
+    last_used_at: datetime | None = None
+    """Within a minute."""
+
+    @property
+    def scope(self) -> Scope:
+        """What it reaches; of an operator's key, the default tenant."""
+        tenant = Scope().tenant if self.tenant == ALL_TENANTS else self.tenant
+        return Scope(tenant=tenant, agent=self.agent, user=self.user, room=self.room)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it is bound to an agent, a user or a room."""
+        return (self.agent, self.user, self.room) != (None, None, None)
+
+
+class Keys:
+    """The keys of one memory, for every process that serves it: what is revoked is so at once everywhere."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        self._noted: dict[str, datetime] = {}
+        self._lock = threading.Lock()
+
+    def add(
+        self,
+        *,
+        tenant: str = "default",
+        agent: str | None = None,
+        user: str | None = None,
+        room: str | None = None,
+        rights: Iterable[str] = ("read", "write"),
+        name: str = "",
+        expires: float | str | timedelta | datetime | None = None,
+        rate: float | None = None,
+    ) -> tuple[Key, str]:
+        """Make a key and return it with its text, which is told this once and never again."""
+        if check_label(tenant, "tenant") == RESERVED:
+            raise InvalidInput(f"tenant {RESERVED!r} is the server's own")
+        for label, value in (("agent", agent), ("user", user), ("room", room)):
+            if value is not None:
+                check_label(value, label)
+        if tenant == ALL_TENANTS and (agent, user, room) != (None, None, None):
+            raise InvalidInput("a key for all tenants has no labels; name a tenant, or leave the labels out")
+        if rate is not None and not 0 < rate < float("inf"):
+            raise InvalidInput(f"rate must be above zero, not {rate!r}")
+        now = self._engine.now()
+        key = Key(
+            id=secrets.token_hex(6),
+            name=name if not name else check_label(name, "name"),
+            tenant=tenant,
+            agent=agent,
+            user=user,
+            room=room,
+            rights=_rights(rights),
+            created_at=now,
+            expires_at=_ending(expires, now),
+            rate=rate,
+        )
+        secret, digest = _secret()
+        self._set(key, [digest], expected=0)
+        return key, _text(key.id, secret)
+
+    def list(self) -> list[Key]:
+        """Return all keys, revoked and expired ones too, oldest first."""
+        kv, now = self._engine.kv, self._engine.now()
+        used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _USED, now)}
+        found = [_key(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
+        shown = [
+            replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in found
+        ]
+        return sorted(shown, key=lambda key: (key.created_at, key.id))
+
+    def any(self) -> bool:
+        """Whether there ever was a key: from the first on, every request needs one."""
+        return bool(self._engine.kv.keys(RESERVED, _SPACE, "*", self._engine.now()))
+
+    def revoke(self, id: str) -> Key:
+        """End a key at once, for good."""
+
+        def change(key: Key, digests: Digests, now: datetime) -> tuple[Key, Digests]:
+            return replace(key, revoked_at=key.revoked_at or now), digests
+
+        return self._change(id, change)
+
+    def rotate(self, id: str, *, grace: float | str | timedelta | None = None) -> tuple[Key, str]:
+        """Give a key a new secret; the old one ends now, or after `grace`."""
+        secret, digest = _secret()
+
+        def change(key: Key, digests: Digests, now: datetime) -> tuple[Key, Digests]:
+            if key.revoked_at is not None:
+                raise InvalidInput(f"key {id!r} is revoked; add another")
+            if grace is None:
+                return key, [digest]
+            until = (now + timedelta(seconds=to_seconds(grace, "grace"))).isoformat()
+            kept = [{**one, "until": min(one["until"] or until, until)} for one in digests]
+            return key, [digest, *kept]
+
+        return self._change(id, change), _text(id, secret)
+
+    def check(self, text: str) -> Key:
+        """Return the key that a text is; raises `Unauthorised`, which does not tell why to whom it does not concern."""
+        prefix, _, rest = text.partition("_")
+        id, _, secret = rest.partition("_")
+        held = None
+        if prefix == _PREFIX and id.isascii() and id.isalnum() and len(id) <= 32:  # noqa: PLR2004 - longer than any
+            held = self._engine.kv.get(RESERVED, _SPACE, id, self._engine.now())
+        stored: dict[str, Any] = {"digests": [_NOBODY]} if held is None else json.loads(held.value)
+        now = self._engine.now()
+        # All are compared, and one for nobody too: the time it takes tells nothing.
+        fits = [
+            hmac.compare_digest(_digest(secret, bytes.fromhex(one["salt"])), one["digest"])
+            and (one["until"] is None or now < to_utc(one["until"], "until"))
+            for one in stored["digests"]
+        ]
+        if held is None or True not in fits:
+            raise Unauthorised("this key is not known here; `rememo keys list` shows those that are")
+        key = _key(stored)
+        if key.revoked_at is not None:
+            raise Unauthorised(f"key {key.id} was revoked; ask for another")
+        if key.expires_at is not None and now >= key.expires_at:
+            raise Unauthorised(f"key {key.id} has expired; ask for another")
+        self._note_use(key.id, now)
+        return key
+
+    # ---- inside
+
+    def _note_use(self, id: str, now: datetime) -> None:
+        with self._lock:
+            last = self._noted.get(id)
+            if last is not None and abs((now - last).total_seconds()) < _USE_SECONDS:
+                return
+            self._noted[id] = now
+        self._engine.kv.set(RESERVED, _USED, id, dump_json(now.isoformat()), now)
+
+    def _change(self, id: str, change: "Callable[[Key, Digests, datetime], tuple[Key, Digests]]") -> Key:
+        for _ in range(_MOST_TRIES):
+            entry = self._engine.kv.get(RESERVED, _SPACE, check_label(id, "id"), self._engine.now())
+            if entry is None:
+                raise NotFound(f"there is no key {id!r}; `rememo keys list` shows them")
+            stored = json.loads(entry.value)
+            key, digests = change(_key(stored), stored["digests"], self._engine.now())
+            if self._set(key, digests, expected=entry.version):
+                return key
+        raise InvalidInput(f"key {id!r} is being changed by others; try again")
+
+    def _set(self, key: Key, digests: "Digests", *, expected: int) -> bool:
+        value: dict[str, Any] = {**asdict(key), "digests": digests, "rights": list(key.rights)}
+        del value["last_used_at"]
+        for name in ("created_at", "expires_at", "revoked_at"):
+            value[name] = None if value[name] is None else value[name].isoformat()
+        now = self._engine.now()
+        return self._engine.kv.set(RESERVED, _SPACE, key.id, dump_json(value), now, expected=expected) is not None
+
+
+Digests = list[dict[str, Any]]
+
+
+def _secret() -> tuple[str, dict[str, Any]]:
+    secret, salt = secrets.token_hex(32), secrets.token_bytes(16)
+    return secret, {"salt": salt.hex(), "digest": _digest(secret, salt), "until": None}
+
+
+def _digest(secret: str, salt: bytes) -> str:
+    return hashlib.blake2b(secret.encode(errors="replace"), key=salt, digest_size=32).hexdigest()
+
+
+def _text(id: str, secret: str) -> str:
+    return f"{_PREFIX}_{id}_{secret}"
+
+
+def _key(stored: dict[str, Any]) -> Key:
+    values = {name: value for name, value in stored.items() if name != "digests"}
+    for name in ("created_at", "expires_at", "revoked_at"):
+        values[name] = None if values[name] is None else to_utc(values[name], name)
+    values["rights"] = tuple(values["rights"])
+    return Key(**values)
+
+
+def _rights(given: Iterable[str]) -> tuple[Right, ...]:
+    wanted = {given} if isinstance(given, str) else set(given)
+    if unknown := wanted - set(RIGHTS):
+        raise InvalidInput(f"there is no right {min(unknown)!r}; the rights are {', '.join(RIGHTS)}")
+    if not wanted:
+        raise InvalidInput(f"a key needs a right: {', '.join(RIGHTS)}")
+    return cast("tuple[Right, ...]", tuple(one for one in RIGHTS if one in wanted))
+
+
+def _ending(expires: float | str | timedelta | datetime | None, now: datetime) -> datetime | None:
+    if expires is None:
+        return None
+    end = to_utc(expires, "expires") if isinstance(expires, datetime) else None
+    end = end or now + timedelta(seconds=to_seconds(expires, "expires"))
+    if end <= now:
+        raise InvalidInput("expires lies in the past; say how long from now, such as '90d'")
+    return end

@@ -1,0 +1,1 @@
+"""REST: the operations of a memory as routes under `/v1`."""

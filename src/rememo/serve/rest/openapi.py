@@ -1,0 +1,201 @@
+"""OpenAPI from the table: the routes, what they take, what they give, and how they fail."""
+
+from functools import cache
+from inspect import getdoc
+from typing import Any, Final
+
+from rememo._version import __version__
+from rememo.keep.export import Transferred
+from rememo.serve.rest.routes import CALLS, JSON, wrapped
+from rememo.serve.rest.shapes import schema
+from rememo.serve.rest.signature import HEADERS, SCOPE, Call, Parameter
+
+_ALWAYS: Final = (400, 401, 403, 404, 405, 409, 429, 500, 503)
+_SAYS: Final = {
+    400: "What was sent cannot be meant.",
+    401: "There is no key, or not a valid one.",
+    403: "The key does not reach this, or may not do it.",
+    404: "It is not there.",
+    405: "This verb is not for this route.",
+    409: "It stands against what is there.",
+    412: "The record has moved on from the version in `If-Match`.",
+    413: "The body is too large.",
+    415: "The body is not of the type that is taken here.",
+    429: "Too many requests; `Retry-After` says when to come back.",
+    500: "The server failed; its log says why, by the request's id.",
+    501: "The server lacks a package for this.",
+    503: "The server has too much to do; `Retry-After` says when to come back.",
+    507: "The disk is full.",
+}
+_SCOPE_SAYS: Final = {
+    "tenant": "The tenant; only a key for all tenants has a choice.",
+    "agent": "Look at and write for this agent only.",
+    "user": "Look at and write for this user only.",
+    "room": "Look at and write in this room only.",
+    "pool": "The pool of this name, instead of a room.",
+    "as_of": "Read what was known at this moment or snapshot.",
+}
+_ERROR: Final = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "detail": {}},
+            "required": ["code", "message", "detail"],
+        }
+    },
+    "required": ["error"],
+    "example": {"error": {"code": "not_found", "message": "there is no record 'a' in this scope", "detail": None}},
+}
+_EXAMPLES: Final[dict[str, Any]] = {
+    "add": {"text": "The kettle is broken", "metadata": {"room": "kitchen"}},
+    "add_many": {"items": ["one", {"text": "two", "kind": "note", "pinned": True}]},
+    "search": {"query": "what is broken?", "limit": 5, "explain": True},
+    "context": {"query": "where does she live now?", "max_tokens": 1500},
+    "messages.add": {"role": "user", "content": "I moved to Lisbon in May."},
+    "facts.add": {"subject": "ana", "predicate": "lives_in", "object": "Lisbon"},
+    "kv.set": {"value": {"step": 2}, "ttl": "1h"},
+    "update": {"text": "The kettle is mended"},
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the whole description."""
+    known: dict[str, Any] = {"Error": _ERROR}
+    paths: dict[str, Any] = {}
+    for call in CALLS:
+        path = paths.setdefault(f"/v1{call.operation.path}", {})
+        path[call.operation.verb.lower()] = _operation(call, known)
+    lines = {"application/x-ndjson": {"schema": {"type": "string"}}}
+    paths["/v1/export"] = {
+        "get": {
+            "operationId": "memory.export",
+            "tags": ["memory"],
+            "summary": "Stream everything in this scope as JSON Lines.",
+            "parameters": _scope(),
+            "responses": {"200": {"description": "The export.", "content": lines}, **_faults(())},
+        }
+    }
+    paths["/v1/import"] = {
+        "post": {
+            "operationId": "memory.import_",
+            "tags": ["memory"],
+            "summary": "Bring an export into this tenant; repeating it is harmless.",
+            "parameters": _scope(),
+            "requestBody": {"required": True, "content": lines},
+            "responses": {"200": _answer(schema(Transferred, known)), **_faults((413, 415, 507))},
+        }
+    }
+    for path, says in (("/healthz", "Say that the server runs."), ("/readyz", "Say whether the memory can be read.")):
+        plain = _answer({"type": "object", "properties": {"status": {"type": "string"}}})
+        paths[path] = {
+            "get": {
+                "operationId": path[1:],
+                "tags": ["health"],
+                "summary": says,
+                "security": [],
+                "responses": {"200": plain, **_faults(())},
+            }
+        }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Rememo", "version": __version__, "description": "Memory for AI agents."},
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": known,
+            "parameters": {name: _query(name, {"type": "string"}, _SCOPE_SAYS[name]) for name in SCOPE},
+            "responses": {
+                str(status): {
+                    "description": says,
+                    "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
+                }
+                for status, says in _SAYS.items()
+            },
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "rememo_…"}},
+        },
+    }
+
+
+def _operation(call: Call, known: dict[str, Any]) -> dict[str, Any]:
+    operation, doc = call.operation, getdoc(call.function) or ""
+    beside = [one for one in call.parameters if one.place != "body"]
+    told: dict[str, Any] = {
+        "operationId": operation.name,
+        "tags": [operation.name.partition(".")[0]],
+        "summary": doc.split("\n")[0],
+        "description": doc,
+        "x-right": operation.right,
+        "x-reach": operation.reach,
+        "parameters": [*(_parameter(one, known) for one in beside), *_scope()],
+        "responses": {str(operation.status): _answer(_result(call, known)), **_faults(_more(call))},
+    }
+    if call.pages:
+        told["parameters"].append(_query("cursor", {"type": "string"}, "`next` of the page before."))
+    if body := call.placed("body"):
+        needed = [one.name for one in body if one.required]
+        shape = {
+            "type": "object",
+            "properties": {one.name: schema(one.hint, known) for one in body},
+            "required": needed,
+            "additionalProperties": False,
+        }
+        content: dict[str, Any] = {"schema": shape}
+        if operation.calls in _EXAMPLES:
+            content["example"] = _EXAMPLES[operation.calls]
+        told["requestBody"] = {"required": bool(needed), "content": {JSON: content}}
+    return told
+
+
+def _more(call: Call) -> tuple[int, ...]:
+    """Return the statuses that not every operation has."""
+    more = (413, 415)
+    if call.operation.right != "read":
+        more += (507,)
+    if any(one.place == "header" and one.name == "expected_version" for one in call.parameters):
+        more += (412,)
+    return (*more, 501) if call.operation.calls == "documents.add" else more
+
+
+def _result(call: Call, known: dict[str, Any]) -> dict[str, Any]:
+    inner, under = schema(call.returns, known), wrapped(call.returns)
+    if under is None:
+        return inner
+    shapes = {under: inner} | ({"next": {"type": ["string", "null"]}} if under == "items" else {})
+    return {"type": "object", "properties": shapes, "required": list(shapes)}
+
+
+def _parameter(one: Parameter, known: dict[str, Any]) -> dict[str, Any]:
+    if one.place == "path":
+        return {"name": one.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    if one.place == "header":
+        says = "A retry under the same key does nothing anew." if one.name == "key" else 'The version expected, as "3".'
+        return {
+            "name": HEADERS[one.name],
+            "in": "header",
+            "required": False,
+            "description": says,
+            "schema": {"type": "string"},
+        }
+    shape = schema(one.hint, known)
+    told: dict[str, Any] = {"name": one.name, "in": "query", "required": one.required}
+    if one.as_json:
+        return told | {"content": {JSON: {"schema": shape}}}
+    return told | {"schema": shape}
+
+
+def _scope() -> list[dict[str, Any]]:
+    return [{"$ref": f"#/components/parameters/{name}"} for name in SCOPE]
+
+
+def _query(name: str, shape: dict[str, Any], says: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": says, "schema": shape}
+
+
+def _answer(shape: dict[str, Any]) -> dict[str, Any]:
+    return {"description": "Done.", "content": {JSON: {"schema": shape}}}
+
+
+def _faults(more: tuple[int, ...]) -> dict[str, Any]:
+    return {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted({*_ALWAYS, *more})}

@@ -1,0 +1,144 @@
+"""Routes from the table: read the request, call the method, answer."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, Final, cast
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rememo.context.state import State
+from rememo.errors import InvalidInput, VersionConflict
+from rememo.memory import Memory
+from rememo.model.check import dump_json
+from rememo.model.record import Record
+from rememo.model.times import to_utc
+from rememo.serve.faults import PRECONDITION_FAILED, HttpFault, fault_body
+from rememo.serve.rest.adapted import ADAPTED
+from rememo.serve.rest.shapes import members
+from rememo.serve.rest.signature import Asked, Call
+from rememo.serve.rest.table import OPERATIONS
+from rememo.serve.service import Service, in_the_name_of, need
+from rememo.serve.wire import shown, to_json
+
+JSON: Final = "application/json"
+CALLS: Final = tuple(map(Call, OPERATIONS))
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def endpoint(service: Service, call: Call) -> Endpoint:
+    """Return what answers the requests of a route."""
+    operation = call.operation
+
+    async def answer(request: Request) -> Response:
+        key = await service.admit(request)
+        need(key, operation.right, operation.reach)
+        body = await service.body(request)
+        need_json(request, body)
+        asked = call.arguments(
+            path=path_of(request), query=request.url.query, headers=request.headers, body=body
+        )  # fmt: skip
+        if operation.sets is not None and operation.sets in asked.arguments:
+            need(key, "write", operation.also if operation.also != "scope" else operation.reach)
+
+        def work() -> tuple[bytes, int | None]:
+            with in_the_name_of(key, request):
+                memory = service.view(key, asked.scope)
+                return _done(call, memory, asked)
+
+        try:
+            content, version = await service.run(work)
+        except VersionConflict as error:
+            if not asked.matched:
+                raise
+            return Response(fault_body(error.code, str(error)), PRECONDITION_FAILED, media_type=JSON)
+        tag = {} if version is None else {"ETag": f'"{version}"'}
+        return Response(content, operation.status, tag, JSON)
+
+    return answer
+
+
+def need_json(request: Request, body: bytes) -> None:
+    """Refuse a body that does not say it is JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and kind != JSON and not kind.endswith("+json"):
+        raise HttpFault(415, f"send JSON as content-type {JSON}, not {kind[:100] or 'nothing'!r}")
+
+
+def path_of(request: Request) -> dict[str, str]:
+    """Return the parameters in a path, decoded one by one: an id may hold a slash."""
+    try:
+        return {name: unquote(value, errors="strict") for name, value in request.path_params.items()}
+    except UnicodeDecodeError:
+        raise InvalidInput("the path is not UTF-8") from None
+
+
+def wrapped(returns: Any) -> str | None:
+    """Return the name that a result of a type stands under; None where it is an object of its own."""
+    what, parts = members(returns)
+    if what == "union":
+        found = {wrapped(one) for one in parts if one is not type(None)}
+        return found.pop() if len(found) == 1 else "value"
+    if what == "list":
+        return "items"
+    return None if isinstance(returns, type) and (returns is State or shown(returns)) else "value"
+
+
+def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
+    arguments, calls = dict(asked.arguments), call.operation.calls
+    if call.pages:
+        _turn(asked.cursor, arguments)
+    face, _, name = calls.rpartition(".")
+    if calls in ADAPTED:
+        result = ADAPTED[calls](memory, **arguments)
+    else:
+        result = getattr(getattr(memory, face) if face else memory, name)(**arguments)
+    under = wrapped(call.returns)
+    value = to_json(result)
+    if under == "items":
+        value = {"items": value, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}
+    elif under is not None:
+        value = {under: value}
+    return dump_json(value).encode(), _version(result)
+
+
+def _version(result: object) -> int | None:
+    record = result if isinstance(result, Record) else getattr(result, "record", None)
+    return record.version if isinstance(record, Record) else None
+
+
+# ---- pages
+
+
+def _turn(cursor: str | None, arguments: dict[str, Any]) -> None:
+    """Go on where a cursor says; all pages show the moment of the first, whatever is written meanwhile."""
+    if cursor is None:
+        return
+    if "offset" in arguments:
+        raise InvalidInput("give cursor or offset, not both")
+    try:
+        offset, moment = json.loads(urlsafe_b64decode(cursor.encode()))
+        arguments["offset"] = int(offset)
+        if moment is not None and "known_at" not in arguments:
+            arguments["known_at"] = to_utc(moment, "cursor")
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidInput("this is no cursor that this server gave; begin again without it") from None
+
+
+def _next(call: Call, memory: Memory, arguments: dict[str, Any], found: int) -> str | None:
+    if not call.pages:
+        return None
+    defaults = {one.name: one.default for one in call.parameters}
+    limit = arguments.get("limit", defaults["limit"])
+    if limit is None or found < limit:
+        return None
+    offset = arguments.get("offset", 0) + limit
+    moment: datetime | None = arguments.get("known_at")
+    if moment is None and call.fixes_time:
+        # After the page was read: what came in between may be shown twice, and nothing is passed over.
+        moment = memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    return urlsafe_b64encode(json.dumps([offset, moment and moment.isoformat()]).encode()).decode()

@@ -1,0 +1,222 @@
+"""Requests from signatures: what a route takes is what its method takes."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, Optional, get_type_hints
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
+
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.model.unset import NOTHING
+from rememo.serve.rest.adapted import ADAPTED
+from rememo.serve.rest.shapes import members, takes_objects, wire_type
+from rememo.serve.rest.table import Operation
+from rememo.serve.wire import told
+
+Place = Literal["path", "query", "body", "header"]
+HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
+SCOPE: Final = ("tenant", "agent", "user", "room", "pool", "as_of")
+"""The parameters of every route: they narrow what a key reaches, and look at the past."""
+_STRICT = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
+_LAX = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+# A name would be that of one of the server's own files.
+_Address = Annotated[str, StringConstraints(pattern=r"^(https?://|data:)")]
+_SPECIAL: Final[dict[str, Any]] = {"images": Optional[list[_Address]], "image": Optional[_Address]}  # noqa: UP045 - a value
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a route."""
+
+    name: str
+    place: Place
+    hint: Any
+    """The type that the method says."""
+    type: Any
+    """The type on the wire."""
+    default: Any
+    required: bool
+
+    @property
+    def as_json(self) -> bool:
+        """Whether it stands as JSON text in the address."""
+        return self.place == "query" and takes_objects(self.hint)
+
+    @property
+    def many(self) -> bool:
+        """Whether it may stand several times in the address."""
+        what, parts = members(self.hint)
+        found = (what, *(members(one)[0] for one in parts)) if what == "union" else (what,)
+        return self.place == "query" and "list" in found
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether it is a time or the name of a snapshot."""
+        what, parts = members(self.hint)
+        return what == "union" and str in parts and datetime in parts
+
+
+class Call:
+    """An operation with the method it calls."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.function = function_of(operation.calls)
+        hints = get_type_hints(self.function)
+        self.returns: Any = hints.get("return", type(None))
+        taken = [*inspect.signature(self.function).parameters.values()][1:]
+        self.parameters = tuple(
+            self._parameter(one, hints[one.name])
+            for one in taken
+            if one.kind is not one.VAR_KEYWORD and one.name not in operation.without
+        )
+        names = {one.name for one in self.parameters}
+        self.pages = {"limit", "offset"} <= names and operation.verb == "GET"
+        self.fixes_time = "known_at" in names
+
+    def _parameter(self, one: inspect.Parameter, hint: Any) -> Parameter:
+        operation = self.operation
+        place: Place = "query" if operation.verb in ("GET", "DELETE") else "body"
+        if f"{{{one.name}}}" in operation.path:
+            place = "path"
+        elif one.name in HEADERS and (one.name == "key" or operation.verb in ("PATCH", "DELETE")):
+            place = "header"
+        special = operation.calls.startswith("messages.") and one.name in _SPECIAL
+        kind = str if place == "path" else _SPECIAL[one.name] if special else wire_type(hint)
+        if kind is None:
+            raise TypeError(f"{operation.name}: nothing of {one.name} can come over a wire; leave it out in the table")
+        required = one.default is one.empty
+        default = None if required or one.default is NOTHING else one.default
+        return Parameter(one.name, place, hint, kind, default, required)
+
+    def placed(self, place: Place) -> list[Parameter]:
+        """Return the parameters of one place."""
+        return [one for one in self.parameters if one.place == place]
+
+    @cached_property
+    def body(self) -> type[BaseModel]:
+        """What a body must be."""
+        return _model(self.operation.name, self.placed("body"), _STRICT)
+
+    @cached_property
+    def query(self) -> type[BaseModel]:
+        """What an address may ask."""
+        more = {"cursor": (str | None, None)} if self.pages else {}
+        return _model(self.operation.name, self.placed("query"), _LAX, **more)
+
+    def arguments(self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes) -> "Asked":
+        """Return what a request asks, checked; what cannot be meant raises `InvalidInput`."""
+        asked: dict[str, Any] = {one.name: path[one.name] for one in self.placed("path")}
+        scope, rest = self._parted(query)
+        asked |= _given(self.query, lambda model: model.model_validate(rest), "the address")
+        cursor = asked.pop("cursor", None)
+        if self.placed("body"):
+            text = body or b"{}"
+            asked |= _given(self.body, lambda model: model.model_validate_json(text), "the body")
+        elif body.strip() not in (b"", b"{}"):
+            raise InvalidInput("this takes no body")
+        for one in self.parameters:
+            if one.is_moment and isinstance(asked.get(one.name), str):
+                asked[one.name] = moment_of(asked[one.name])
+        matched = False
+        for one in self.placed("header"):
+            value = headers.get(HEADERS[one.name].lower())
+            if value is not None:
+                asked[one.name] = value if one.name == "key" else version_of(value)
+                matched = matched or one.name != "key"
+        return Asked(arguments=asked, scope=scope, cursor=cursor, matched=matched)
+
+    def _parted(self, query: str) -> tuple[dict[str, list[str]], dict[str, Any]]:
+        """Return the scope that an address asks for, and the rest of it."""
+        try:
+            pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1_000)
+        except ValueError as error:  # bytes that are not UTF-8 among them
+            raise InvalidInput(f"the query of the address cannot be read: {error}") from None
+        own = {one.name: one for one in self.placed("query")}
+        scope: dict[str, list[str]] = {}
+        rest: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in SCOPE:
+                scope.setdefault(name, []).append(value)
+            elif name in own and own[name].many:
+                rest.setdefault(name, []).append(value)
+            elif name in rest:
+                raise InvalidInput(f"{name} stands in the address twice")
+            else:
+                rest[name] = _json(name, value) if name in own and own[name].as_json else value
+        for name, values in scope.items():
+            if len(values) > 1 and name != "as_of":
+                raise InvalidInput(f"{name} stands in the address twice")
+        return scope, rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a request asks."""
+
+    arguments: dict[str, Any]
+    scope: dict[str, list[str]]
+    cursor: str | None
+    matched: bool
+    """Whether a version was given by `If-Match`."""
+
+
+def function_of(calls: str) -> Callable[..., Any]:
+    """Return the function that an operation calls, with a face or a memory as its first argument."""
+    if calls in ADAPTED:
+        return ADAPTED[calls]
+    face, _, name = calls.rpartition(".")
+    owner: Any = Memory if not face else get_type_hints(getattr(Memory, face).fget)["return"]
+    return getattr(owner, name)
+
+
+def moment_of(text: str) -> datetime | str:
+    """Return the time that a text is, or the text, which is then the name of a snapshot."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return text
+
+
+def version_of(value: str) -> int:
+    """Return the version that an `If-Match` header names."""
+    text = value.strip().removeprefix("W/").strip('"')
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - below 2 ** 62
+        raise InvalidInput(f'If-Match must be a version such as "3", not {value[:50]!r}')
+    return int(text)
+
+
+def _given(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseModel], where: str) -> dict[str, Any]:
+    try:
+        found = read(model)
+    except ValidationError as error:
+        refused = InvalidInput(f"{where} cannot be used: {told(error)}")
+        refused.detail = [
+            {"field": ".".join(map(str, one["loc"])), "problem": one["msg"]}
+            for one in error.errors(include_url=False, include_context=False, include_input=False)[:50]
+        ]
+        raise refused from None
+    names = {field.alias or name: name for name, field in model.model_fields.items()}
+    return {name: getattr(found, held) for name, held in names.items() if held in found.model_fields_set}
+
+
+def _json(name: str, value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{name} in the address must be JSON, not {value[:50]!r}") from None
+
+
+def _model(name: str, parameters: list[Parameter], config: ConfigDict, **more: Any) -> type[BaseModel]:
+    # By aliases: a parameter may have the name of something that models have, such as `copy` or `json`.
+    fields: dict[str, Any] = {
+        f"p_{one.name}": (one.type, Field(... if one.required else None, alias=one.name)) for one in parameters
+    }
+    fields |= {f"p_{key}": (kind, Field(default, alias=key)) for key, (kind, default) in more.items()}
+    return create_model(name, __config__=config, **fields)

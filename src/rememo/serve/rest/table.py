@@ -1,0 +1,227 @@
+"""The table of what is served: each operation of a memory, its route, and who may use it.
+
+Parameters, types and texts are those of the method itself: one that is added to it is served, and documented, by itself.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Right = Literal["read", "write", "admin"]
+Reach = Literal["scope", "room", "tenant", "store"]
+"""How far an operation looks or works beyond the labels of a view. `scope`: not at all. `room`: at a whole room, whoever
+speaks there. `tenant`: at the whole tenant. `store`: at all tenants. A key must reach as far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route."""
+
+    verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    """Below `/v1`; what stands in braces is a parameter."""
+    calls: str
+    """The face of a memory and its method, as in `messages.add`; a method of the memory itself has no face."""
+    right: Right
+    reach: Reach = "scope"
+    status: int = 200
+    without: tuple[str, ...] = ()
+    """Parameters that are not served."""
+    also: Reach = "scope"
+    """The reach that is needed when `sets` is given."""
+    sets: str | None = None
+    """The parameter that turns a question into a change; it needs the right to write."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in OpenAPI and by the client."""
+        return self.calls if "." in self.calls else f"memory.{self.calls}"
+
+
+def _read(verb: Literal["GET", "POST"], path: str, calls: str, **more: object) -> Operation:
+    return Operation(verb, path, calls, "read", **more)  # pyright: ignore[reportArgumentType] - see the fields
+
+
+def _write(verb: Literal["POST", "PUT", "PATCH", "DELETE"], path: str, calls: str, **more: object) -> Operation:
+    return Operation(verb, path, calls, "write", **more)  # pyright: ignore[reportArgumentType] - see the fields
+
+
+def _plans(noun: str) -> list[Operation]:
+    """Return the routes that goals and tasks have alike."""
+    return [
+        _write("POST", f"/{noun}", f"{noun}.add", status=201),
+        _read("GET", f"/{noun}", f"{noun}.list"),
+        _read("GET", f"/{noun}:open", f"{noun}.open"),
+        _read("GET", f"/{noun}/{{id}}", f"{noun}.get"),
+        _write("PATCH", f"/{noun}/{{id}}", f"{noun}.update"),
+        _write("POST", f"/{noun}/{{id}}/done", f"{noun}.done"),
+        _write("POST", f"/{noun}/{{id}}/drop", f"{noun}.drop"),
+    ]
+
+
+OPERATIONS: Final = (
+    # Records
+    _write("POST", "/records", "add", status=201),
+    _write("POST", "/records:bulk", "add_many", status=201),
+    _write("POST", "/records:delete", "delete_where"),
+    _read("GET", "/records:count", "count"),
+    _read("GET", "/records", "list"),
+    _read("GET", "/records/{id}", "get"),
+    _write("PATCH", "/records/{id}", "update"),
+    _write("DELETE", "/records/{id}", "delete"),
+    _write("DELETE", "/records", "clear"),
+    _read("GET", "/records/{id}/history", "history"),
+    _read("POST", "/search", "search"),
+    _read("POST", "/similar", "similar"),
+    _read("GET", "/rooms", "rooms"),
+    _read("GET", "/users", "users"),
+    _read("GET", "/agents", "agents"),
+    # What a model is shown; templates are programs, and programs of strangers are not run
+    _read("POST", "/context", "context", without=("template", "counter")),
+    _read("POST", "/compose", "compose"),
+    # Messages
+    _write("POST", "/messages", "messages.add", status=201),
+    _write("POST", "/messages:pair", "messages.add_pair", status=201),
+    _read("GET", "/messages", "messages.history"),
+    _write("DELETE", "/messages", "messages.clear"),
+    _read("GET", "/messages:latest", "messages.latest"),
+    _read("GET", "/messages:window", "messages.window", without=("counter",)),
+    _read("POST", "/messages:for-model", "messages.for_model"),
+    _read("GET", "/messages:limits", "messages.limits", reach="room"),
+    _write("PUT", "/messages:limits", "messages.limit", reach="room", without=("on_overflow",)),
+    _write("DELETE", "/messages:limits", "messages.unlimit", reach="room"),
+    _read("GET", "/messages/{id}", "messages.get"),
+    _read("GET", "/messages/{id}/replies", "messages.replies"),
+    _read("GET", "/messages/{id}/thread", "messages.thread"),
+    # Facts
+    _write("POST", "/facts", "facts.add", status=201),
+    _read("GET", "/facts", "facts.list"),
+    _read("GET", "/facts:conflicts", "facts.conflicts"),
+    _write("POST", "/facts:resolve", "facts.resolve"),
+    _read("POST", "/facts:extract", "facts.extract"),
+    _read("GET", "/facts/{id}", "facts.get"),
+    _write("PATCH", "/facts/{id}", "facts.update"),
+    _read("POST", "/facts:policy", "facts.policy", sets="mode", also="tenant"),
+    # Relationships
+    _write("POST", "/relationships", "relationships.add", status=201),
+    _read("GET", "/relationships", "relationships.list"),
+    _read("GET", "/relationships:graph", "relationships.graph"),
+    _read("GET", "/relationships:path", "relationships.path"),
+    _write("POST", "/relationships:touch", "relationships.touch"),
+    _read("GET", "/relationships/{id}", "relationships.get"),
+    _write("PATCH", "/relationships/{id}", "relationships.update"),
+    _write("DELETE", "/relationships/{id}", "relationships.remove"),
+    _write("DELETE", "/entities/{name}", "relationships.remove_entity"),
+    # Documents; a path would be one of the server's own files
+    _write("POST", "/documents", "documents.add", status=201, without=("path",)),
+    _read("GET", "/documents", "documents.list"),
+    _read("POST", "/documents:search", "documents.search"),
+    _read("GET", "/documents/{id}", "documents.get"),
+    _read("GET", "/documents/{id}/chunks", "documents.chunks"),
+    _read("GET", "/documents/{id}/summary", "documents.summary"),
+    _read("GET", "/documents/{id}/text", "documents.text"),
+    _write("DELETE", "/documents/{id}", "documents.delete"),
+    # Plans and deeds
+    *_plans("goals"),
+    *_plans("tasks"),
+    _read("GET", "/tasks:due", "tasks.due"),
+    _write("POST", "/actions", "actions.add", status=201),
+    _read("GET", "/actions", "actions.list"),
+    _read("GET", "/actions:latest", "actions.latest"),
+    _read("GET", "/actions:success-rate", "actions.success_rate"),
+    _read("GET", "/actions/{id}", "actions.get"),
+    _write("POST", "/thoughts", "thoughts.add", status=201),
+    _read("GET", "/thoughts", "thoughts.list"),
+    _read("GET", "/thoughts:latest", "thoughts.latest"),
+    _read("GET", "/thoughts/{id}", "thoughts.get"),
+    _write("POST", "/posts", "posts.add", status=201),
+    _read("GET", "/posts", "posts.list"),
+    _read("GET", "/posts:recent-locations", "posts.recent_locations"),
+    _read("GET", "/posts/{id}", "posts.get"),
+    # Summaries: of a room, whoever speaks there
+    _read("GET", "/summaries", "summaries.list"),
+    _read("GET", "/summaries:current", "summaries.current", reach="room", without=("room",)),
+    _write("POST", "/summaries:update", "summaries.update", reach="room", without=("room",)),
+    _write("POST", "/summaries:compress", "summaries.compress", reach="room", without=("room",)),
+    _read("POST", "/summaries:policy", "summaries.policy", reach="room", sets="policy"),
+    _read("GET", "/summaries/{id}", "summaries.get"),
+    _read("GET", "/summaries/{id}/sources", "summaries.sources"),
+    # Working state
+    _read("GET", "/kv", "kv.keys"),
+    _write("DELETE", "/kv", "kv.invalidate"),
+    _read("GET", "/kv/{key}", "kv.get", without=("default",)),
+    _write("PUT", "/kv/{key}", "kv.set"),
+    _write("DELETE", "/kv/{key}", "kv.delete"),
+    _read("GET", "/kv/{key}/version", "kv.version"),
+    _write("POST", "/kv/{key}/compare-and-set", "kv.compare_and_set"),
+    _read("GET", "/profiles", "profiles.keys"),
+    _write("DELETE", "/profiles", "profiles.forget_all"),
+    _read("GET", "/profiles/{key}", "profiles.get"),
+    _write("PATCH", "/profiles/{key}", "profiles.update"),
+    _write("DELETE", "/profiles/{key}", "profiles.forget"),
+    _read("GET", "/sessions", "sessions.list"),
+    _read("GET", "/sessions/{name}", "sessions.get"),
+    _write("PUT", "/sessions/{name}", "sessions.save"),
+    _write("POST", "/sessions/{name}/load", "sessions.load"),
+    _write("DELETE", "/sessions/{name}", "sessions.delete"),
+    _read("GET", "/working", "working.export"),
+    _write("PUT", "/working", "working.import_"),
+    _write("DELETE", "/working", "working.clear"),
+    _read("GET", "/working:stats", "working.stats"),
+    _read("GET", "/working:limits", "working.limits"),
+    _write("PUT", "/working:limits", "working.limit"),
+    _write("POST", "/working:prune", "working.prune"),
+    _write("POST", "/working:think", "working.think", status=201),
+    # Time
+    _read("GET", "/snapshots", "snapshots", reach="tenant"),
+    _write("PUT", "/snapshots/{name}", "snapshot", reach="tenant"),
+    _read("POST", "/diff", "diff"),
+    _write("POST", "/rollback", "rollback"),
+    _write("POST", "/undo", "undo"),
+    # Keeping
+    _read("GET", "/stats", "stats", reach="tenant"),
+    _read("GET", "/jobs", "jobs.list", reach="tenant"),
+    _read("GET", "/jobs/{id}", "jobs.get", reach="tenant"),
+    _write("POST", "/jobs/{id}/retry", "jobs.retry", reach="tenant"),
+    Operation("GET", "/audit", "audit.list", "admin"),
+    Operation("GET", "/audit:head", "audit.head", "admin", reach="tenant"),
+    Operation("POST", "/audit:verify", "audit.verify", "admin", reach="tenant"),
+    _read("POST", "/receipts:wait", "wait"),
+    Operation("POST", "/reset", "reset", "admin"),
+    Operation("POST", "/verify", "verify", "admin", reach="store"),
+    Operation("POST", "/maintain", "maintain", "admin", reach="store"),
+)
+
+NOT_SERVED: Final = {
+    "acting": "the server says in whose name it acts: the key's",
+    "as_of": "the parameter as_of of every route",
+    "audit.denied": "refusals are noted by those who refuse",
+    "audit.export": "writes a file of the server's",
+    "backup": "writes a file of the server's; `rememo backup` does it",
+    "batch": "a block of Python; POST /records:bulk adds many as one",
+    "bound": "what a client asked for itself",
+    "close": "the server's own",
+    "compliance": "takes a function",
+    "export": "GET /export streams it",
+    "flow": "not yet",
+    "hooks": "takes functions",
+    "import_": "POST /import takes it",
+    "kv.cached": "takes functions",
+    "kv.update": "takes a function",
+    "pool": "the parameter pool of every route",
+    "provider": "takes a function",
+    "providers": "takes functions",
+    "reembed": "takes a model; `rememo reembed` does it",
+    "scope": "the parameters tenant, agent, user and room of every route",
+    "sessions.run": "a block of Python",
+    "summaries.use": "takes a function",
+    "typed": "not yet",
+    "working.actions": "the same as actions",
+    "working.bound": "what a client asked for itself",
+    "working.change": "takes a function",
+    "working.context": "not yet",
+    "working.messages": "the same as messages",
+    "working.thoughts": "the same as thoughts",
+    "working.todos": "not yet",
+    "working.tool": "a block of Python",
+}
+"""What of a memory has no route of its own, and why."""

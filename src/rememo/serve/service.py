@@ -1,0 +1,169 @@
+"""Service: a memory being served. Who asks is known first, then what is asked runs on a bounded number of threads."""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+
+from rememo.engine.audit import Acting, acting
+from rememo.errors import Forbidden, InvalidInput, Unauthorised, Unavailable
+from rememo.memory import Memory, walled
+from rememo.model.check import check_label
+from rememo.model.scope import LABELS, Scope
+from rememo.serve.auth import ALL_TENANTS, RESERVED, RIGHTS, Key, Keys
+from rememo.serve.faults import HttpFault
+from rememo.serve.limits import RateLimit
+from rememo.serve.rest.signature import moment_of
+from rememo.serve.rest.table import Reach, Right
+
+T = TypeVar("T")
+
+_OPEN: Final = Key(id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC))
+"""Who asks where there are no keys: whoever is on this machine."""
+_LOOPBACK_NAMES: Final = {"localhost"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a memory is served."""
+
+    rate: float | None = None
+    """Requests a second under one key; None for any number."""
+    max_body: int = 16 * 2**20
+    """The largest body, in bytes."""
+    max_import: int = 4 * 2**30
+    """The largest export that can be brought in, in bytes."""
+    threads: int = 16
+    """Calls that run at once."""
+    queue: int = 128
+    """Calls that wait for a thread; one more is told to come back."""
+    origins: Sequence[str] = ()
+    """Web pages that may ask from a browser."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        for name, least in (("max_body", 1), ("max_import", 1), ("threads", 1), ("queue", 0)):
+            if getattr(self, name) < least:
+                raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
+        if self.rate is not None and not 0 < self.rate < float("inf"):
+            raise InvalidInput(f"rate must be above zero, not {self.rate!r}")
+
+
+class Service:
+    """What every route works with."""
+
+    def __init__(self, memory: Memory, options: Options) -> None:
+        self.memory = memory
+        self.options = options
+        self.keys = Keys(memory)
+        self.rate = RateLimit(options.rate)
+        self.ready = True
+        self._threads: CapacityLimiter | None = None
+        self._under_way = 0
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call on a thread; raises `Unavailable` when too many wait already."""
+        if self._threads is None:  # belongs to the event loop
+            self._threads = CapacityLimiter(self.options.threads)
+        if self._under_way >= self.options.threads + self.options.queue:
+            raise Unavailable("the server has too much to do; come back in a second")
+        self._under_way += 1
+        try:
+            return await to_thread.run_sync(call, limiter=self._threads)
+        finally:
+            self._under_way -= 1
+
+    async def admit(self, request: Request) -> Key:
+        """Return the key of a request, and count the request; raises `Unauthorised` or `RateLimited`."""
+        given = request.headers.get("authorization")
+        if given is not None:
+            scheme, _, text = given.partition(" ")
+            if scheme.lower() != "bearer":
+                raise Unauthorised("send the key as `Authorization: Bearer rememo_…`")
+            key = await self.run(lambda: self.keys.check(text.strip()))
+        elif await self.run(self.keys.any) or not _is_local(request):
+            raise Unauthorised("this server wants a key: send it as `Authorization: Bearer rememo_…`")
+        else:
+            key = _OPEN
+        request.state.key = key.id
+        self.rate.take(key.id, key.rate)
+        return key
+
+    async def body(self, request: Request, *, most: int | None = None) -> bytes:
+        """Return the body of a request; one that is too large is not read to its end."""
+        limit = most or self.options.max_body
+        parts: list[bytes] = []
+        size = 0
+        if (told := request.headers.get("content-length", "0")).isdecimal() and int(told) > limit:
+            raise too_large(limit)
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise too_large(limit)
+            parts.append(part)
+        return b"".join(parts)
+
+    def view(self, key: Key, asked: dict[str, list[str]]) -> Memory:
+        """Return the view that a key has, narrowed by what an address asks for; never wider than the key."""
+        words = {name: values[0] for name, values in asked.items() if name != "as_of"}
+        tenant = check_label(words.get("tenant", key.scope.tenant), "tenant")
+        if key.tenant not in (ALL_TENANTS, tenant) or tenant == RESERVED:
+            raise Forbidden(f"key {key.id} does not reach tenant {tenant!r}")
+        reach: Scope = replace(key.scope, tenant=tenant)
+        labels = {name: words[name] for name in LABELS if name in words}
+        for name, value in labels.items():
+            held = getattr(reach, name)
+            if held is not None and held != value:
+                raise Forbidden(f"key {key.id} reaches {name} {held!r} only, not {value!r}")
+        memory = walled(self.memory, reach).scope(**labels)
+        if "pool" in words:
+            if key.labelled:
+                raise Forbidden(f"key {key.id} is bound to labels and reaches no pools")
+            memory = memory.pool(words["pool"])
+        for moment in asked.get("as_of", ()):
+            memory = memory.as_of(moment_of(moment))
+        return memory
+
+
+def need(key: Key, right: Right, reach: Reach) -> None:
+    """Refuse what a key has not the right to do, or what reaches further than the key."""
+    if right not in key.rights:
+        raise Forbidden(f"key {key.id} has no right to {right}; it may {', '.join(key.rights)}")
+    if reach == "room" and (key.agent is not None or key.user is not None):
+        raise Forbidden(f"key {key.id} is bound to an agent or a user, and this concerns all who speak in a room")
+    if reach in ("tenant", "store") and key.labelled:
+        raise Forbidden(f"key {key.id} is bound to labels, and this concerns the whole tenant")
+    if reach == "store" and key.tenant != ALL_TENANTS:
+        raise Forbidden(f"key {key.id} reaches one tenant, and this concerns them all")
+
+
+def in_the_name_of(key: Key, request: Request) -> Acting:
+    """Return what says in the audit trail who asked, and from where."""
+    address = request.client.host if request.client else "unknown"
+    return acting(actor=f"key:{key.id}", session=request.state.id, address=address)
+
+
+def too_large(limit: int) -> HttpFault:
+    """Return the fault of a body that is too large."""
+    return HttpFault(413, f"the body is larger than the {limit:,} bytes allowed here")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, and nothing else can reach it."""
+    if host in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_local(request: Request) -> bool:
+    """Whether a request comes from this machine and means it: a web page may not send its visitors here by a name."""
+    name = request.headers.get("host", "")
+    host = name[: name.index("]") + 1] if "]" in name else name.partition(":")[0]
+    return request.client is not None and is_loopback(request.client.host) and is_loopback(host)

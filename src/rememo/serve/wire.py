@@ -1,0 +1,107 @@
+"""Values on the wire: every value type as JSON, and back. Server and client share it.
+
+A dataclass is an object of its fields and, for readers in other languages, its properties. Lists and tuples are arrays,
+times ISO 8601 in UTC, durations seconds.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from inspect import getmembers
+from typing import Any, cast
+
+from rememo.context.state import LeftOut, State
+from rememo.errors import InvalidInput
+from rememo.model.check import dump_json
+from rememo.model.record import Record
+
+_HIDDEN = {"follow"}
+"""Functions among the fields: each side has its own."""
+_UNSHOWN = {"id", "version", "outcome"}
+"""Properties of a receipt that only a single write has."""
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as JSON values."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, Record):
+        return value.to_dict()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, State):
+        return _state(value)
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in cast("Mapping[Any, Any]", value).items()}
+    names = shown(type(value))  # pyright: ignore[reportUnknownArgumentType] - whatever it is
+    if names:
+        return {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, Iterable):
+        return [to_json(one) for one in cast("Iterable[Any]", value)]
+    raise TypeError(f"{type(value).__name__} has no shape on the wire")
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return the value of a type that `to_json` made JSON of; what does not fit raises `InvalidInput`."""
+    if kind is State:
+        return _state_of(value)
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and not everybody serves
+
+    try:
+        return _adapter(kind).validate_json(dump_json(value))
+    except ValidationError as error:
+        raise InvalidInput(f"this is no {getattr(kind, '__name__', kind)}: {told(error)}") from None
+
+
+def told(error: Any) -> str:
+    """Return what pydantic found wrong, in one line without the values."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the value'}: {one['msg']}" for one in found[:5])
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - see above
+
+    return TypeAdapter(kind)
+
+
+@cache
+def shown(kind: type) -> tuple[str, ...]:
+    """Return the names of what is shown of a value of a type: fields first, then properties; none for plain values."""
+    if hasattr(kind, "_fields"):  # a named tuple
+        return tuple(cast("Any", kind)._fields)
+    if not is_dataclass(kind):
+        return ()
+    own = [one.name for one in fields(kind) if one.name not in _HIDDEN]
+    found: list[tuple[str, Any]] = getmembers(kind, lambda one: isinstance(one, property))
+    more = [name for name, _ in found if not name.startswith("_")]
+    if "ids" in own:
+        more = [name for name in more if name not in _UNSHOWN]
+    return (*own, *more)
+
+
+def _state(state: State) -> dict[str, Any]:
+    return {
+        "text": state.text,
+        "values": state.values,
+        "data": state.data,
+        "left_out": [to_json(one) for one in state.left_out],
+        "at": state.at.isoformat(),
+        "cached": state.cached,
+    }
+
+
+def _state_of(value: Mapping[str, Any]) -> State:
+    return State(
+        text=value["text"],
+        values=json.dumps(value["values"]),
+        data=json.dumps(value["data"]),
+        left_out=[LeftOut(**one) for one in value["left_out"]],
+        at=datetime.fromisoformat(value["at"]),
+        cached=value["cached"],
+    )

@@ -1,0 +1,201 @@
+"""Keys: what they open, how they end, and that their text is nowhere."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from rememo import Change, Memory
+from rememo.errors import InvalidInput, NotFound, RateLimited, Unauthorised
+from rememo.serve.auth import Keys
+from rememo.serve.limits import RateLimit
+from rememo.serve.service import is_loopback
+from rememo.testing import ManualClock
+
+
+@pytest.fixture
+def address(serve: Any) -> str:
+    return serve()
+
+
+@pytest.fixture
+def web(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
+        yield client
+
+
+def bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}
+
+
+def test_the_first_key_closes_the_door(web: httpx.Client, keys: Keys):
+    assert web.get("/v1/records").status_code == 200
+    _, text = keys.add()
+    refused = web.get("/v1/records")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "unauthorised")
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert web.get("/v1/records", headers=bearer(text)).status_code == 200
+    keys.revoke(keys.list()[0].id)
+    assert web.get("/v1/records").status_code == 401, "the last key that is revoked opens nothing"
+    assert web.get("/healthz").status_code == 200
+
+
+def test_an_open_server_answers_those_only_who_mean_it(web: httpx.Client):
+    assert web.get("/v1/records", headers={"Host": "evil.example"}).status_code == 401
+    assert web.get("/v1/records", headers={"Host": "localhost:80"}).status_code == 200
+    assert is_loopback("127.0.0.1")
+    assert is_loopback("[::1]")
+    assert not is_loopback("0.0.0.0")  # noqa: S104 - that is the point
+    assert not is_loopback("127.0.0.1.evil.example")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer x",
+        "Bearer rememo_",
+        "Bearer rememo__",
+        "Basic eDp5",
+        "Token rememo_a_b",
+        "Bearer rememo_*_x",
+    ],
+)
+def test_what_is_no_key_opens_nothing(web: httpx.Client, keys: Keys, header: str):
+    keys.add()
+    assert web.get("/v1/records", headers={"Authorization": header}).status_code == 401
+
+
+def test_a_changed_secret_opens_nothing(keys: Keys):
+    key, text = keys.add()
+    assert keys.check(text).id == key.id
+    for wrong in (text[:-1], text + "0", text[:-1] + ("0" if text[-1] != "0" else "1"), text.upper()):
+        with pytest.raises(Unauthorised):
+            keys.check(wrong)
+
+
+def test_a_key_ends_at_once_and_by_itself(web: httpx.Client, keys: Keys, clock: ManualClock):
+    short, short_text = keys.add(expires="1h")
+    long, long_text = keys.add()
+    assert web.get("/v1/records", headers=bearer(short_text)).status_code == 200
+    clock.advance(3_600)
+    assert "expired" in web.get("/v1/records", headers=bearer(short_text)).json()["error"]["message"]
+    assert web.get("/v1/records", headers=bearer(long_text)).status_code == 200
+    keys.revoke(long.id)
+    assert "revoked" in web.get("/v1/records", headers=bearer(long_text)).json()["error"]["message"]
+    shown = {key.id: key for key in keys.list()}
+    assert shown[long.id].revoked_at == clock()
+    assert shown[short.id].last_used_at is not None
+    with pytest.raises(InvalidInput):
+        keys.rotate(long.id)
+    with pytest.raises(NotFound):
+        keys.revoke("nobody")
+
+
+def test_a_key_gets_a_new_secret(keys: Keys, clock: ManualClock):
+    key, first = keys.add()
+    _, second = keys.rotate(key.id, grace="1h")
+    assert {keys.check(first).id, keys.check(second).id} == {key.id}
+    clock.advance(3_600)
+    with pytest.raises(Unauthorised):
+        keys.check(first)
+    _, third = keys.rotate(key.id)
+    with pytest.raises(Unauthorised):
+        keys.check(second)
+    assert keys.check(third).id == key.id
+
+
+def test_bad_keys_are_not_made(keys: Keys):
+    bad: list[dict[str, Any]] = [
+        {"rights": ["fly"]}, {"rights": []}, {"tenant": ""}, {"tenant": "rememo:server"}, {"user": ""},
+        {"tenant": "*", "user": "ana"}, {"expires": "yesterday"}, {"expires": -1}, {"rate": 0},
+    ]  # fmt: skip
+    for wrong in bad:
+        with pytest.raises(InvalidInput):
+            keys.add(**wrong)
+    assert not keys.any()
+
+
+def test_rights_are_what_they_say(web: httpx.Client, keys: Keys):
+    _, reader = keys.add(rights=["read"])
+    _, writer = keys.add(rights=["write"])
+    note = {"text": "x"}
+    assert web.post("/v1/records", json=note, headers=bearer(reader)).status_code == 403
+    assert web.get("/v1/records", headers=bearer(writer)).status_code == 403
+    assert web.post("/v1/records", json=note, headers=bearer(writer)).status_code == 201
+    assert web.get("/v1/records", headers=bearer(reader)).status_code == 200
+    assert web.post("/v1/reset", headers=bearer(writer)).status_code == 403
+    policy = {"predicate": "likes"}
+    assert web.post("/v1/facts:policy", json=policy, headers=bearer(reader)).status_code == 200
+    assert web.post("/v1/facts:policy", json=policy | {"mode": "ask"}, headers=bearer(reader)).status_code == 403
+
+
+def test_no_secret_and_no_content_in_a_log(web: httpx.Client, keys: Keys, caplog: pytest.LogCaptureFixture):
+    key, text = keys.add()
+    secret = text.rpartition("_")[2]
+    with caplog.at_level(logging.DEBUG, "rememo"):
+        web.post("/v1/records", json={"text": "PRIVATE"}, headers=bearer(text) | {"X-Request-Id": "request-7"})
+        web.get("/v1/records", params={"metadata": '{"a": "PRIVATE"}', "user": "PRIVATE"}, headers=bearer(text))
+        web.get("/v1/records", headers=bearer(text + "0"))
+        web.get("/v1/records", headers={"X-Request-Id": "a\tb"} | bearer(text))
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("rememo")]
+    assert any("request-7 POST /v1/records 201" in line and key.id in line for line in told)
+    assert not [line for line in told if secret in line or "PRIVATE" in line or "\t" in line]
+
+
+def test_the_text_of_a_key_is_stored_nowhere(tmp_path: Any):
+    with Memory(tmp_path / "a.db", embedder=None) as memory:
+        _, text = Keys(memory).add()
+    secret = text.rpartition("_")[2].encode()
+    assert not [file for file in tmp_path.iterdir() if secret in file.read_bytes()]
+
+
+def test_a_key_asks_only_so_often(serve: Any, keys: Keys):
+    _, slow = keys.add(rate=0.5)
+    _, other = keys.add()
+    with httpx.Client(base_url=serve(), trust_env=False) as web:
+        answers = [web.get("/v1/records", headers=bearer(slow)) for _ in range(2)]
+        assert [one.status_code for one in answers] == [200, 429]
+        assert answers[1].headers["retry-after"]
+        assert web.get("/v1/records", headers=bearer(other)).status_code == 200
+
+
+def test_a_bucket_fills_again():
+    now = [0.0]
+    limit = RateLimit(10, lambda: now[0])
+    for _ in range(20):
+        limit.take("a")
+    with pytest.raises(RateLimited):
+        limit.take("a")
+    limit.take("b")
+    now[0] += 0.1
+    limit.take("a")
+    with pytest.raises(RateLimited):
+        limit.take("a")
+
+
+def test_too_much_at_once_is_told_to_come_back(serve: Any, memory: Memory):
+    begun, over = threading.Event(), threading.Event()
+
+    @memory.hooks.on_change
+    def hold(_: Change) -> None:
+        begun.set()
+        over.wait(30)
+
+    address = serve(threads=1, queue=0)
+    with ThreadPoolExecutor(1) as pool, httpx.Client(base_url=address, timeout=60, trust_env=False) as web:
+        first = pool.submit(web.post, "/v1/records", json={"text": "x"})
+        assert begun.wait(30)
+        second = web.get("/v1/records")
+        assert (second.status_code, second.json()["error"]["code"]) == (503, "unavailable")
+        assert second.headers["retry-after"] == "1"
+        assert web.get("/healthz").status_code == 200
+        over.set()
+        assert first.result(30).status_code == 201
+        assert web.get("/v1/records").status_code == 200
+    memory.hooks.remove(hold)

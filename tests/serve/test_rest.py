@@ -1,0 +1,180 @@
+"""REST: what goes in comes out, in pages, once, at the version that was meant."""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from rememo import Memory
+from rememo.testing import ManualClock
+
+
+def ok(answer: httpx.Response, status: int = 200) -> Any:
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+@pytest.mark.requirement("api.rest")
+def test_a_record_from_birth_to_death(web: httpx.Client):
+    made = ok(
+        web.post("/v1/records", params={"user": "ana"}, json={"text": "The kettle is broken", "id": "a/b ü"}), 201
+    )
+    assert (made["ids"], made["outcomes"]) == (["a/b ü"], {"a/b ü": "added"})
+    path = "/v1/records/a%2Fb%20%C3%BC"
+    found = web.get(path)
+    assert (ok(found)["text"], found.headers["etag"]) == ("The kettle is broken", '"1"')
+    ok(web.patch(path, json={"text": "The kettle is mended"}, headers={"If-Match": '"1"'}))
+    late = web.patch(path, json={"text": "lost"}, headers={"If-Match": '"1"'})
+    assert ok(late, 412)["error"]["code"] == "version_conflict"
+    assert [one["text"] for one in ok(web.get(f"{path}/history"))["items"]] == [
+        "The kettle is broken",
+        "The kettle is mended",
+    ]
+    [hit] = ok(web.post("/v1/search", json={"query": "mended kettle", "explain": True}))["items"]
+    assert hit["record"]["id"] == "a/b ü"
+    assert hit["reasons"]
+    assert ok(web.delete(path))["outcomes"] == {"a/b ü": "deleted"}
+    assert ok(web.get(path), 404)["error"]["code"] == "not_found"
+
+
+@pytest.mark.requirement("api.rest")
+def test_talk_is_learned_from_and_shown_to_a_model(web: httpx.Client):
+    chat = {"user": "ana", "room": "r1"}
+    said = ok(web.post("/v1/messages", params=chat, json={"role": "user", "content": "I live in Lisbon."}), 201)
+    assert ok(web.post("/v1/receipts:wait", json={"jobs": said["jobs"]})) == {"value": "done"}
+    [fact] = ok(web.get("/v1/facts", params={"subject": "ana"}))["items"]
+    assert (fact["predicate"], fact["object"], fact["sources"][0]["id"]) == ("lives_in", "Lisbon", said["ids"][0])
+    [message] = ok(web.get("/v1/messages", params=chat))["items"]
+    assert (message["role"], message["content"], message["user"]) == ("user", "I live in Lisbon.", "ana")
+    shown = ok(web.post("/v1/context", params=chat, json={"query": "where does she live?", "max_tokens": 400}))
+    assert "ana lives in Lisbon" in shown["text"]
+    assert shown["tokens"] <= 400
+    assert "Lisbon" in ok(web.post("/v1/compose", params=chat, json={"message": "where do I live?"}))["text"]
+
+
+def test_state_and_plans(web: httpx.Client):
+    assert ok(web.put("/v1/kv/step", json={"value": {"at": 2}, "ttl": "1h"})) == {"value": 1}
+    assert ok(web.get("/v1/kv/step")) == {"value": {"at": 2}}
+    lost = web.post("/v1/kv/step/compare-and-set", json={"value": 3, "expected_version": 7})
+    assert ok(lost, 409)["error"]["code"] == "version_conflict"
+    [goal] = ok(web.post("/v1/goals", json={"text": "Learn to swim", "priority": 3}), 201)["ids"]
+    ok(web.post(f"/v1/goals/{goal}/done"))
+    assert [one["status"] for one in ok(web.get("/v1/goals", params={"status": "done"}))["items"]] == ["done"]
+    assert ok(web.patch("/v1/profiles/ana", json={"fields": {"city": "Porto"}}))["fields"] == {"city": "Porto"}
+    assert ok(web.get("/v1/profiles/nobody")) is None
+    ok(web.post("/v1/documents", json={"title": "Tin", "text": "The food is in the blue tin."}), 201)
+    assert "blue tin" in ok(web.post("/v1/documents:search", json={"query": "blue tin"}))["items"][0]["text"]
+
+
+def test_pages_stand_still_while_others_write(web: httpx.Client, clock: ManualClock):
+    ok(web.post("/v1/records:bulk", json={"items": [{"text": str(n)} for n in range(5)]}), 201)
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = ok(web.get("/v1/records", params={"limit": 2} | ({"cursor": cursor} if cursor else {})))
+        seen = [one["text"] for one in page["items"]] + seen
+        cursor = page["next"]
+        if cursor is None:
+            break
+        clock.advance()
+        ok(web.post("/v1/records", json={"text": "new"}), 201)
+    assert seen == ["0", "1", "2", "3", "4"]
+    assert ok(web.get("/v1/records", params={"cursor": "W10="}), 400)["error"]["code"] == "invalid_input"
+
+
+def test_a_retry_under_a_key_does_nothing_anew(web: httpx.Client):
+    again = [
+        ok(web.post("/v1/records", json={"text": "once"}, headers={"Idempotency-Key": "k"}), 201) for _ in range(2)
+    ]
+    assert again[0]["ids"] == again[1]["ids"]
+    assert ok(web.get("/v1/records:count")) == {"value": 1}
+
+
+def test_many_at_once_are_all_or_none(web: httpx.Client):
+    bad = web.post("/v1/records:bulk", json={"items": ["one", {"text": "two", "kind": "nonsense"}]})
+    assert ok(bad, 400)["error"]["code"] == "invalid_input"
+    assert ok(web.get("/v1/records:count")) == {"value": 0}
+
+
+def test_the_past_is_read_by_time_and_by_name(web: httpx.Client, clock: ManualClock):
+    ok(web.post("/v1/records", json={"text": "old", "id": "a"}), 201)
+    ok(web.put("/v1/snapshots/spring"))
+    then = clock()
+    clock.advance(60)
+    ok(web.patch("/v1/records/a", json={"text": "new"}))
+    for moment in ("spring", then.isoformat()):
+        assert ok(web.get("/v1/records/a", params={"as_of": moment}))["text"] == "old"
+    assert ok(web.get("/v1/records/a", params={"known_at": then.isoformat()}))["text"] == "old"
+    assert (
+        ok(web.patch("/v1/records/a", params={"as_of": "spring"}, json={"text": "x"}), 409)["error"]["code"]
+        == "read_only"
+    )
+    changed = ok(web.post("/v1/diff", json={"before": "spring"}))["changed"]
+    assert [[one["text"] for one in pair] for pair in changed] == [["old", "new"]]
+    clock.advance()
+    ok(web.post("/v1/rollback", json={"to": "spring"}))
+    assert ok(web.get("/v1/records/a"))["text"] == "old"
+
+
+def test_a_conflict_is_settled_by_ids(web: httpx.Client):
+    ok(web.post("/v1/facts:policy", json={"predicate": "favourite_colour", "mode": "ask"}))
+    for colour in ("green", "blue"):
+        ok(web.post("/v1/facts", json={"subject": "ana", "predicate": "favourite_colour", "object": colour}), 201)
+    [conflict] = ok(web.get("/v1/facts:conflicts"))["items"]
+    ids = [one["id"] for one in conflict["facts"]]
+    ok(web.post("/v1/facts:resolve", json={"facts": ids, "keep": "blue"}))
+    assert ok(web.get("/v1/facts:conflicts"))["items"] == []
+    assert ok(web.post("/v1/facts:resolve", json={"facts": ids, "keep": "blue"}), 404)
+
+
+@pytest.mark.requirement("api.reset")
+def test_reset_is_logged_and_leaves_a_usable_memory(
+    web: httpx.Client, memory: Memory, caplog: pytest.LogCaptureFixture
+):
+    for user in ("ana", "bob"):
+        ok(web.post("/v1/records", params={"user": user}, json={"text": "one"}), 201)
+        ok(web.put("/v1/kv/a", params={"user": user}, json={"value": 1}))
+    with caplog.at_level(logging.WARNING, "rememo.serve"):
+        done = ok(web.post("/v1/reset", params={"user": "ana"}, headers={"X-Request-Id": "r-1"}))
+    assert done == {"records": 1, "keys": 1, "profiles": 0, "sessions": 0}
+    [line] = [
+        one.getMessage() for one in caplog.records if "reset" in one.getMessage() and "POST" not in one.getMessage()
+    ]
+    assert "'user': 'ana'" in line
+    assert "key:open from 127.0.0.1, request r-1" in line
+    assert [entry.actor for entry in memory.audit.list(operation="clear")] == ["key:open"]
+    assert ok(web.get("/v1/users"))["items"] == ["bob"]
+    ok(web.post("/v1/records", params={"user": "ana"}, json={"text": "again"}), 201)
+
+
+def test_everything_can_be_taken_away_and_brought_back(web: httpx.Client):
+    ok(web.post("/v1/records", json={"text": "kept", "id": "a"}), 201)
+    taken = web.get("/v1/export")
+    assert taken.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in taken.text.splitlines()]
+    assert (lines[0]["format"], len(lines)) == ("rememo-export", 3)
+    headers = {"content-type": "application/x-ndjson"}
+    brought = web.post("/v1/import", params={"tenant": "other"}, content=taken.content, headers=headers)
+    assert ok(brought)["versions"] == 1
+    assert ok(web.get("/v1/records/a", params={"tenant": "other"}))["text"] == "kept"
+    assert ok(web.post("/v1/import", content=b"nonsense", headers=headers), 400)
+
+
+def test_times_are_utc_on_the_wire(web: httpx.Client):
+    ok(web.post("/v1/records", json={"text": "x", "id": "a", "occurred_at": "2026-05-01T14:00:00+02:00"}), 201)
+    told = datetime.fromisoformat(ok(web.get("/v1/records/a"))["occurred_at"])
+    assert told == datetime(2026, 5, 1, 12, tzinfo=UTC)
+    naive = web.post("/v1/records", json={"text": "x", "occurred_at": "2026-05-01T14:00:00"})
+    assert "time zone" in ok(naive, 400)["error"]["message"]
+
+
+def test_health(web: httpx.Client, memory: Memory):
+    assert ok(web.get("/healthz")) == {"status": "ok"}
+    assert ok(web.get("/readyz")) == {"status": "ready"}
+    memory.close()
+    closed = web.get("/readyz")
+    assert (ok(closed, 503)["error"]["code"], closed.headers["retry-after"]) == ("closed", "1")
+    assert ok(web.get("/healthz")) == {"status": "ok"}

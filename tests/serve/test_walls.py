@@ -1,0 +1,170 @@
+"""No route lets a key see or change anything beyond its tenant and labels, whatever is put in address, header or body."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import httpx
+import pytest
+
+from rememo import Memory
+from rememo.serve.auth import Keys
+from rememo.serve.rest.routes import CALLS
+from rememo.serve.rest.signature import Call
+
+SECRET = "Zanzibar"  # noqa: S105 - a word to look for
+WIDER = (
+    {"user": "bob"}, {"tenant": "other"}, {"tenant": "default", "user": "bob"}, {"room": "r2"}, {"agent": "a2"},
+    {"pool": "team"}, {"tenant": "rememo:server"}, {"tenant": "*"},
+)  # fmt: skip
+HEADERS = {"X-Tenant": "other", "X-User": "bob", "X-Rememo-Tenant": "other", "X-Forwarded-For": "127.0.0.1"}
+
+
+def fill(memory: Memory) -> None:
+    """Remember something of every kind, all of it secret."""
+    memory.add(f"note {SECRET}", id="note")
+    memory.messages.add("user", f"message {SECRET}", id="message")
+    memory.facts.add("bob", "lives_in", SECRET)
+    memory.relationships.add("bob", SECRET, "friend")
+    memory.documents.add(title=SECRET, text=f"document {SECRET}")
+    memory.goals.add(f"goal {SECRET}", id="goal")
+    memory.tasks.add(f"task {SECRET}", id="task")
+    memory.actions.add("look", result=SECRET, id="action")
+    memory.thoughts.add("THINK", f"thought {SECRET}", id="thought")
+    memory.posts.add(f"post {SECRET}", location=SECRET, id="post")
+    memory.kv.set("key", SECRET)
+    memory.profiles.update("ana", {"city": SECRET})
+    memory.profiles.update("bob", {"city": SECRET})
+    memory.sessions.save("session")
+
+
+@pytest.fixture
+def ids(memory: Memory) -> dict[str, str]:
+    """Fill what lies beyond: another user, another room, another agent, a pool, another tenant; return ids by kind."""
+    for view in (
+        memory.scope(user="bob", room="r2", agent="a2"),
+        memory.pool("team"),
+        memory.scope(tenant="other"),
+    ):
+        # Ids are unique in a tenant.
+        if view.bound.room == "pool:team":
+            view.add(f"pool {SECRET}")
+        else:
+            fill(view)
+    memory.profiles.update("ana", {"city": SECRET})
+    memory.snapshot("spring")
+    return {record.kind: record.id for record in memory.scope(user="bob").list(limit=1_000)}
+
+
+def samples(ids: dict[str, str]) -> dict[str, Any]:
+    """Return what to put where: whatever can be named beyond the wall is."""
+    everything = list(ids.values())
+    return {
+        "text": "x", "items": [{"text": "x"}, {"text": "y", "id": "note", "on_conflict": "replace"}], "query": SECRET,
+        "vector": [1.0] * 64, "role": "user", "content": "x", "user": "bob", "assistant": "y", "max_tokens": 1_000,
+        "subject": "bob", "predicate": "lives_in", "object": "Porto", "facts": [ids["fact"]], "keep": ids["fact"],
+        "entity": "bob", "target": SECRET, "type": "friend", "a": "bob", "b": SECRET, "title": "x", "tool": "look",
+        "step": "THINK", "value": 1, "expected_version": 1, "fields": {"a": 1}, "exported": {}, "pattern": "*",
+        "before": "2000-01-01T00:00:00+00:00", "to": "2000-01-01T00:00:00+00:00", "jobs": ["x"], "message": SECRET,
+        "receipt": {
+            "ids": everything, "versions": dict.fromkeys(everything, 1), "outcomes": dict.fromkeys(everything, "added"),
+            "recorded_at": "2026-05-01T12:00:00+00:00",
+        },
+        "ids": everything, "recall": "tenant", "sources": everything, "reply_to": "message", "parent": "goal",
+    }  # fmt: skip
+
+
+def requests(call: Call, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Give requests that try to reach beyond: with what is needed, with all that can be said, and with each of it."""
+    known, operation = samples(ids), call.operation
+    kind = operation.calls.partition(".")[0].removesuffix("s")
+    targets = [ids[kind]] if kind in ids else [ids["note"], ids["fact"]]
+    names = {"id": targets, "key": ["key", "ana", "bob"], "name": ["session", "bob", "spring"]}
+    named = [one.name for one in call.placed("path")]
+    for values in product(*(names[name] for name in named)):
+        path = operation.path
+        for name, value in zip(named, values, strict=True):
+            path = path.replace(f"{{{name}}}", value)
+        # One at a time, too: one that is refused would hide the others.
+        more = [one.name for one in call.parameters if not one.required and one.name in known]
+        for optional in ([], more, *([name] for name in more)):
+            said = {
+                place: {one.name: known[one.name] for one in call.placed(place) if one.required or one.name in optional}
+                for place in ("query", "body")
+            }
+            body = said["body"] or ({"text": "x"} if operation.verb == "PATCH" else None)
+            yield {"method": operation.verb, "url": f"/v1{path}", "params": said["query"], "json": body}
+
+
+def state(memory: Memory) -> list[Any]:
+    """Return all that lies beyond the wall."""
+    beyond = [memory.scope(user="bob"), memory.pool("team"), memory.scope(tenant="other")]
+    found: list[Any] = [[record.to_dict() for record in view.list(limit=1_000)] for view in beyond]
+    for view in (memory, memory.scope(user="bob", room="r2", agent="a2"), memory.scope(tenant="other")):
+        known = view.profiles.keys()
+        found += [[(key, view.profiles.get(key)) for key in known], view.kv.keys()]
+        found += [[one.name for one in view.sessions.list()], view.snapshots(), view.facts.policy("lives_in")]
+    return found
+
+
+@pytest.mark.requirement("api.rest")
+@pytest.mark.parametrize("labels", [{"user": "ana"}, {"room": "r1"}], ids=str)
+def test_no_route_leads_beyond_a_key(
+    serve: Any, memory: Memory, keys: Keys, ids: dict[str, str], labels: dict[str, Any]
+):
+    _, text = keys.add(**labels, rights=["read", "write", "admin"])
+    before = state(memory)
+    with httpx.Client(
+        base_url=serve(), headers={"Authorization": f"Bearer {text}", **HEADERS}, timeout=30, trust_env=False
+    ) as web:
+        for call in CALLS:
+            for request in requests(call, ids):
+                answer = web.request(**request)
+                assert answer.status_code < 500, (request, answer.text)
+                told = answer.text.replace(f'"target":"{SECRET}"', "")
+                assert answer.status_code >= 400 or SECRET not in told or mine(call), (request, answer.text)
+    assert state(memory) == before
+
+
+def mine(call: Call) -> bool:
+    """Whether an operation may answer by what it was asked, or by what was written here under the same names."""
+    return call.operation.calls in {
+        "facts.extract",
+        "relationships.list",
+        "relationships.graph",
+        "relationships.path",
+        "relationships.get",
+    }
+
+
+def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+    _, text = keys.add(user="ana", room="r1", agent="a1", rights=["read", "write", "admin"])
+    with httpx.Client(
+        base_url=serve(), headers={"Authorization": f"Bearer {text}"}, timeout=30, trust_env=False
+    ) as web:
+        for call in CALLS:
+            request = next(requests(call, ids))
+            for wider in WIDER:
+                answer = web.request(**request | {"params": request["params"] | wider})
+                assert answer.status_code in (400, 403), (call.operation, wider, answer.text)
+        for path in ("/v1/export", "/v1/import"):
+            for wider in WIDER:
+                answer = web.request("GET" if path == "/v1/export" else "POST", path, params=wider)
+                assert answer.status_code in (400, 403), (path, wider)
+        assert SECRET not in web.get("/v1/export").text
+
+
+def test_the_default_tenant_is_a_wall_too(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+    _, text = keys.add(tenant="default", rights=["read", "write", "admin"])
+    with httpx.Client(base_url=serve(), headers={"Authorization": f"Bearer {text}"}, trust_env=False) as web:
+        assert web.get("/v1/records", params={"tenant": "other"}).status_code == 403
+        assert web.get("/v1/records", params={"tenant": "default"}).status_code == 200
+        assert web.post("/v1/verify").status_code == 403
+
+
+def test_an_operator_reaches_every_tenant(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+    _, text = keys.add(tenant="*", rights=["read", "admin"])
+    with httpx.Client(base_url=serve(), headers={"Authorization": f"Bearer {text}"}, trust_env=False) as web:
+        assert SECRET in web.get("/v1/records", params={"tenant": "other"}).text
+        assert web.post("/v1/verify").json()["ok"] is True
+        assert web.get("/v1/kv", params={"tenant": "rememo:server"}).status_code == 403
