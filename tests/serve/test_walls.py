@@ -70,7 +70,7 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
             "ids": everything, "versions": dict.fromkeys(everything, 1), "outcomes": dict.fromkeys(everything, "added"),
             "recorded_at": "2026-05-01T12:00:00+00:00",
         },
-        "ids": everything, "recall": "tenant", "sources": everything, "reply_to": "message", "parent": "goal",
+        "ids": everything, "recall": "tenant", "sources": everything, "report": {"dry_run": False, "reclaimed": 0}, "reply_to": "message", "parent": "goal",
     }  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def requests(call: Call, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
     known, operation = samples(ids), call.operation
     kind = operation.calls.partition(".")[0].removesuffix("s")
     targets = [ids[kind]] if kind in ids else [ids["note"], ids["fact"]]
-    names = {"id": targets, "key": ["key", "ana", "bob"], "name": ["session", "bob", "spring"]}
+    names = {"id": targets, "key": ["key", "ana", "bob"], "name": ["session", "bob", "spring"], "ready": ["messages"]}
     named = [one.name for one in call.placed("path")]
     for values in product(*(names[name] for name in named)):
         path = operation.path

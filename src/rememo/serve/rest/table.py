@@ -187,6 +187,11 @@ OPERATIONS: Final = (
     Operation("POST", "/audit:verify", "audit.verify", "admin", reach="tenant"),
     _read("POST", "/receipts:wait", "wait"),
     Operation("POST", "/reset", "reset", "admin"),
+    Operation("GET", "/retention", "retention.list", "admin", reach="tenant"),
+    Operation("PUT", "/retention/{name}", "retention.set", "admin", reach="tenant"),
+    Operation("POST", "/retention/{ready}/use", "retention.use", "admin", reach="tenant"),
+    Operation("DELETE", "/retention/{name}", "retention.remove", "admin", reach="tenant"),
+    Operation("POST", "/retention:undo", "retention.undo", "admin", reach="tenant"),
     Operation("POST", "/verify", "verify", "admin", reach="store"),
     Operation("POST", "/maintain", "maintain", "admin", reach="store"),
 )
