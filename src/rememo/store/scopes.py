@@ -36,6 +36,7 @@ _TYPES: dict[str, Any] = {
 }
 _NEVER = 2**63 - 1
 _LARGE = 50_000
+_LOCKS = 64
 
 
 class _Helpers:
@@ -63,6 +64,10 @@ class Stamp:
     epoch: int
     model: int
     """The embedding model whose vectors are held; 0 for none."""
+
+    def covers(self, other: "Stamp") -> bool:
+        """Whether this is the other, or a later one."""
+        return self.epoch >= other.epoch and self.clock >= other.clock and self.number >= other.number
 
 
 class Columns:
@@ -181,6 +186,8 @@ class Held:
     vectors: "Vectors"
     next_end: int
     """When the first of its records expires."""
+    weight: int
+    """Its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +218,7 @@ class Vectors:
 class State(Protocol):
     """One consistent state of a store."""
 
-    def stamp(self, tenant: str) -> Stamp:
+    def stamp(self, tenant: str, /) -> Stamp:
         """Return what changes whenever something of the tenant does."""
         ...
 
@@ -231,12 +238,12 @@ class State(Protocol):
 class Source(Protocol):
     """Where views come from."""
 
-    def stamp(self, tenant: str) -> Stamp:
+    def stamp(self, tenant: str, /) -> Stamp:
         """Return the stamp of the present state."""
         ...
 
-    def state(self) -> AbstractContextManager[State]:
-        """Lend one consistent state."""
+    def state(self, stamp: Stamp, /) -> AbstractContextManager[State]:
+        """Lend one consistent state: that of the stamp, or a later one."""
         ...
 
 
@@ -246,8 +253,11 @@ class ScopeCache:
     def __init__(self, source: Source, most_bytes: int) -> None:
         self._source = source
         self._most_bytes = most_bytes
-        self._refreshing = ForkLock()
+        # One at a time for each view, because arrays grow in place; a few share a lock.
+        self._refreshing = [ForkLock() for _ in range(_LOCKS)]
+        self._keeping = ForkLock()
         self._held: OrderedDict[Scope, Held] = OrderedDict()
+        self._weight = 0
         self._process = os.getpid()
 
     def get(self, scope: Scope, moment: datetime) -> Held:
@@ -255,17 +265,18 @@ class ScopeCache:
         now = to_micros(moment)
         if self._process != os.getpid():
             # A thread of the parent may have been in the middle of a change when this process was forked off.
-            self._held, self._process = OrderedDict(), os.getpid()
+            self._held, self._weight, self._process = OrderedDict(), 0, os.getpid()
         held = self._held.get(scope)
-        if held is not None and held.next_end > now and held.stamp == self._source.stamp(scope.tenant):
+        stamp = self._source.stamp(scope.tenant)
+        if held is not None and held.stamp == stamp and held.next_end > now:
             return held
-        # One at a time: arrays grow in place. Looked up again, because somebody may have been faster.
-        with self._refreshing:
+        with self._refreshing[hash(scope) % _LOCKS]:
+            # Looked up again, because somebody may have been faster.
             held = self._held.get(scope)
-            with self._source.state() as state:
-                stamp = state.stamp(scope.tenant)
-                if held is None or held.stamp != stamp or held.next_end <= now:
-                    held = self._refresh(state, scope, stamp, held, now)
+            if held is not None and held.stamp.covers(stamp) and held.next_end > now:
+                return held
+            with self._source.state(stamp) as state:
+                held = self._refresh(state, scope, state.stamp(scope.tenant), held, now)
             self._keep(scope, held)
         return held
 
@@ -286,11 +297,14 @@ class ScopeCache:
             # The one before it is let go with the next: a chain would keep every state there ever was.
             timeline = columns.timeline(None if grown_from is None else replace(grown_from, grown_from=None))
         ends = columns["expires"]
-        return Held(stamp, columns, timeline, columns.vectors(), int(ends.min()) if len(ends) else _NEVER)
+        next_end = int(ends.min()) if len(ends) else _NEVER
+        return Held(stamp, columns, timeline, columns.vectors(), next_end, columns.bytes)
 
     def _keep(self, scope: Scope, held: Held) -> None:
-        self._held[scope] = held
-        self._held.move_to_end(scope)
-        weight = sum(one.columns.bytes for one in self._held.values())
-        while weight > self._most_bytes and len(self._held) > 1:
-            weight -= self._held.popitem(last=False)[1].columns.bytes
+        with self._keeping:
+            before = self._held.get(scope)
+            self._weight += held.weight - (before.weight if before is not None else 0)
+            self._held[scope] = held
+            self._held.move_to_end(scope)
+            while self._weight > self._most_bytes and len(self._held) > 1:
+                self._weight -= self._held.popitem(last=False)[1].weight

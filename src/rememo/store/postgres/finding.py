@@ -42,10 +42,9 @@ class Finder(ViewFinder, Part):
         if filter.valid_at is None:
             sql = f"SELECT * FROM ({sql}) AS known WHERE ends IS NULL OR ends > %s"
             values.append(to_micros(filter.known_at or moment))
-        with self._database.snapshot() as session:
-            model, dimension = current_model(session)
-            columns = Columns(dimension)
-            add_rows(session, filter.scope.tenant, columns, session.rows(sql, values))
+        model, dimension = current_model(self._database)
+        columns = Columns(dimension)
+        add_rows(self._database, filter.scope.tenant, model, columns, self._database.rows(sql, values))
         return model, columns
 
     def _numbers(self, filter: Filter, moment: datetime) -> Sequence[int]:

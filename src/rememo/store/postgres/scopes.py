@@ -2,13 +2,13 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.queries import within
-from rememo.store.postgres.session import Session
 from rememo.store.postgres.types import to_floats
 from rememo.store.scopes import Columns, Stamp
 
@@ -16,52 +16,78 @@ from rememo.store.scopes import Columns, Stamp
 _END = "CASE WHEN kind = 'fact' AND valid_to IS NOT NULL THEN least(valid_to, expires_at) ELSE expires_at END"
 COLUMNS = f"number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, {_END} AS ends"
 _STAMP = """SELECT coalesce(number, 0), coalesce(clock, 0), coalesce(epoch, 0),
-  coalesce((SELECT model FROM models WHERE current), 0)
+  coalesce((SELECT model FROM models WHERE current), 0), coalesce(ended, 0)
 FROM (SELECT 1) AS always LEFT JOIN tenants ON tenant = %s"""
 _MODEL = "SELECT model, dimension FROM models WHERE current"
-_ENDED = "SELECT number FROM records WHERE tenant = %s AND superseded_at > %s"
+_DIMENSION = "SELECT dimension FROM models WHERE model = %s"
+_ENDED = "SELECT number FROM records WHERE tenant = %s AND superseded_at > %s AND superseded_at <= %s"
 _VECTORS = "SELECT number, vector FROM vectors WHERE tenant = %s AND model = %s AND number = ANY(%s::bigint[])"
+# Only the new ones, by their numbers; the fence keeps the planner from going through the scope instead.
+_ADDED = "(SELECT * FROM records_{part} WHERE tenant = %s AND number > %s AND number <= %s OFFSET 0) AS added"
+_OWN_VECTOR = (
+    "(SELECT vector FROM vectors_{part} AS held WHERE tenant = %s AND model = %s AND held.number = added.number)"
+)
 _READ = 2_000
 _FEW = 1_000
+_MOST_TENANTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStamp(Stamp):
+    """What must be equal for a view to be unchanged, and what saves a question."""
+
+    ended: int
+    """The system time at which a version of the tenant ended last."""
 
 
 class ServerState:
-    """One consistent state of the store."""
+    """The state of a tenant at a stamp, however much is written meanwhile.
 
-    __slots__ = ("_newest", "_session")
+    Versions never change but for their end, and numbers and system times rise in the order of commits: so what was there
+    at a stamp can be told by them, and no transaction is needed that would take longer to begin than to read.
+    """
 
-    def __init__(self, session: Session, newest: dict[str, int]) -> None:
-        self._session = session
-        self._newest = newest
+    __slots__ = ("_database", "_stamp")
 
-    def stamp(self, tenant: str) -> Stamp:
-        """Return what changes whenever something of the tenant does."""
-        stamp = Stamp(*self._session.row(_STAMP, (tenant,)))
-        self._newest[tenant] = stamp.number
-        return stamp
+    def __init__(self, database: Database, stamp: Stamp) -> None:
+        self._database = database
+        self._stamp = stamp
+
+    def stamp(self, _tenant: str, /) -> Stamp:
+        """Return its stamp."""
+        return self._stamp
 
     def dimension(self) -> int:
         """Return how long vectors of the current model are; 0 for no model."""
-        return current_model(self._session)[1]
+        return self._database.value(_DIMENSION, (self._stamp.model,)) or 0
 
     def ended(self, tenant: str, since: int) -> list[int]:
         """Return the numbers of versions that ended after a system time."""
-        return [row[0] for row in self._session.rows(_ENDED, (tenant, since))]
+        if isinstance(self._stamp, ServerStamp) and self._stamp.ended <= since:
+            return []
+        return [row[0] for row in self._database.rows(_ENDED, (tenant, since, self._stamp.clock))]
 
     def read(self, scope: Scope, columns: Columns, start: int, now: int) -> None:
         """Append the current versions of a scope whose numbers are above `start`, in order."""
+        tenant, newest, model = scope.tenant, self._stamp.number, self._stamp.model
+        if start == newest:
+            return
         inside, values = within(scope)
-        if start and self._newest[scope.tenant] - start < _FEW:
-            # Only the new ones, by their numbers; the fence keeps the planner from going through the scope instead.
-            rows, begun = "(SELECT * FROM records WHERE tenant = %s AND number > %s OFFSET 0) AS added", [scope.tenant]
-        else:
-            rows, begun = "records", []
-        sql = (
-            f"SELECT {COLUMNS} FROM {rows} WHERE {inside} AND superseded_at IS NULL"
-            f" AND number > %s AND ({_END} IS NULL OR {_END} > %s) AND kind <> '{STATE}'"
+        inside += f" AND ({_END} IS NULL OR {_END} > %s) AND kind <> '{STATE}'"
+        values.append(now)
+        clock = self._stamp.clock
+        if start and newest - start < _FEW:
+            sql = f"SELECT {COLUMNS}, {_OWN_VECTOR} FROM {_ADDED} WHERE {inside} AND (superseded_at IS NULL OR superseded_at > %s)"
+            sql = f"{sql} ORDER BY number".format(part=self._database.partition(tenant))
+            rows = self._database.rows(sql, [tenant, model, tenant, start, newest, *values, clock])
+            columns.append([(*row[:-1], None if row[-1] is None else to_floats([row[-1]]).tobytes()) for row in rows])
+            return
+        new = f"SELECT {COLUMNS} FROM records WHERE {inside} AND number > %s AND number <= %s"
+        rows = self._database.rows(
+            f"{new} AND superseded_at IS NULL UNION ALL {new} AND superseded_at > %s",
+            [*values, start, newest, *values, start, newest, clock],
         )
-        begun += [start] if begun else []
-        add_rows(self._session, scope.tenant, columns, self._session.rows(sql, [*begun, *values, start, now]))
+        add_rows(self._database, tenant, model, columns, rows)
 
 
 class ServerViews:
@@ -74,29 +100,29 @@ class ServerViews:
 
     def stamp(self, tenant: str) -> Stamp:
         """Return the stamp of the present state."""
-        stamp = Stamp(*self._database.row(_STAMP, (tenant,)))
+        stamp = ServerStamp(*self._database.row(_STAMP, (tenant,)))
+        if len(self.newest) > _MOST_TENANTS:
+            self.newest.clear()
         self.newest[tenant] = stamp.number
         return stamp
 
     @contextmanager
-    def state(self) -> Generator[ServerState]:
-        """Lend one consistent state."""
-        with self._database.snapshot() as session:
-            yield ServerState(session, self.newest)
+    def state(self, stamp: Stamp) -> Generator[ServerState]:
+        """Lend the state of a stamp."""
+        yield ServerState(self._database, stamp)
 
 
-def current_model(session: Session) -> tuple[int, int]:
+def current_model(database: Database) -> tuple[int, int]:
     """Return the number and the dimension of the model in use; zeros for none."""
-    return session.row(_MODEL) or (0, 0)
+    return database.row(_MODEL) or (0, 0)
 
 
-def add_rows(session: Session, tenant: str, columns: Columns, rows: list[Any]) -> None:
+def add_rows(database: Database, tenant: str, model: int, columns: Columns, rows: list[Any]) -> None:
     """Append rows of `COLUMNS` with their vectors, which are read in parts: all at once they would weigh too much."""
     rows.sort(key=lambda row: row[0])
-    model = current_model(session)[0]
     for first in range(0, len(rows), _READ):
         part = rows[first : first + _READ]
-        found = session.rows(_VECTORS, (tenant, model, [row[0] for row in part])) if model else []
+        found = database.rows(_VECTORS, (tenant, model, [row[0] for row in part])) if model else []
         floats = to_floats([blob for _, blob in found]) if found else ()
         blobs = {number: one.tobytes() for (number, _), one in zip(found, floats, strict=True)}
         columns.append([(*row, blobs.get(row[0])) for row in part])

@@ -88,7 +88,8 @@ _FEW = 2
 _LAST = """SELECT DISTINCT ON (id) id, number, arrival, version, created_at, kind, agent, "user", room, superseded_at, expires_at
 FROM records WHERE tenant = %s AND id = ANY(%s::text[]) ORDER BY id, version DESC"""
 _CLOSE = """WITH ended AS (UPDATE records SET superseded_at = %(clock)s, deleted = records.number = ANY(%(deleted)s::bigint[])
-  WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[]))
+  WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[])),
+told AS (UPDATE tenants SET ended = greatest(ended, %(clock)s) WHERE tenant = %(tenant)s)
 UPDATE words SET current = false WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[])"""
 _COPY_VECTOR = """INSERT INTO vectors (tenant, model, number, vector)
 SELECT %(tenant)s, %(model)s, wanted.target, vectors.vector

@@ -75,8 +75,8 @@ class FileViews:
         return _stamp(self._database.value(_STAMP, (tenant,)))
 
     @contextmanager
-    def state(self) -> Generator[FileState]:
-        """Lend one consistent state."""
+    def state(self, _stamp: Stamp, /) -> Generator[FileState]:
+        """Lend one consistent state: that of the stamp, or a later one."""
         with self._database.snapshot() as connection:
             yield FileState(connection, self._contents)
 

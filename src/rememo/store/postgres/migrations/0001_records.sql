@@ -9,6 +9,7 @@ CREATE TABLE tenants (
   tenant text COLLATE "C" PRIMARY KEY,
   number bigint NOT NULL DEFAULT 0,     -- of the tenant's newest version
   clock  bigint NOT NULL DEFAULT 0,     -- the system time of its last write
+  ended  bigint NOT NULL DEFAULT 0,     -- the system time of its last write that closed a version
   epoch  bigint NOT NULL DEFAULT 0,
   loaded bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
