@@ -2508,6 +2508,21 @@ class AsyncMemory(AsyncRecords):
         """
         return await self._call(self._own.reembed, embedder, progress=progress)
 
+    async def rotate_keys(self, *, reencrypt: bool = True) -> Receipt:
+        """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
+
+        With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
+        `wait()` on the receipt waits for them.
+        """
+        return await self._call(self._own.rotate_keys, reencrypt=reencrypt)
+
+    async def drop_key(self, *, tenant: str) -> bool:
+        """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
+
+        Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
+        """
+        return await self._call(self._own.drop_key, tenant=tenant)
+
     async def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""
         await self._call(self._own.close)

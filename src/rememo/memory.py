@@ -39,6 +39,7 @@ from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.maintain import maintain
 from rememo.keep.reembed import reembed
 from rememo.keep.retention import Retention
+from rememo.keep.rotation import drop_key, rotate_keys
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.worker import Worker
 from rememo.model.check import check_label
@@ -464,6 +465,25 @@ class Memory(Records):
     def _record(self, operation: str, **detail: int) -> None:
         if self._engine.audit is not None:
             self._engine.audit.record(operation, self.bound, detail)
+
+    def rotate_keys(self, *, reencrypt: bool = True) -> Receipt:
+        """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
+
+        With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
+        `wait()` on the receipt waits for them.
+        """
+        self._view.need_present()
+        self._view.need_no_batch("rotate_keys()")
+        return rotate_keys(self._engine, self.bound, reencrypt=reencrypt)
+
+    def drop_key(self, *, tenant: str) -> bool:
+        """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
+
+        Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
+        """
+        self._view.need_present()
+        self._view.need_no_batch("drop_key()")
+        return drop_key(self._engine, self.bound, check_label(tenant, "tenant"))
 
     def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rememo import Memory
-from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
+from rememo import Keyring, Memory
+from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, KeyMismatch, StorageError
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.store.protocol import Analysis
 from rememo.store.sqlite.connection import connect
@@ -285,3 +285,30 @@ def test_what_cannot_be_repaired_says_so_and_leaves_nothing(whole: Path, tmp_pat
     with pytest.raises(AlreadyExists, match=r"text\.db"):
         run(whole, tmp_path / "text.db")
     assert {one.name for one in tmp_path.iterdir()} == before
+
+
+@pytest.mark.requirement("trouble.corruption", "encrypt.content")
+def test_a_sealed_file_is_saved_sealed_and_needs_its_key(tmp_path: Path):
+    keyring, path = Keyring(bytes(range(32))), tmp_path / "memory.db"
+    with Memory(path, encryption=keyring) as memory:
+        memory.add_many([{"text": TEXT.format(number), "id": f"id-{number}"} for number in range(2_000)])
+        memory.update("id-7", text="entry7 was changed", metadata={"n": 7})
+        memory.kv.set("key", "value")
+    content = bytearray(path.read_bytes())
+    dice = random.Random(5)
+    for place in dice.sample(range(PAGE, len(content)), 100):
+        content[place] ^= 1 << dice.randrange(8)
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(content)
+    with pytest.raises(KeyMismatch):
+        repair(str(damaged), str(tmp_path / "new.db"), analysis=ANALYSIS)
+    assert not (tmp_path / "new.db").exists()
+    report = repair(str(damaged), str(tmp_path / "new.db"), analysis=ANALYSIS, encryption=keyring)
+    assert report.recovered["records"] > 1_000
+    assert b"diary" not in (tmp_path / "new.db").read_bytes()
+    with Memory(tmp_path / "new.db", encryption=keyring) as memory:
+        assert memory.verify().faults == ()
+        for record in memory.list(limit=2_000):
+            assert record.text == TEXT.format(record.id.removeprefix("id-")) or record.id == "id-7"
+        found = [hit.id for hit in memory.search("entry1500 diary", mode="words", limit=1)]
+        assert found == ["id-1500"] or "default/id-1500 version 1" in report.lost

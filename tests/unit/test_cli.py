@@ -88,3 +88,37 @@ def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):
     assert unknown.returncode == 1
     assert "nobody" in unknown.stderr
     assert rememo("search").returncode == 2
+
+
+@pytest.mark.requirement("encrypt.content")
+def test_an_encrypted_file_from_its_first_key_to_its_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file, old, new = tmp_path / "a.db", rememo("new-key").stdout.strip(), rememo("new-key").stdout.strip()
+    assert old != new
+    monkeypatch.setenv("REMEMO_MASTER_KEY", old)
+    assert rememo("add", file, "The kettle is broken").returncode == 0
+    monkeypatch.delenv("REMEMO_MASTER_KEY")
+    refused = rememo("search", file, "kettle")
+    assert (refused.returncode, "key_mismatch" in refused.stderr) == (1, True)
+    monkeypatch.setenv("REMEMO_MASTER_KEY", f"{new},{old}")
+    rotated = rememo("rotate-keys", file)
+    assert rotated.returncode == 0, rotated.stderr
+    monkeypatch.setenv("REMEMO_MASTER_KEY", new)
+    assert "broken" in rememo("search", file, "kettle").stdout
+    for call in (
+        ("export", file, tmp_path / "sealed.jsonl"),
+        ("export", file, tmp_path / "plain.jsonl", "--plain"),
+        ("import", tmp_path / "b.db", tmp_path / "sealed.jsonl"),
+        ("repair", file, tmp_path / "c.db"),
+        ("verify", tmp_path / "c.db"),
+    ):
+        done = rememo(*call)
+        assert done.returncode == 0, done.stderr
+    assert "kettle" not in (tmp_path / "sealed.jsonl").read_text()
+    assert "kettle" in (tmp_path / "plain.jsonl").read_text()
+    for copy in ("b.db", "c.db"):
+        assert "broken" in rememo("search", tmp_path / copy, "kettle").stdout
+    assert "unreadable" in rememo("drop-key", file, "--tenant", "default").stdout
+    assert "dropped" in rememo("search", file, "kettle").stderr
+    assert "not checked" in rememo("verify", file).stderr
+    monkeypatch.setenv("REMEMO_MASTER_KEY", "too short")
+    assert "32 bytes" in rememo("verify", file).stderr

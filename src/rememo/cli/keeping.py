@@ -28,6 +28,8 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(stats)
     cli.command()(maintain)
     cli.command()(new_key)
+    cli.command()(rotate_keys)
+    cli.command()(drop_key)
 
 
 def export(
@@ -141,3 +143,20 @@ def _where(scope: Scope) -> str:
 def new_key() -> None:
     """Print a new master key for encryption; keep it safe, without it nothing can be read."""
     print(Keyring.new_key())
+
+
+def rotate_keys(
+    file: File,
+    wrap_only: Annotated[bool, typer.Option("--wrap-only", help="Leave the contents sealed as they are.")] = False,
+) -> None:
+    """Change the keys of an encrypted file: to the first in REMEMO_MASTER_KEY, the former ones behind it."""
+    with open_memory(file) as memory, console.status("sealing"):
+        receipt = memory.rotate_keys(reencrypt=not wrap_only).wait(timeout=24 * 3600)
+    console.print(f"the keys of {file} are wrapped anew, {len(receipt.jobs):,} tenants sealed anew", markup=False)
+
+
+def drop_key(file: File, tenant: Annotated[str, typer.Option(help="The tenant to make unreadable for ever.")]) -> None:
+    """Make everything of a tenant unreadable for ever."""
+    with open_memory(file, tenant=tenant) as memory:
+        dropped = memory.drop_key(tenant=tenant)
+    console.print(f"{tenant} {'is unreadable now' if dropped else 'had no key'}", markup=False)

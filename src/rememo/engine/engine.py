@@ -27,7 +27,7 @@ from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
-from rememo.store.seal import Encryption
+from rememo.store.seal import Encryption, Sealing
 
 EMBED = "embed"
 
@@ -88,9 +88,11 @@ class Engine:
         settings: Settings,
         clock: Clock,
         encryption: Encryption | None = None,
+        sealing: Sealing | None = None,
     ) -> None:
         self.store = store
         self.encryption = encryption
+        self.sealing = sealing
         self.audit = Auditor(store, clock) if settings.audit else None
         self.kv: KeyValue = kv if self.audit is None else AuditedKeyValue(kv, self.audit)
         self.analyzer = analyzer

@@ -16,9 +16,10 @@ from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.kv.sqlite import SqliteKeyValue
 from rememo.store.protocol import Analysis, Store
-from rememo.store.seal import Encryption, open_seal
+from rememo.store.seal import Encryption, Sealing, open_seal
 from rememo.store.sqlite.database import MEMORY, Database
 from rememo.store.sqlite.repair import RepairReport, repair
+from rememo.store.sqlite.resealing import SqliteSealing
 from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.store import SqliteStore
 from rememo.store.sqlite.vault import SqliteVault
@@ -29,7 +30,7 @@ def open_engine(
 ) -> Engine:
     """Return the engine behind a file's path, `sqlite:///path`, `:memory:` or `postgresql://…`."""
     analyzer = Analyzer(settings.language)
-    store, kv = _open_store(url, _analysis(analyzer), settings, encryption)
+    store, kv, sealing = _open_store(url, _analysis(analyzer), settings, encryption)
     try:
         return Engine(
             store=store,
@@ -39,6 +40,7 @@ def open_engine(
             settings=settings,
             clock=clock,
             encryption=encryption,
+            sealing=sealing,
         )
     except BaseException:
         store.close()
@@ -47,14 +49,14 @@ def open_engine(
 
 def _open_store(
     url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
-) -> tuple[Store, KeyValue]:
+) -> tuple[Store, KeyValue, Sealing | None]:
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
         if encryption is not None:
             raise InvalidInput(
                 "contents on a PostgreSQL server cannot be encrypted yet; use a file, or leave encryption out"
             )
-        return _open_postgres(url, analysis, settings)
+        return *_open_postgres(url, analysis, settings), None
     if separator and scheme != "sqlite":
         raise InvalidInput(
             f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'
@@ -71,7 +73,8 @@ def _open_store(
     try:
         safe = Safe(database, seal=open_seal(SqliteVault(database), encryption), compress_above=settings.compress_above)
         store = SqliteStore(database, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
-        return store, SqliteKeyValue(database, safe)
+        sealing = None if safe.seal is None else SqliteSealing(database, safe, safe.seal, analysis)
+        return store, SqliteKeyValue(database, safe), sealing
     except BaseException:
         database.close()
         raise

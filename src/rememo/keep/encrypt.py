@@ -145,6 +145,40 @@ class TenantSeal:
         """Say whether a tenant's keys were dropped."""
         return any(not one.key for one in self._vault.keys(tenant))
 
+    def rewrap(self) -> int:
+        """Wrap every key by the current master key, all or none; returns how many were wrapped by another."""
+        again: list[tuple[str, Wrapped]] = []
+        for tenant in (_STORE, *self._vault.tenants()):
+            for one in self._vault.keys(tenant):
+                if one.key and one.master != self._keyring.current:
+                    key = self._keyring.unwrap(one, tenant, self._vault.place)
+                    again.append((tenant, self._keyring.wrap(key, tenant, one.serial)))
+        if again:
+            self._vault.replace(again)
+        return len(again)
+
+    def renew(self, tenant: str) -> int:
+        """Give a tenant another key, which seals what is new from now on; returns its serial."""
+        while True:
+            serial = self.newest(tenant) + 1
+            if self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, serial)):
+                return serial
+
+    def newest(self, tenant: str) -> int:
+        """Return the serial of the key that seals what is new, 0 for none."""
+        return max((one.serial for one in self._vault.keys(tenant)), default=0)
+
+    def retire(self, tenant: str, before: int) -> None:
+        """Forget the keys of a tenant before a serial."""
+        for one in self._vault.keys(tenant):
+            if one.serial < before:
+                self._vault.remove(tenant, one.serial)
+
+    def drop(self, tenant: str) -> bool:
+        """Forget all keys of a tenant for ever; False when it had none."""
+        self._held.pop(tenant, None)
+        return self._vault.drop(tenant)
+
 
 def _bytes(key: Key) -> bytes:
     """Return the 32 bytes of a key."""

@@ -17,6 +17,7 @@ from datetime import timedelta
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
+from rememo.keep.rotation import RESEAL, reseal
 from rememo.learn.messages import learn
 from rememo.learn.room_summaries import SUMMARISE, RoomSummaries
 from rememo.model.ids import new_id
@@ -26,7 +27,7 @@ from rememo.model.scope import Scope
 from rememo.store.protocol import Written
 
 LEARN, UNLEARN = "learn", "unlearn"
-TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE)
+TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 MOST_ATTEMPTS = 5
 LEASE_SECONDS = 60.0
 _BATCH, _SMALL_BATCH = 256, 64
@@ -336,7 +337,7 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     return {}
 
 
-_DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise}
+_DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise, RESEAL: reseal}
 _DOING = tuple(_DOERS)
 
 

@@ -124,6 +124,46 @@ class Seal(Protocol):
         """Say whether a tenant's keys were dropped."""
         ...
 
+    def rewrap(self) -> int:
+        """Wrap every key by the current master key, all or none; returns how many were wrapped by another."""
+        ...
+
+    def renew(self, tenant: str) -> int:
+        """Give a tenant another key, which seals what is new from now on; returns its serial."""
+        ...
+
+    def newest(self, tenant: str) -> int:
+        """Return the serial of the key that seals what is new, 0 for none."""
+        ...
+
+    def retire(self, tenant: str, before: int) -> None:
+        """Forget the keys of a tenant before a serial; nothing may be sealed by them any more."""
+        ...
+
+    def drop(self, tenant: str) -> bool:
+        """Forget all keys of a tenant for ever; False when it had none."""
+        ...
+
+
+class Sealing(Protocol):
+    """Changing the keys of a store that is in use."""
+
+    @property
+    def seal(self) -> Seal:
+        """The keys."""
+        ...
+
+    def tenants(self) -> list[str]:
+        """Return the tenants whose contents can be read."""
+        ...
+
+    def reseal(self, tenant: str) -> int:
+        """Seal everything of a tenant by its newest key, in short steps, and forget the older ones; returns how many versions.
+
+        Others read and write meanwhile. What was interrupted is begun again.
+        """
+        ...
+
 
 class Encryption(Protocol):
     """Master keys, which wrap the keys of tenants."""

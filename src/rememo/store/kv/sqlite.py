@@ -17,7 +17,7 @@ from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.safe import Safe
 
 _SECOND = 1_000_000
-_FIELD = "kv"
+FIELD = "kv"
 _GET = """SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)"""
 _VERSION = """ifnull((SELECT version FROM kv
@@ -87,7 +87,7 @@ class SqliteKeyValue:
             if expected is not None and expected != (held if alive else 0):
                 return None
             version = held + 1 if row is not None else _floor(connection, tenant) + 1
-            kept = contents.put(value, _FIELD, _identity(space, key), version)
+            kept = contents.put(value, FIELD, identity(space, key), version)
             connection.execute(
                 _SET,
                 (tenant, space, name, kept, version, None if life is None else now + life, life if sliding else None),
@@ -191,7 +191,7 @@ class SqliteKeyValue:
         def run(connection: Connection) -> bool:
             contents = self._safe.contents(tenant)
             name = _rename(connection, tenant, space, contents.names(entry.key))
-            kept = contents.put(entry.value, _FIELD, _identity(space, entry.key), entry.version)
+            kept = contents.put(entry.value, FIELD, identity(space, entry.key), entry.version)
             connection.execute(
                 _SET + " WHERE kv.version < excluded.version",
                 (tenant, space, name, kept, entry.version, ends, sliding),
@@ -243,7 +243,8 @@ def _meant(
     return [(rows[place][0], names[place], rows[place][1]) for place in places]
 
 
-def _identity(space: str, key: str) -> str:
+def identity(space: str, key: str) -> str:
+    """Return what a value is sealed for."""
     return f"{space}\0{key}"
 
 
@@ -253,7 +254,7 @@ def to_entry(row: Any, space: str, contents: Contents) -> Entry:
     key = contents.get_name(name) or ""
     return Entry(
         key=key,
-        value=contents.get(value, _FIELD, _identity(space, key), version),
+        value=contents.get(value, FIELD, identity(space, key), version),
         version=version,
         expires_at=None if expires_at is None else from_micros(expires_at),
         sliding=None if sliding is None else sliding / _SECOND,

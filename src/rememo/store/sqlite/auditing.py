@@ -1,10 +1,12 @@
 """The audit trail in the file: appended inside the transaction of what it tells of."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+from rememo.errors import Corrupt
 from rememo.model.audit import AuditHead, Note
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
@@ -100,9 +102,13 @@ class AuditTable(Part):
 
     def audit_names(self, tenant: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Return what the ids of a line stand for."""
-        if not any(id.startswith(_SEALED) for id in ids) or (contents := self._safe.readable(tenant)) is None:
-            return tuple(ids)
-        return tuple(
-            contents.get_name(bytes.fromhex(id.removeprefix(_SEALED))) or id if id.startswith(_SEALED) else id
-            for id in ids
-        )
+        contents = self._safe.readable(tenant) if any(id.startswith(_SEALED) for id in ids) else None
+        return tuple(ids) if contents is None else tuple(_named(id, contents) for id in ids)
+
+
+def _named(id: str, contents: Contents) -> str:
+    """Return a key by its name; one whose key for sealing is gone keeps its sealed form."""
+    with suppress(Corrupt, ValueError):
+        if id.startswith(_SEALED):
+            return contents.get_name(bytes.fromhex(id.removeprefix(_SEALED))) or id
+    return id

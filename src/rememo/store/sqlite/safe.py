@@ -4,6 +4,9 @@ from rememo.store.contents import Contents, Kept
 from rememo.store.seal import Seal
 from rememo.store.sqlite.database import Database
 
+_MOST_HELD = 100_000
+_LONGEST_HELD = 256
+
 
 class Safe:
     """How the contents of a file are kept: for each tenant by its keys, where the file is sealed."""
@@ -12,7 +15,7 @@ class Safe:
         self.seal = seal
         self._above = compress_above
         self._plain = Contents("", None, compress_above)
-        self._last: tuple[tuple[str, str, int, str, Kept] | None, str] = (None, "")
+        self._texts: dict[Kept, tuple[tuple[str, str, int, str], str]] = {}
         # So that conditions on contents can be asked in SQL, whatever they are kept as.
         database.define("opened", self._opened)
 
@@ -35,12 +38,15 @@ class Safe:
         return self.seal is not None and self.seal.dropped(tenant)
 
     def _opened(self, tenant: str, id: str, version: int, field: str, kept: Kept) -> str:
-        # A condition asks for the same content twice or thrice.
-        asked = (tenant, id, version, field, kept)
-        known, text = self._last
-        if known != asked:
-            seal = self.seal
-            contents = self._plain if seal is None else Contents(tenant, seal.known(tenant), self._above)
-            text = contents.get(kept, field, id, version)
-            self._last = (asked, text)
+        """Return a content for a condition in SQL; filters ask for the same ones again and again, so they are held ready."""
+        asked = (tenant, id, version, field)
+        held = self._texts.get(kept)
+        if held is not None and held[0] == asked:
+            return held[1]
+        contents = self._plain if self.seal is None else Contents(tenant, self.seal.known(tenant), self._above)
+        text = contents.get(kept, field, id, version)
+        if len(text) <= _LONGEST_HELD:
+            if len(self._texts) >= _MOST_HELD:
+                self._texts.clear()
+            self._texts[kept] = (asked, text)
         return text

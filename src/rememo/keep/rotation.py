@@ -1,0 +1,82 @@
+"""Changing keys: wrapped anew at once, contents sealed anew in jobs; and dropping a tenant's keys for ever."""
+
+from collections.abc import Sequence
+
+from rememo.engine.engine import Engine
+from rememo.errors import InvalidInput
+from rememo.model.ids import new_id
+from rememo.model.job import Job
+from rememo.model.receipt import Receipt
+from rememo.model.scope import Scope
+from rememo.store.seal import Sealing
+
+RESEAL = "reseal"
+
+
+def rotate_keys(engine: Engine, scope: Scope, *, reencrypt: bool) -> Receipt:
+    """Wrap every key of the store by the current master key, and seal all contents by new keys if asked to.
+
+    The receipt's jobs, one for each tenant, do the sealing.
+    """
+    sealing, now = _need_sealing(engine), engine.now()
+    rewrapped = sealing.seal.rewrap()
+    jobs: list[Job] = []
+    if reencrypt:
+        for tenant in sealing.tenants():
+            sealing.seal.renew(tenant)
+            jobs.append(
+                Job(
+                    id=new_id(),
+                    tenant=tenant,
+                    task=RESEAL,
+                    payload={},
+                    state="waiting",
+                    attempts=0,
+                    due_at=now,
+                    leased_until=None,
+                    error=None,
+                    created_at=now,
+                )
+            )
+        engine.store.load_jobs(jobs)
+    if engine.audit is not None:
+        engine.audit.record("rotate_keys", scope, {"rewrapped": rewrapped, "reencrypted": len(jobs)})
+    runner = engine.runner
+    if runner is None or not jobs:
+        return Receipt(ids=())
+    if engine.settings.worker:
+        runner.wake()
+
+    def follow(given: Receipt, timeout: float) -> Receipt:
+        for job in jobs:
+            runner.follow(Receipt(ids=(), jobs=(job.id,)), timeout, tenant=job.tenant)
+        return Receipt(ids=given.ids, jobs=given.jobs)
+
+    return Receipt(ids=(), jobs=tuple(job.id for job in jobs), status="learning", follow=follow)
+
+
+def reseal(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
+    """Seal everything of a tenant by its newest key; one pass does for any number of jobs."""
+    sealing = _need_sealing(engine)
+    if jobs and not sealing.seal.dropped(tenant):
+        sealing.reseal(tenant)
+    return {}
+
+
+def drop_key(engine: Engine, scope: Scope, tenant: str) -> bool:
+    """Make everything of a tenant unreadable for ever; False when it had no key."""
+    sealing = _need_sealing(engine)
+    if scope != Scope(tenant=tenant):
+        raise InvalidInput(
+            f"drop_key() makes a whole tenant unreadable for ever, and this view is of {scope}; call it on a memory opened"
+            f" with tenant={tenant!r}"
+        )
+    if engine.audit is not None:
+        engine.audit.record("drop_key", scope)
+    return sealing.seal.drop(tenant)
+
+
+def _need_sealing(engine: Engine) -> Sealing:
+    if engine.sealing is None:
+        raise InvalidInput("this memory is not encrypted: it was opened without a keyring and has no keys")
+    return engine.sealing

@@ -1,0 +1,131 @@
+"""Sealing a tenant's contents by another key while others read and write."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rememo.model.scope import Scope
+from rememo.store.contents import Contents
+from rememo.store.kv.sqlite import FIELD, identity, to_entry
+from rememo.store.protocol import Analysis
+from rememo.store.seal import Seal
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.safe import Safe
+from rememo.store.sqlite.vault import SqliteVault
+from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, tables
+from rememo.store.sqlite.writing import content_hash, keep_payload, read_payload
+
+_STEP = 100  # a step holds the writer's place for some ten milliseconds
+_FIELDS = ("text", "data", "metadata", "source")
+_VERSIONS = f"""SELECT number, id, version, kind, agent, user, room, superseded_at IS NULL, speaker, {", ".join(_FIELDS)}
+FROM records WHERE number > ? AND tenant = ? ORDER BY number LIMIT ?"""
+_UPDATE = """UPDATE records SET text = ?, data = ?, metadata = ?, source = ?, speaker = ?, fingerprint = ?, hash = ?
+WHERE number = ?"""
+
+
+class SqliteSealing:
+    """The `Sealing` protocol on a SQLite file."""
+
+    def __init__(self, database: Database, safe: Safe, seal: Seal, analysis: Analysis) -> None:
+        self._database = database
+        self._safe = safe
+        self._analysis = analysis
+        self.seal = seal
+
+    def tenants(self) -> list[str]:
+        """Return the tenants whose contents can be read."""
+        return [tenant for tenant in SqliteVault(self._database).tenants() if not self._safe.lost(tenant)]
+
+    def reseal(self, tenant: str) -> int:
+        """Seal everything of a tenant by its newest key, in short steps, and forget the older ones."""
+        # Another key may be added meanwhile: then what was done so far is the work of the one who added it.
+        newest, count, last = self.seal.newest(tenant), 0, 0
+        while True:
+            step: tuple[int, int] = self._database.write(
+                lambda connection, last=last: self._step(connection, tenant, last)
+            )
+            if not step[1]:
+                break
+            last, count = step[0], count + step[1]
+        self._each("SELECT space, key FROM kv WHERE tenant = ?", tenant, self._reseal_value)
+        self._each("SELECT scope, key FROM keys WHERE tenant = ?", tenant, self._reseal_key)
+        self._each("SELECT id FROM jobs WHERE tenant = ?", tenant, self._reseal_job)
+        self.seal.retire(tenant, newest)
+        return count
+
+    def _step(self, connection: Connection, tenant: str, last: int) -> tuple[int, int]:
+        contents = self._safe.contents(tenant)
+        rows: list[Any] = connection.execute(_VERSIONS, (last, tenant, _STEP)).fetchall()
+        for row in rows:
+            self._reseal_version(connection, tenant, row, contents)
+        if connection.execute("SELECT count(*) FROM staged").get >= MOST_STAGED:
+            move(connection)
+        # No version changed, so the clock shows nothing: views held ready must start over.
+        connection.execute("UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?", (tenant,))
+        return (rows[-1][0] if rows else last), len(rows)
+
+    def _reseal_version(self, connection: Connection, tenant: str, row: Any, contents: Contents) -> None:
+        number, id, version, kind, agent, user, room, current, speaker, *kept = row
+        texts = [contents.get_optional(one, name, id, version) for name, one in zip(_FIELDS, kept, strict=True)]
+        again = [contents.put_optional(one, name, id, version) for name, one in zip(_FIELDS, texts, strict=True)]
+        terms = self._analysis.terms(texts[0] or "")
+        connection.execute(
+            _UPDATE,
+            (
+                *again,
+                contents.put_name(contents.get_name(speaker)),
+                contents.mark(self._analysis.fingerprint(terms)),
+                content_hash(kind, again[0] or "", again[1] or ""),
+                number,
+            ),
+        )
+        for (model,) in connection.execute("SELECT model FROM models").fetchall():
+            place = model << 40 | number
+            vector = connection.execute("SELECT vector FROM vectors WHERE place = ?", (place,)).get
+            if (opened := contents.get_vector(place, vector)) is not None:
+                sealed = contents.put_vector(opened, place)
+                connection.execute("UPDATE vectors SET vector = ? WHERE place = ?", (sealed, place))
+        table = tables(tenant)[0 if current else 1]
+        scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
+        remove(connection, table, number)
+        stage(connection, table, number, line(scope, terms, contents.veil))
+
+    def _each(self, sql: str, tenant: str, reseal: Callable[[Connection, str, Any, Contents], None]) -> None:
+        """Do something for each of some rows, a few in one transaction; rows that are gone by then are passed over."""
+        rows = self._database.rows(sql, (tenant,))
+        for start in range(0, len(rows), _STEP):
+            part = rows[start : start + _STEP]
+
+            def run(connection: Connection, part: Sequence[Any] = part) -> None:
+                contents = self._safe.contents(tenant)
+                for row in part:
+                    reseal(connection, tenant, row, contents)
+
+            self._database.write(run)
+
+    def _reseal_value(self, connection: Connection, tenant: str, row: Any, contents: Contents) -> None:
+        where = "WHERE tenant = ? AND space = ? AND key = ?"
+        held: Any = connection.execute(
+            f"SELECT key, value, version, expires_at, sliding FROM kv {where}", (tenant, *row)
+        ).get
+        if held is not None:
+            space = row[0]
+            entry = to_entry(held, space, contents)
+            value = contents.put(entry.value, FIELD, identity(space, entry.key), entry.version)
+            connection.execute(
+                f"UPDATE kv SET key = ?, value = ? {where}", (contents.put_name(entry.key), value, tenant, *row)
+            )
+
+    def _reseal_key(self, connection: Connection, tenant: str, row: Any, contents: Contents) -> None:
+        name = contents.put_name(contents.get_name(row[1]))
+        connection.execute("UPDATE keys SET key = ? WHERE tenant = ? AND scope = ? AND key = ?", (name, tenant, *row))
+
+    def _reseal_job(self, connection: Connection, tenant: str, row: Any, contents: Contents) -> None:
+        (id,) = row
+        held: Any = connection.execute("SELECT payload, error FROM jobs WHERE tenant = ? AND id = ?", (tenant, id)).get
+        if held is not None:
+            payload = keep_payload(read_payload(held[0], id, contents), id, contents)
+            error = contents.put_optional(contents.get_optional(held[1], "error", id, 0), "error", id, 0)
+            connection.execute(
+                "UPDATE jobs SET payload = ?, error = ? WHERE tenant = ? AND id = ?", (payload, error, tenant, id)
+            )
