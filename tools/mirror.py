@@ -38,6 +38,7 @@ CLASSES = {
     "Jobs": "collections/jobs.py",
     "Audit": "keep/audit.py",
     "Retention": "keep/retention.py",
+    "Archive": "keep/archive.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
 }

@@ -40,6 +40,7 @@ from rememo.context.tokens import TokenCounter
 from rememo.engine.audit import Acting, ComplianceCheck
 from rememo.engine.search import Mode
 from rememo.errors import Closed
+from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
 from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred
@@ -52,6 +53,7 @@ from rememo.learn.room_summaries import SummaryPolicy
 from rememo.learn.running import RunningSummary
 from rememo.learn.summaries import Summariser
 from rememo.memory import BatchView, F, Memory
+from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
@@ -59,7 +61,7 @@ from rememo.model.job import Job, JobState
 from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
-from rememo.model.retention import Maintenance, RetentionPolicy, Undone
+from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now
 from rememo.model.unset import NOTHING, Unset
@@ -2100,12 +2102,14 @@ class AsyncRetention(Mirror):
         max_bytes: int | None = None,
         keep_pinned: bool = True,
         keep_important: float | None = None,
+        archive: Archived | None = None,
         allow_all: bool = False,
     ) -> RetentionPolicy:
         """Set a policy that removes records of this scope: by age, by number in each room, by size of all together.
 
         With several of them, a record leaves when one of them says so. Pinned records stay, those of at least the
-        importance `keep_important` and system messages too. `older_than` is a duration such as "30d". A policy that keeps
+        importance `keep_important` and system messages too. With `archive="all"` everything that leaves is put away
+        before, with `"important"` what is pinned or has an importance of 0.7 or more. `older_than` is a duration such as "30d". A policy that keeps
         nothing needs `allow_all=True`. One of the same name and scope is replaced.
         """
         return await self._call(
@@ -2117,6 +2121,7 @@ class AsyncRetention(Mirror):
             max_bytes=max_bytes,
             keep_pinned=keep_pinned,
             keep_important=keep_important,
+            archive=archive,
             allow_all=allow_all,
         )
 
@@ -2144,6 +2149,34 @@ class AsyncRetention(Mirror):
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """
         return await self._call(self._own.undo, report)
+
+
+class AsyncArchive(Mirror):
+    """The archives of a view's tenant, at the address of the setting `archive`."""
+
+    @property
+    def _own(self) -> Archive:
+        return cast("Archive", self._mirrored)
+
+    async def list(
+        self, *, user: str | None = None, agent: str | None = None, room: str | None = None
+    ) -> "list[ArchiveEntry]":
+        """Return the archives, oldest first: all, or those that hold something of a user, agent and room."""
+        return await self._call(self._own.list, user=user, agent=agent, room=room)
+
+    async def restore(self, name: str) -> Restored:
+        """Bring everything in an archive back; what is there already stays as it is, so repeating it is harmless.
+
+        The archive is read and checked as a whole first: one that is damaged restores nothing.
+        """
+        return await self._call(self._own.restore, name)
+
+    async def search(self, query: str, *, limit: int = 10) -> "list[ArchiveHit]":
+        """Return archived records of this scope that have the words of a question, the most of them first.
+
+        Archives are read one after the other; there is no index of them.
+        """
+        return await self._call(self._own.search, query, limit=limit)
 
 
 class AsyncMemory(AsyncRecords):
@@ -2491,6 +2524,11 @@ class AsyncMemory(AsyncRecords):
     def retention(self) -> "AsyncRetention":
         """What is kept, and for how long: policies that `maintain()` runs."""
         return AsyncRetention(self._own.retention, self._threads)
+
+    @property
+    def archive(self) -> "AsyncArchive":
+        """What was put away before policies removed it."""
+        return AsyncArchive(self._own.archive, self._threads)
 
     async def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.

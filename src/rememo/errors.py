@@ -24,6 +24,7 @@
     └── StorageError            the store could not do its work
         ├── Busy                another writer held the store too long
         ├── DiskFull
+        ├── ArchiveError        an archive could not be written, or is damaged
         ├── Corrupt             the file is damaged
         ├── KeyMismatch         sealed by another key, by none, or by one that was dropped
         └── IncompatibleStore   the file is from a newer Rememo, or not one of its files
@@ -164,6 +165,12 @@ class DiskFull(StorageError):
     """There is no room left where the store writes."""
 
     code = "disk_full"
+
+
+class ArchiveError(StorageError):
+    """An archive could not be reached or written, or is damaged."""
+
+    code = "archive"
 
 
 class Corrupt(StorageError):

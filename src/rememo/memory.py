@@ -33,6 +33,7 @@ from rememo.engine.batch import Batch
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
+from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit, add_check
 from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred, export, import_file
@@ -438,6 +439,11 @@ class Memory(Records):
     def retention(self) -> Retention:
         """What is kept, and for how long: policies that `maintain()` runs."""
         return Retention(self._view)
+
+    @property
+    def archive(self) -> Archive:
+        """What was put away before policies removed it."""
+        return Archive(self._view)
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.

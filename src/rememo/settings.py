@@ -48,6 +48,10 @@ class Settings:
     """Whether facts and relationships are learned from messages."""
     worker: bool = True
     """Whether later work is done in this process; else `rememo worker` does it, or `receipt.wait()`."""
+    archive: str = ""
+    """Where records are put away before policies remove them: a folder, or an address such as `s3://bucket/prefix`."""
+    archive_timeout: float = 30.0
+    """Seconds that one request to the archive may take."""
     audit: bool = False
     """Whether every write, export, erasure and refusal is noted in the audit trail."""
     roles: str = "user assistant system tool"

@@ -8,7 +8,7 @@ memory are sealed by a key of their own, which stands in the header wrapped by t
 import hashlib
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -68,8 +68,24 @@ def export(
     return counts
 
 
+def write_versions(engine: Engine, scope: Scope, file: IO[str], ids: Sequence[str]) -> int:
+    """Write all versions of some records as an export; returns how many. Sealed, where the memory is."""
+    return _write(engine, scope, file, None, _new_lock(engine), ids=ids).versions
+
+
+def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[Stored]:
+    """Give the versions in an export, checked; one that is damaged raises before the end is reached."""
+    return (one for one in _entries(path, engine, scope) if isinstance(one, Stored))
+
+
 def _write(
-    engine: Engine, scope: Scope, file: IO[str], known_at: datetime | None, lock: LineLock | None
+    engine: Engine,
+    scope: Scope,
+    file: IO[str],
+    known_at: datetime | None,
+    lock: LineLock | None,
+    *,
+    ids: Sequence[str] | None = None,
 ) -> Transferred:
     digest, counts, lines = hashlib.sha256(), _no_counts(), 0
 
@@ -94,13 +110,14 @@ def _write(
             "exported_at": engine.now().isoformat(),
             "scope": asdict(scope),
             "model": None if model is None else {"name": model[0], "dimension": model[1]},
-            "settings": asdict(engine.settings),
+            # What follows an address as its query may be a credential.
+            "settings": asdict(engine.settings.but(archive=engine.settings.archive.split("?")[0])),
             **({} if lock is None else {"sealed": lock.header()}),
         }
     )
-    for stored in engine.store.dump(scope, known_at):
+    for stored in engine.store.dump(scope, known_at, ids=ids):
         put(_version_line(stored), "versions")
-    if scope == Scope(tenant=scope.tenant) and known_at is None:
+    if scope == Scope(tenant=scope.tenant) and known_at is None and ids is None:
         for name, at in engine.store.snapshots(scope.tenant).items():
             put({"snapshot": name, "at": at.isoformat()}, "snapshots")
         for space, entry in engine.kv.dump(scope.tenant, engine.now()):

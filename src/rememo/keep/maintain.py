@@ -4,16 +4,19 @@ A run keeps no state of its own: each step is a write that stands by itself, and
 next one.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 
-from rememo.engine.view import View
+from rememo.engine.view import View, parts_of
+from rememo.keep.archive import is_important, open_archive, put_away
 from rememo.keep.batches import Pace, Tally, Writer
 from rememo.keep.mending import duplicates, orphans, references
-from rememo.keep.removing import leaving, remove
+from rememo.keep.removing import Before, leaving, remove
 from rememo.keep.retention import Retention, whole
 from rememo.learn.compress import Compression
 from rememo.learn.room_summaries import MAX_TOKENS
 from rememo.model.filters import Filter
+from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
 
 _MENDING = {"duplicates": duplicates, "references": references, "orphans": orphans}
@@ -57,7 +60,7 @@ def _run(view: View, policy: RetentionPolicy, pace: Pace, *, dry: bool) -> Polic
         if policy.does != "remove":
             _MENDING[policy.does](view.engine, policy, writer, tally)
         elif (refused := _removes_everything(view, policy)) is None:
-            remove(view.engine, policy, writer, tally)
+            remove(view.engine, policy, writer, tally, _archiving(view, policy))
     return PolicyRun(
         policy=policy.name,
         does=policy.does,
@@ -86,6 +89,22 @@ def _removes_everything(view: View, policy: RetentionPolicy) -> str | None:
     if sum(len(page) for page in leaving(engine, policy)) < total:
         return None
     return f"it would remove all {total} records of the tenant; set it again with allow_all=True if that is meant"
+
+
+def _archiving(view: View, policy: RetentionPolicy) -> Before | None:
+    """Return what puts records away before they leave, where a policy asks for it."""
+    if policy.archive is None:
+        return None
+    engine = view.engine
+    store = open_archive(engine)
+
+    def put(records: Sequence[Record], ids: Sequence[str]) -> list[str]:
+        if policy.archive == "important":
+            records = [one for one in records if is_important(one)]
+            ids = [one.id for one in records] + [one.id for one in parts_of(engine, records)]
+        return [put_away(engine, store, policy, records, ids)] if records else []
+
+    return put
 
 
 def _compress(view: View, policy: RetentionPolicy, tally: Tally, *, dry: bool) -> None:

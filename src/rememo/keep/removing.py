@@ -27,8 +27,9 @@ _NEAR = 64
 """How many messages around a tool call its results are looked for among."""
 
 Rank = tuple[float, float, float, str]
-Before = Callable[[Sequence[Record]], Iterable[str]]
-"""Called with what leaves, before it does; returns the names of archives. What it raises stops the removal."""
+Before = Callable[[Sequence[Record], Sequence[str]], Iterable[str]]
+"""Called with the records that leave and the ids of all that goes with them, before they do; returns the names of archives.
+What it raises stops the removal."""
 
 
 def remove(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: Tally, before: Before | None = None) -> None:
@@ -36,7 +37,7 @@ def remove(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: Tally
     for records in leaving(engine, policy):
         changes = [removal(one) for one in records] + parts_of(engine, records)
         if before is not None and not writer.dry:
-            tally.archives += before(records)
+            tally.archives += before(records, [one.id for one in changes])
         writer.write(changes, tally)
 
 

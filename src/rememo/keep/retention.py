@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly
+from rememo.keep.archive import open_archive
 from rememo.keep.mending import REFERRING
 from rememo.keep.versions import going_back
 from rememo.model.check import check_label, check_unit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import KINDS, STATE, check_kind
-from rememo.model.retention import Does, Maintenance, RetentionPolicy, Undone
+from rememo.model.retention import Archived, Does, Maintenance, RetentionPolicy, Undone
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 
@@ -28,7 +29,7 @@ _READY: dict[str, dict[str, Any]] = {
     "versions": {"does": "versions", "older_than": 30 * 86_400.0},
 }
 _FIELDS: dict[Does, tuple[str, ...]] = {
-    "remove": ("kinds", "older_than", "at_most", "max_bytes", "keep_pinned", "keep_important", "allow_all"),
+    "remove": ("kinds", "older_than", "at_most", "max_bytes", "keep_pinned", "keep_important", "archive", "allow_all"),
     "compress": ("older_than",),
     "duplicates": ("kinds", "keep_pinned"),
     "references": ("kinds",),
@@ -64,17 +65,20 @@ class Retention:
         max_bytes: int | None = None,
         keep_pinned: bool = True,
         keep_important: float | None = None,
+        archive: Archived | None = None,
         allow_all: bool = False,
     ) -> RetentionPolicy:
         """Set a policy that removes records of this scope: by age, by number in each room, by size of all together.
 
         With several of them, a record leaves when one of them says so. Pinned records stay, those of at least the
-        importance `keep_important` and system messages too. `older_than` is a duration such as "30d". A policy that keeps
+        importance `keep_important` and system messages too. With `archive="all"` everything that leaves is put away
+        before, with `"important"` what is pinned or has an importance of 0.7 or more. `older_than` is a duration such as "30d". A policy that keeps
         nothing needs `allow_all=True`. One of the same name and scope is replaced.
         """
         given = {
             "kinds": kind, "older_than": older_than, "at_most": at_most, "max_bytes": max_bytes,
-            "keep_pinned": keep_pinned, "keep_important": keep_important, "allow_all": allow_all,
+            "keep_pinned": keep_pinned, "keep_important": keep_important, "archive": archive,
+            "allow_all": allow_all,
         }  # fmt: skip
         return self._keep(name, "remove", {}, {key: value for key, value in given.items() if value is not None})
 
@@ -138,6 +142,8 @@ class Retention:
         policy = RetentionPolicy(name=check_label(name, "name"), does=does, scope=self._view.scope, **fields)
         if does == "remove" and not policy.kinds:
             policy = replace(policy, kinds=REMOVABLE)
+        if policy.archive is not None:
+            open_archive(self._engine)  # one that cannot be used is told now, not when it is needed
         if does == "remove" and not policy.allow_all and _keeps_nothing(policy):
             raise InvalidInput(
                 f"the policy {name!r} would remove everything: give older_than, at_most or max_bytes above zero,"
@@ -175,6 +181,10 @@ def _checked(name: str, value: Any) -> Any:
     if name in ("at_most", "max_bytes"):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise InvalidInput(f"{name} must be a whole number, 0 or more, not {value!r}")
+        return value
+    if name == "archive":
+        if value not in ("important", "all"):
+            raise InvalidInput(f'archive must be "important" or "all", not {value!r}')
         return value
     if name == "keep_important":
         return check_unit(value, name)

@@ -367,8 +367,10 @@ class Keeping(Protocol):
         """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
         ...
 
-    def dump(self, scope: Scope, known_at: datetime | None = None) -> Iterator[Stored]:
-        """Give every version within a scope, as of the call or as known before, in order of arrival.
+    def dump(
+        self, scope: Scope, known_at: datetime | None = None, *, ids: Sequence[str] | None = None
+    ) -> Iterator[Stored]:
+        """Give every version within a scope, as of the call or as known before, in order of arrival; or of some records.
 
         Nothing is held up meanwhile.
         """

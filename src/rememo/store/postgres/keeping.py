@@ -86,12 +86,16 @@ class Keeper(Part):
 
     # ---- taking away and bringing back
 
-    def dump(self, scope: Scope, known_at: datetime | None = None) -> Iterator[Stored]:
+    def dump(
+        self, scope: Scope, known_at: datetime | None = None, *, ids: Sequence[str] | None = None
+    ) -> Iterator[Stored]:
         """Give every version within a scope, as of the call or as known before, in order of arrival."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
         last, clock = self._database.row(_NEWEST, (scope.tenant,)) or (0, 0)
         clock = clock if known_at is None else min(clock, to_micros(known_at))
         inside, values = within(scope)
+        if ids is not None:
+            inside, values = f"{inside} AND id = ANY(%s)", [*values, list(ids)]
         sql = (
             f"SELECT {COLUMNS}, speaker, (SELECT vector FROM vectors WHERE vectors.tenant = records.tenant"
             " AND vectors.model = (SELECT model FROM models WHERE current) AND vectors.number = records.number), number"

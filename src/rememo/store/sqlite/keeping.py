@@ -72,17 +72,24 @@ class Keeper(Part):
 
     # ---- taking away and bringing back
 
-    def dump(self, scope: Scope, known_at: datetime | None = None) -> Iterator[Stored]:
+    def dump(
+        self, scope: Scope, known_at: datetime | None = None, *, ids: Sequence[str] | None = None
+    ) -> Iterator[Stored]:
         """Give every version within a scope, as of the call or as known before, in order of arrival."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
         with self._database.snapshot() as connection:
             last, clock = latest_version(connection, scope.tenant)
         clock = clock if known_at is None else min(clock, to_micros(known_at))
         inside, values = within(scope)
+        number_of = "records.number"
+        if ids is not None:
+            # By their ids: in the order of the numbers that would be a walk through the whole file.
+            inside, number_of = f"{inside} AND id IN (SELECT value FROM json_each(?))", "+records.number"
+            values.append(dump_json([*ids]))
         sql = (
             f"SELECT {COLUMNS}, speaker, place, vector, records.number FROM records"
             " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
-            f" WHERE records.number > ? AND records.number <= ? AND {inside} ORDER BY records.number LIMIT {_CHUNK}"
+            f" WHERE {number_of} > ? AND {number_of} <= ? AND {inside} ORDER BY {number_of} LIMIT {_CHUNK}"
         )
         number = 0
         while rows := self._database.rows(sql, [number, last, *values]):

@@ -1,0 +1,60 @@
+"""`rememo archive`: what was put away before policies removed it."""
+
+from typing import Annotated
+
+import typer
+
+from rememo.cli.keeping import Tenant
+from rememo.cli.opening import open_memory
+from rememo.cli.output import AsJson, File, console, print_json, print_table
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    group = typer.Typer(help="What was put away before policies removed it.", no_args_is_help=True)
+    group.command("list")(list_)
+    group.command()(restore)
+    group.command()(search)
+    cli.add_typer(group, name="archive")
+
+
+def list_(
+    file: File,
+    tenant: Tenant = "default",
+    user: Annotated[str | None, typer.Option(help="Only those that hold something of this user.")] = None,
+    json: AsJson = False,
+) -> None:
+    """List the archives of a tenant, oldest first."""
+    with open_memory(file, tenant=tenant) as memory:
+        entries = memory.archive.list(user=user)
+    if json:
+        print_json(entries)
+        return
+    rows = [[one.name, one.created_at, one.policy, one.records, one.versions, f"{one.bytes:,}"] for one in entries]
+    print_table(["name", "created", "policy", "records", "versions", "bytes"], rows)
+
+
+def restore(
+    file: File, name: Annotated[str, typer.Argument(help="The archive's name.")], tenant: Tenant = "default"
+) -> None:
+    """Bring everything in an archive back; repeating it is harmless."""
+    with open_memory(file, tenant=tenant) as memory, console.status("restoring"):
+        done = memory.archive.restore(name)
+    console.print(f"{done.records:,} records are back, {done.present:,} were there already")
+
+
+def search(
+    file: File,
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    tenant: Tenant = "default",
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 10,
+    json: AsJson = False,
+) -> None:
+    """Find archived records by their words."""
+    with open_memory(file, tenant=tenant) as memory:
+        hits = memory.archive.search(query, limit=limit)
+    if json:
+        print_json([{"archive": one.archive, "score": one.score, "record": one.record} for one in hits])
+        return
+    rows = [[one.archive, f"{one.score:.2f}", one.record.kind, one.record.at, one.record.text] for one in hits]
+    print_table(["archive", "score", "kind", "when", "text"], rows)

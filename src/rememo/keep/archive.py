@@ -1,0 +1,210 @@
+"""Archive: records are put away before a policy removes them, and come back.
+
+An archive is two objects: `NAME.jsonl.zst`, an export of the records with all their versions and vectors, compressed, and
+`NAME.json`, its manifest with counts, checksum and digests of the labels it holds. The manifest is written last: an
+archive without one does not count. Of an encrypted memory the lines are sealed, as in every export.
+"""
+
+import hashlib
+import heapq
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rememo.engine.engine import Engine
+from rememo.engine.view import View
+from rememo.errors import ArchiveError, InvalidInput
+from rememo.keep.export import import_file, read_versions, write_versions
+from rememo.keep.versions import states
+from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
+from rememo.model.check import check_label, check_limit, check_text, dump_json
+from rememo.model.ids import new_id
+from rememo.model.record import Record
+from rememo.model.retention import RetentionPolicy
+from rememo.model.scope import LABELS, Scope
+from rememo.model.times import to_utc
+from rememo.store.archive import ArchiveStore
+from rememo.store.protocol import Revise
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+FORMAT = "rememo-archive"
+FORMAT_VERSION = 1
+IMPORTANT = 0.7
+"""From this importance on a record counts as marked important; a pinned one always does."""
+_DATA, _MANIFEST = ".jsonl.zst", ".json"
+_CHUNK = 200
+
+
+def digest(tenant: str, name: str, label: str) -> str:
+    """Return what stands for a label in a manifest: who knows the label can look for it, nobody can read it there."""
+    return hashlib.sha256(dump_json([tenant, name, label]).encode()).hexdigest()[:32]
+
+
+class Archive:
+    """The archives of a view's tenant, at the address of the setting `archive`."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._engine = view.engine
+        self._tenant = view.scope.tenant
+
+    def list(
+        self, *, user: str | None = None, agent: str | None = None, room: str | None = None
+    ) -> "list[ArchiveEntry]":
+        """Return the archives, oldest first: all, or those that hold something of a user, agent and room."""
+        asked = {name: label for name, label in (("user", user), ("agent", agent), ("room", room)) if label is not None}
+        bound = {name: getattr(self._view.scope, name) for name in LABELS}
+        wanted = {**{name: label for name, label in bound.items() if label is not None}, **asked}
+        marks = {digest(self._tenant, name, check_label(label, name)) for name, label in wanted.items()}
+        return [one for one in self._entries() if marks <= set(one.holds)]
+
+    def restore(self, name: str) -> Restored:
+        """Bring everything in an archive back; what is there already stays as it is, so repeating it is harmless.
+
+        The archive is read and checked as a whole first: one that is damaged restores nothing.
+        """
+        self._view.need_present()
+        self._view.need_no_batch("archive.restore()")
+        if self._view.scope != Scope(tenant=self._tenant):
+            raise InvalidInput("an archive is restored as a whole: call restore() on the tenant's own view")
+        entry = self._entry(name)
+        with self._file(entry) as file:
+            path = Path(file.name)
+            newest = {one.record.id: one.record for one in read_versions(path, self._engine, self._view.scope)}
+            before = self._there(newest.values())
+            loaded = import_file(self._engine, self._view.scope, path).versions
+        gone = [one for id, one in newest.items() if id not in before]
+        there = self._there(gone)
+        ended = [one for one in gone if one.id not in there]
+        for start in range(0, len(ended), _CHUNK):
+            self._reopen(ended[start : start + _CHUNK])
+        if self._engine.audit is not None:
+            self._engine.audit.record("restore", self._view.scope, {"records": len(gone), "versions": loaded})
+        return Restored(records=len(gone), versions=loaded, present=len(before))
+
+    def search(self, query: str, *, limit: int = 10) -> "list[ArchiveHit]":
+        """Return archived records of this scope that have the words of a question, the most of them first.
+
+        Archives are read one after the other; there is no index of them.
+        """
+        check_limit(limit)
+        check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes)
+        words = set(self._engine.analyzer.terms(query))
+        if not words:
+            return []
+        best: dict[str, tuple[float, ArchiveHit]] = {}
+        for entry in self.list():
+            with self._file(entry) as file:
+                for stored in read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant)):
+                    record = stored.record
+                    if record.superseded_at is not None or not self._view.scope.contains(record.scope):
+                        continue
+                    score = len(words & set(self._engine.analyzer.terms(record.text))) / len(words)
+                    if score:
+                        best[record.id] = score, ArchiveHit(archive=entry.name, record=record, score=score)
+            kept = heapq.nlargest(limit, best.items(), key=lambda one: (one[1][0], one[1][1].record.at))
+            best = dict(kept)
+        return [hit for _, hit in best.values()]
+
+    # ---- inside
+
+    @property
+    def _store(self) -> ArchiveStore:
+        return open_archive(self._engine)
+
+    def _entries(self) -> Iterator[ArchiveEntry]:
+        store = self._store
+        folder = _folder(self._tenant)
+        for name in store.names(folder):
+            if name.endswith(_MANIFEST):
+                yield _manifest(store.get(name), name)
+
+    def _entry(self, name: str) -> ArchiveEntry:
+        place = f"{_folder(self._tenant)}/{quote(check_label(name, 'name'), safe='')}{_MANIFEST}"
+        return _manifest(self._store.get(place), place)
+
+    def _file(self, entry: ArchiveEntry) -> Any:
+        """Return a file of the lines of an archive, checked against its manifest."""
+        packed = self._store.get(f"{_folder(self._tenant)}/{entry.name}{_DATA}")
+        if hashlib.sha256(packed).hexdigest() != entry.sha256 or len(packed) != entry.bytes:
+            raise ArchiveError(
+                f"the archive {entry.name} is damaged: its checksum is not the one in its manifest; nothing was restored"
+            )
+        file = tempfile.NamedTemporaryFile(prefix="rememo-", suffix=".jsonl")  # noqa: SIM115 - the caller closes it
+        file.write(zstd.decompress(packed))
+        file.flush()
+        return file
+
+    def _there(self, records: Iterable[Record]) -> set[str]:
+        return set(states(self._engine, Scope(tenant=self._tenant), [one.id for one in records], None))
+
+    def _reopen(self, records: Sequence[Record]) -> None:
+        """Open records again whose versions are still here but ended."""
+        writes: list[Revise] = []
+        for record in records:
+            draft = self._engine.redraft(record, {"expires_at": None})
+            draft.created_at = record.created_at
+            writes.append(Revise(draft=draft, expected=0, outcome="restored"))
+        self._engine.commit(Scope(tenant=self._tenant), writes, operation="restore")
+
+
+def open_archive(engine: Engine) -> ArchiveStore:
+    """Return the archive of the settings; none raises `InvalidInput`."""
+    if not engine.settings.archive:
+        raise InvalidInput(
+            'no archive is set: give Settings(archive="/folder") or "s3://bucket/prefix", or set REMEMO_ARCHIVE'
+        )
+    return ArchiveStore(engine.settings.archive, timeout=engine.settings.archive_timeout)
+
+
+def is_important(record: Record) -> bool:
+    """Whether a record is marked important."""
+    return record.pinned or (record.importance is not None and record.importance >= IMPORTANT)
+
+
+def put_away(
+    engine: Engine, store: ArchiveStore, policy: RetentionPolicy, records: Sequence[Record], ids: Iterable[str]
+) -> str:
+    """Write an archive of records and of what belongs to them; returns its name once it is confirmed."""
+    tenant = policy.scope.tenant
+    text = io.StringIO()
+    versions = write_versions(engine, Scope(tenant=tenant), text, list(ids))
+    packed = zstd.compress(text.getvalue().encode())
+    created = engine.now()
+    name = f"{created:%Y%m%dT%H%M%SZ}-{new_id()}"
+    labels = {(label, getattr(one.scope, label)) for one in records for label in LABELS}
+    holds = sorted(digest(tenant, label, value) for label, value in labels if value is not None)
+    manifest: dict[str, Any] = {
+        "format": FORMAT, "version": FORMAT_VERSION, "name": name, "created_at": created.isoformat(),
+        "policy": policy.name, "records": len(set(ids)), "versions": versions, "bytes": len(packed),
+        "sha256": hashlib.sha256(packed).hexdigest(), "sealed": engine.encryption is not None, "holds": holds,
+    }  # fmt: skip
+    place = f"{_folder(tenant)}/{name}"
+    store.put(place + _DATA, packed)
+    store.put(place + _MANIFEST, dump_json(manifest).encode())
+    return name
+
+
+def _folder(tenant: str) -> str:
+    return "tenant-" + quote(tenant, safe="")
+
+
+def _manifest(content: bytes, name: str) -> ArchiveEntry:
+    try:
+        held = json.loads(content)
+        if held.pop("format") != FORMAT or held.pop("version") != FORMAT_VERSION:
+            raise ArchiveError(f"the archive's manifest {name} is of another Rememo; upgrade rememo")
+        held |= {"created_at": to_utc(held["created_at"], "created_at"), "holds": tuple(held["holds"])}
+        entry = ArchiveEntry(**held)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ArchiveError(f"the archive's manifest {name} is damaged ({error}); restore it from a copy") from None
+    return entry
