@@ -8,6 +8,7 @@ import pytest
 from rememo.errors import InvalidInput, ReadOnly
 from rememo.memory import Memory
 from rememo.model.retention import Maintenance, PolicyRun
+from rememo.settings import Settings
 from rememo.testing.base import OpenMemory, Suite, ids, texts
 from rememo.testing.clock import ManualClock
 
@@ -273,6 +274,27 @@ class RetentionSuite(Suite):
         assert memory.maintain().done == 4
         assert memory.import_(tmp_path / "all.jsonl").versions == 4
         assert texts(memory.history(id)) == [str(change) for change in range(6)]
+        assert memory.verify().ok
+
+    def test_what_leaves_is_archived_and_comes_back(
+        self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Any
+    ) -> None:
+        memory = open_memory(settings=Settings(archive=str(tmp_path / "archive")))
+        ids = [memory.scope(user="ana").add(f"said {place}", kind="post").id for place in range(5)]
+        memory.update(ids[0], text="said otherwise")
+        clock.advance(40 * DAY)
+        memory.add("stays")
+        before = memory.list(kind="post")
+        memory.retention.set("old", kind="post", older_than="30d", archive="all")
+        (name,) = only(memory.maintain()).archives
+        assert (memory.count(kind="post"), memory.archive.list(user="ana")[0].versions) == (0, 6)
+        clock.advance(10 * DAY)
+        memory.retention.use("versions", forget="1d")
+        assert memory.maintain().done == 6
+        restored = memory.archive.restore(name)
+        assert (restored.records, restored.versions) == (5, 6)
+        assert memory.archive.restore(name).present == 5
+        assert memory.list(kind="post") == before
         assert memory.verify().ok
 
     def test_policies_are_kept_and_belong_to_their_scope(self, open_memory: OpenMemory, clock: ManualClock) -> None:
