@@ -55,6 +55,7 @@ from rememo.learn.summaries import Summariser
 from rememo.memory import BatchView, F, Memory
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
+from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
 from rememo.model.job import Job, JobState
@@ -2512,6 +2513,25 @@ class AsyncMemory(AsyncRecords):
         """Copy the whole store, all tenants, to a new file while others go on writing."""
         return await self._call(self._own.backup, path)
 
+    async def erase(
+        self,
+        *,
+        user: str | None = None,
+        room: str | None = None,
+        agent: str | None = None,
+        tenant: bool = False,
+        ids: Iterable[str] | None = None,
+    ) -> ErasureReceipt:
+        """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
+
+        With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
+        from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
+        past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
+        the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
+        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`.
+        """
+        return await self._call(self._own.erase, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
+
     async def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""
         return await self._call(self._own.verify)
@@ -2534,7 +2554,8 @@ class AsyncMemory(AsyncRecords):
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
 
         Without a policy nothing that can be read is removed. Returns what was done, policy by policy, for
-        `retention.undo`; `dry_run=True` tells what would be done. A run that was interrupted is done by the next one.
+        `retention.undo`; `dry_run=True` tells what would be done. A run or an
+        erasure that was interrupted is ended by the next one.
         """
         return await self._call(self._own.maintain, dry_run=dry_run)
 

@@ -15,6 +15,7 @@ from rememo.collections.goals import Goals
 from rememo.collections.jobs import Jobs
 from rememo.collections.message import Message
 from rememo.collections.messages import Messages
+from rememo.collections.overflow import rewritten
 from rememo.collections.posts import Posts
 from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
@@ -36,6 +37,7 @@ from rememo.errors import InvalidInput, NotFound
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit, add_check
 from rememo.keep.encrypt import Keyring
+from rememo.keep.erase import erase, make_target, note_backup, resume
 from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.maintain import maintain
 from rememo.keep.reembed import reembed
@@ -44,6 +46,7 @@ from rememo.keep.rotation import drop_key, rotate_keys
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.worker import Worker
 from rememo.model.check import check_label
+from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.retention import Maintenance
@@ -426,6 +429,29 @@ class Memory(Records):
         """Copy the whole store, all tenants, to a new file while others go on writing."""
         self._record("backup")
         self._engine.store.backup(str(path))
+        note_backup(self._engine, str(Path(path).absolute()))
+
+    def erase(
+        self,
+        *,
+        user: str | None = None,
+        room: str | None = None,
+        agent: str | None = None,
+        tenant: bool = False,
+        ids: Iterable[str] | None = None,
+    ) -> ErasureReceipt:
+        """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
+
+        With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
+        from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
+        past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
+        the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
+        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`.
+        """
+        self._view.need_present()
+        self._view.need_no_batch("erase()")
+        target = make_target(self.bound, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
+        return erase(self._engine, target, rewritten)
 
     def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""
@@ -449,10 +475,13 @@ class Memory(Records):
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
 
         Without a policy nothing that can be read is removed. Returns what was done, policy by policy, for
-        `retention.undo`; `dry_run=True` tells what would be done. A run that was interrupted is done by the next one.
+        `retention.undo`; `dry_run=True` tells what would be done. A run or an
+        erasure that was interrupted is ended by the next one.
         """
         self._view.need_present()
         self._view.need_no_batch("maintain()")
+        if not dry_run:
+            resume(self._engine, self.bound.tenant, rewritten)
         report = maintain(self._view, dry=dry_run)
         self._composer.sweep()
         return report

@@ -8,14 +8,14 @@ import pytest
 
 from rememo import Keyring, Memory, Settings
 from rememo.recall.embed.protocol import Embedder
-from rememo.testing import BackupSuite, ManualClock, MemoryConformance, OpenMemory
+from rememo.testing import BackupSuite, EraseSuite, ManualClock, MemoryConformance, OpenMemory
 from rememo.testing.base import STANDARD_EMBEDDER
 
 # Nobody pulls the plug during these tests; what survives that is shown elsewhere.
 FAST = Settings(durability="fast")
 
 
-class TestSqliteFile(MemoryConformance, BackupSuite):
+class TestSqliteFile(MemoryConformance, BackupSuite, EraseSuite):
     encryption: ClassVar[Keyring | None] = None
 
     @pytest.fixture
@@ -54,7 +54,7 @@ class TestSealedSqliteFile(TestSqliteFile):
     machine_runs = 10
 
 
-class TestSqliteInMemory(MemoryConformance):
+class TestSqliteInMemory(MemoryConformance, EraseSuite):
     reopens: ClassVar[bool] = False
     machine_runs = 10
 

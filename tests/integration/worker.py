@@ -447,5 +447,32 @@ def add_audited(path: str, name: str, threads: str, count: str) -> None:
         say("done")
 
 
+def erase_user(path: str, user: str) -> None:
+    """Erase and tell the receipt."""
+    with Memory(path, embedder=None) as memory:
+        say("ready")
+        receipt = memory.erase(user=user)
+        say({"counts": dict(receipt.counts), "leftovers": receipt.leftovers, "checked": dict(receipt.checked)})
+
+
+def chat_on(path: str, who: str) -> None:
+    """Write and search as somebody else until told to stop; tell the waits."""
+    stop = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+    waits: list[float] = []
+    with Memory(path, embedder=None) as memory:
+        view = memory.scope(user=who, room="shared")
+        say("ready")
+        number = 0
+        while not stop.is_set():
+            began = time.perf_counter()
+            view.add(f"{who} writes entry{number}", id=f"{who}-{number}")
+            waits.append(time.perf_counter() - began)
+            number += 1
+            memory.search("word entry5", limit=5)
+            memory.list(limit=3)
+        say({"count": number, "longest": max(waits)})
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -78,6 +78,26 @@ def test_the_audit_trail(tmp_path: Path):
     assert "COUNT:HASH" in rememo("audit", "verify", file, "--head", "last").stderr
 
 
+@pytest.mark.requirement("erase.proof")
+def test_erasing(tmp_path: Path):
+    file = tmp_path / "a.db"
+    with Memory(file) as memory:
+        memory.scope(user="kim").add("the zebrafinch sings all day")
+        memory.scope(user="ana").add("the greyhound runs all day")
+        memory.backup(tmp_path / "b.db")
+    told = rememo("erase", file)
+    assert (told.returncode, "told nobody" in told.stderr) == (1, True)
+    assert rememo("erase", file, "--user", "kim").returncode == 1  # nobody said yes
+    told = rememo("erase", file, "--user", "kim", "--yes")
+    assert told.returncode == 0, told.stderr
+    assert "receipt" in told.stdout
+    assert "b.db" in told.stderr.replace("\n", "")
+    told = json.loads(rememo("erase", file, "--user", "kim", "--yes", "--json").stdout)
+    assert (told["ok"], told["counts"]) == (True, {})
+    with Memory(file) as memory:
+        assert memory.users() == ["ana"]
+
+
 def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):
     (tmp_path / "text.db").write_text("not a database at all, but a text that is long enough to be read as one" * 20)
     refused = rememo("stats", tmp_path / "text.db")

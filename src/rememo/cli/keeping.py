@@ -1,6 +1,7 @@
 """Commands that take away, bring back, check and mend."""
 
 from dataclasses import asdict
+from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rememo.cli.opening import keyring, open_memory
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.engine.opening import embedder_by_name, repair_file
 from rememo.keep.encrypt import Keyring
+from rememo.keep.erase import make_target
 from rememo.model.scope import LABELS, Scope
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
@@ -22,6 +24,7 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(export)
     cli.command("import")(import_)
     cli.command()(backup)
+    cli.command()(erase)
     cli.command()(verify)
     cli.command()(repair)
     cli.command()(reembed)
@@ -60,6 +63,39 @@ def backup(file: File, target: Target) -> None:
     with open_memory(file) as memory, console.status("copying"):
         memory.backup(target)
     console.print(f"{target} holds the whole of {file}", markup=False)
+
+
+def erase(
+    file: File,
+    user: Annotated[str | None, typer.Option(help="Everything of this user.")] = None,
+    room: Annotated[str | None, typer.Option(help="Everything of this room.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Everything of this agent.")] = None,
+    id: Annotated[list[str] | None, typer.Option(help="This record; may be given several times.")] = None,
+    everything: Annotated[bool, typer.Option("--everything", help="The whole tenant.")] = False,
+    tenant: Tenant = "default",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Remove a user, room, agent, records or a whole tenant for good, and prove it; exit code 1 when something is left."""
+    with open_memory(file, tenant=tenant) as memory:
+        named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=everything, ids=id or None).named
+        told = ", ".join(f"{name} {value}" for name, value in named.items())
+        if not yes and not typer.confirm(f"Erase {told} from {file}? Nothing brings it back."):
+            raise typer.Exit(1)
+        with console.status("erasing"), memory.acting(actor=f"cli:{getuser()}"):
+            receipt = memory.erase(user=user, room=room, agent=agent, tenant=everything, ids=id or None)
+    if json:
+        print_json({"ok": receipt.ok, **asdict(receipt), "digest": receipt.digest})
+    else:
+        print_table(["removed", "count"], [[name, f"{count:,}"] for name, count in receipt.counts.items()])
+        console.print("searched: " + ", ".join(f"{count:,} {name}" for name, count in receipt.checked.items()))
+        for copy in (*receipt.backups, *receipt.archives):
+            errors.print(f"may still hold it: {copy}", markup=False)
+        for left in receipt.leftovers:
+            errors.print(f"still there: {left}", markup=False)
+        console.print(f"receipt {receipt.digest}", highlight=False, soft_wrap=True)
+    if not receipt.ok:
+        raise typer.Exit(1)
 
 
 def verify(file: File, json: AsJson = False) -> None:

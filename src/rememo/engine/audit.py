@@ -93,8 +93,7 @@ class Auditor:
         self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
     ) -> Note:
         """Return a note in the name of whoever acts now."""
-        at = to_utc(self._clock(), "the clock's time")
-        return Note(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
+        return noting(operation, scope, to_utc(self._clock(), "the clock's time"), detail, ids=ids)
 
     def writing(self, operation: str, scope: Scope, writes: Sequence[Write]) -> Callable[[Commit], Note | None]:
         """Ask the checks about a write, and return what makes its note once it is known what it did."""
@@ -174,6 +173,13 @@ def _read_flags(said: object) -> list[str]:
     if isinstance(said, str):
         return [check_label(said, "flag")]
     return [check_label(flag, "flag") for flag in cast("Iterable[object]", said)]
+
+
+def noting(
+    operation: str, scope: Scope, at: datetime, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
+) -> Note:
+    """Return a note in the name of whoever acts now, whether or not auditing is on."""
+    return Note(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
 
 
 class AuditedKeyValue:

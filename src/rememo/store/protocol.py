@@ -7,18 +7,20 @@ Times cross this seam as aware UTC datetimes; every call names its tenant throug
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.audit import AuditHead, Note
+from rememo.model.erasure import Target
 from rememo.model.filters import Filter
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import OnConflict, Outcome
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.chain import Link
+from rememo.store.chain import Half, Link
+from rememo.store.needles import Needles
 
 Analyze = Callable[[str], Sequence[str]]
 
@@ -452,6 +454,86 @@ class Auditing(Protocol):
         ...
 
 
+@runtime_checkable
+class Erasing(Protocol):
+    """Removing for good, in short steps that are taken up again when somebody was interrupted: what a store may be able to do."""
+
+    def begin_erasure(self, target: Target, moment: datetime) -> int:
+        """Note that an erasure has begun and return its number; the same one that was interrupted goes on."""
+        ...
+
+    def erasures(self, tenant: str) -> list[tuple[int, Target | None]]:
+        """Return what is being erased, or was when somebody was interrupted; None where only bytes are left to clean."""
+        ...
+
+    def erasure(self, number: int) -> tuple[datetime | None, dict[str, int]]:
+        """Return when an erasure began, and what it has removed so far."""
+        ...
+
+    def marks(self, number: int, tenant: str) -> dict[str, Any]:
+        """Return the ids of records that an erasure has removed, with what was noted of them."""
+        ...
+
+    def mark(self, number: int, tenant: str, marks: Mapping[str, Any]) -> None:
+        """Note more of what an erasure must come back to."""
+        ...
+
+    def add_counts(self, number: int, counts: Mapping[str, int]) -> None:
+        """Add to what an erasure has removed."""
+        ...
+
+    def end_erasure(self, number: int, *, cleaned: bool) -> None:
+        """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
+        ...
+
+    def doomed(self, target: Target, limit: int) -> list[Record]:
+        """Return all versions of the first so many records that have one within a target."""
+        ...
+
+    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any]) -> None:
+        """Remove every version of records for good, and note them as removed by an erasure."""
+        ...
+
+    def drop_versions(self, number: int, tenant: str, id: str, below: int) -> None:
+        """Remove the versions of a record before one, for good."""
+        ...
+
+    def versions(self, tenant: str, kinds: Sequence[str]) -> Iterator[Record]:
+        """Give every version of some kinds, past ones too, record by record."""
+        ...
+
+    def forget(self, number: int, target: Target, moment: datetime) -> int:
+        """Remove the idempotency keys, jobs and snapshots of what an erasure removed.
+
+        Returns how many jobs are just being done on it; they are left, and removed when it is called again.
+        """
+        ...
+
+    def redact(self, note: Note, choose: Callable[[Link], Sequence[Half]]) -> int:
+        """Take halves out of audit lines, those that `choose` names of each; a line of its own says which. Returns how many."""
+        ...
+
+    def purge(self, tenant: str, seconds: float) -> bool:
+        """Make the bytes of what was removed go; False when others kept it from that all the time that was given."""
+        ...
+
+    def remains(self, target: Target, terms: Sequence[str]) -> dict[str, int]:
+        """Count what the store still has of a target, and rows of words under some terms that lead nowhere."""
+        ...
+
+    def search_bytes(self, needles: Needles) -> dict[str, int]:
+        """Look for texts in the store's bytes; returns how many were searched, by place."""
+        ...
+
+    def note_backup(self, path: str, moment: datetime) -> None:
+        """Remember that a copy was made."""
+        ...
+
+    def backups(self) -> list[str]:
+        """Return the copies that were made and are still where they were."""
+        ...
+
+
 class Models(Protocol):
     """The embedding model in use, and one that is built beside it."""
 
@@ -510,3 +592,7 @@ class Store(Reading, Finding, Jobs, Keeping, Auditing, Models, Protocol):
     def close(self) -> None:
         """Let go of everything; closing twice is harmless."""
         ...
+
+
+class ErasingStore(Store, Erasing, Protocol):
+    """A store that can remove for good."""

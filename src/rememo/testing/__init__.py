@@ -22,11 +22,13 @@ for _needed in ("pytest", "hypothesis"):
 from rememo.testing.base import OpenMemory, Suite  # noqa: E402
 from rememo.testing.clock import ManualClock  # noqa: E402
 from rememo.testing.embedders import FailingEmbedder, WordEmbedder  # noqa: E402
+from rememo.testing.erasure import EraseSuite  # noqa: E402
 from rememo.testing.suite import MemoryConformance  # noqa: E402
 from rememo.testing.transfer import BackupSuite  # noqa: E402
 
 __all__ = [
     "BackupSuite",
+    "EraseSuite",
     "FailingEmbedder",
     "ManualClock",
     "MemoryConformance",

@@ -51,4 +51,4 @@ class MemoryConformance(
     ThreadSuite,
     MachineSuite,
 ):
-    """All of it. `BackupSuite` is for stores that make their own copies."""
+    """All of it. `BackupSuite` is for stores that make their own copies, `EraseSuite` for those that remove for good."""

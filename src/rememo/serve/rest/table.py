@@ -206,6 +206,7 @@ NOT_SERVED: Final = {
     "bound": "what a client asked for itself",
     "close": "the server's own",
     "compliance": "takes a function",
+    "erase": "not yet; `rememo erase` does it",
     "export": "GET /export streams it",
     "flow": "not yet",
     "hooks": "takes functions",

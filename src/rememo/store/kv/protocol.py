@@ -1,9 +1,9 @@
 """Key-value: short-term state with an end. Values are JSON text here; the typed face is `rememo.working.kv`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rememo.model.audit import Note
 
@@ -74,4 +74,13 @@ class KeyValue(Protocol):
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
+        ...
+
+
+@runtime_checkable
+class KeyErasing(Protocol):
+    """Removing entries for good: what a store of keys may be able to do."""
+
+    def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
+        """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
         ...

@@ -1,6 +1,6 @@
 """Key-value in the same SQLite file as the records."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
@@ -169,6 +169,23 @@ class SqliteKeyValue:
             (tenant, space, to_micros(moment)),
         )
         return sorted((to_entry(row, space, contents) for row in rows), key=lambda entry: entry.key)
+
+    def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
+        """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
+        place, total, contents = cast("tuple[str, Kept]", ("", "")), 0, self._safe.contents(tenant)
+        while rows := self._database.rows(
+            "SELECT space, key FROM kv WHERE tenant = ? AND (space, key) > (?, ?) ORDER BY space, key LIMIT 500",
+            (tenant, *place),
+        ):
+            place = rows[-1]
+            going = [(tenant, space, key) for space, key in rows if doomed(space, contents.get_name(key) or "")]
+
+            def run(connection: Connection, going: list[tuple[str, str, Kept]] = going) -> int:
+                sql = "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version"
+                return sum(keep_floor(connection, connection.execute(sql, one)) for one in going)
+
+            total += self._database.write(run) if going else 0
+        return total
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""

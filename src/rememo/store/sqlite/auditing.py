@@ -1,6 +1,6 @@
 """The audit trail in the file: appended inside the transaction of what it tells of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +10,7 @@ from rememo.errors import Corrupt
 from rememo.model.audit import AuditHead, Note
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.chain import Link, forge, no_lines
+from rememo.store.chain import Half, Link, forge, no_lines
 from rememo.store.contents import Contents
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
@@ -18,6 +18,7 @@ from rememo.store.sqlite.part import Part
 _COLUMNS = "number, at, operation, detail, actor, session, address, agent, user, room, ids, flags, salt, gone, hash"
 _INSERT = f"INSERT INTO audit (tenant, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _SEALED = "sealed:"
+_CHUNK = 200
 _HEAD = "SELECT audited, audit_hash FROM tenants WHERE tenant = ?"
 _MOVE = "UPDATE tenants SET audited = ?, audit_hash = ? WHERE tenant = ?"
 _KEEP = """INSERT INTO tenants (audited, audit_hash, tenant) VALUES (?, ?, ?)
@@ -105,6 +106,17 @@ class AuditTable(Part):
         contents = self._safe.readable(tenant) if any(id.startswith(_SEALED) for id in ids) else None
         return tuple(ids) if contents is None else tuple(_named(id, contents) for id in ids)
 
+    def redact(self, note: Note, choose: Callable[[Link], Sequence[Half]]) -> int:
+        """Take halves out of lines, those that `choose` names of each; a line of its own says which. Returns how many."""
+        scope, start, total = Scope(tenant=note.scope.tenant), 1, 0
+        while lines := self.audit_lines(scope, start=start, limit=_CHUNK):
+            start = lines[-1].number + 1
+            chosen = {line.number: halves for line in lines if (halves := choose(line))}
+            if chosen:
+                self._database.write(lambda connection, chosen=chosen: _redact(connection, note, chosen))
+                total += len(chosen)
+        return total
+
 
 def _named(id: str, contents: Contents) -> str:
     """Return a key by its name; one whose key for sealing is gone keeps its sealed form."""
@@ -112,3 +124,32 @@ def _named(id: str, contents: Contents) -> str:
         if id.startswith(_SEALED):
             return contents.get_name(bytes.fromhex(id.removeprefix(_SEALED))) or id
     return id
+
+
+def _redact(connection: Connection, note: Note, chosen: dict[int, Sequence[Half]]) -> None:
+    tenant = note.scope.tenant
+    for number, halves in chosen.items():
+        row: Any = connection.execute(
+            f"SELECT {_COLUMNS} FROM audit WHERE tenant = ? AND number = ?", (tenant, number)
+        ).get
+        one = Link(*row).without(*halves)
+        connection.execute(
+            "UPDATE audit SET actor = ?, session = ?, address = ?, agent = ?, user = ?, room = ?, ids = ?, flags = ?,"
+            " salt = ?, gone = ? WHERE tenant = ? AND number = ?",
+            (
+                one.actor, one.session, one.address, one.agent, one.user, one.room, one.ids, one.flags, one.salt,
+                one.gone, tenant, number,
+            ),
+        )  # fmt: skip
+    detail = {half: _ranges([number for number, taken in chosen.items() if half in taken]) for half in ("who", "what")}
+    append(connection, replace(note, detail=detail))
+
+
+def _ranges(numbers: Sequence[int]) -> list[list[int]]:
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges

@@ -91,6 +91,8 @@ class Database:
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("temp_store", "MEMORY")
         connection.pragma("cache_size", -32_768)
+        # What is deleted is overwritten, always: an erasure could not find what an earlier change left in a free corner.
+        connection.pragma("secure_delete", 1)
         # Else a statement over a partial index is planned anew for each set of values, which costs more than to run it.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for name, function in self._functions.items():
@@ -371,6 +373,64 @@ class Database:
             connection.set_busy_handler(self._patience(_CHECKPOINT_PATIENCE))
             mode = apsw.SQLITE_CHECKPOINT_RESTART if wait else apsw.SQLITE_CHECKPOINT_PASSIVE
             return connection.wal_checkpoint(mode=mode)[0]
+
+    # ---- bytes that must go
+
+    def empty_log(self, seconds: float) -> bool:
+        """Move the whole log into the file and cut it to nothing; False when others read it all that time.
+
+        Whoever waits, waits for moments only: it tries again rather than hold others up.
+        """
+        if self.in_memory:
+            return True
+        with self.standing_still(seconds) as connection:
+            return connection is not None
+
+    @contextmanager
+    def standing_still(self, seconds: float) -> Generator[Connection | None]:
+        """Lend a connection in a transaction while nobody writes the file and its log is empty; None when it never was.
+
+        An empty log cannot be moved into the file, and whoever reads without it keeps others from moving theirs.
+        """
+        if self.in_memory:
+            yield None
+            return
+        ends = time.monotonic() + seconds
+        reader = self._enrol()
+        with reader.lock:
+            try:
+                self._need_open()
+                connection = reader.connection = self._connect()
+                connection.set_busy_handler(self._patience(_CHECKPOINT_PATIENCE))
+                connection.execute("SELECT 1 FROM tenants LIMIT 1").fetchall()
+                while True:
+                    # First without keeping anybody from writing: what is left then is little.
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                    with self._lock:
+                        if self._stand_still(connection):
+                            yield connection
+                            connection.execute("COMMIT")
+                            return
+                    if time.monotonic() > ends:
+                        yield None
+                        return
+                    time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - jitter, not a secret
+            except apsw.Error as error:
+                raise translate(error, self.path, _cause(reader.connection)) from error
+            finally:
+                reader.close()
+
+    def _stand_still(self, connection: Connection) -> bool:
+        self._need_open()
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        if _size(self.path + "-wal") == 0:
+            return True
+        connection.execute("ROLLBACK")
+        return False
 
     # ---- closing and forking
 

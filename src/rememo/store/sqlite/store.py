@@ -10,6 +10,7 @@ from rememo.store.protocol import Check, Commit, Write, Written
 from rememo.store.sqlite.auditing import AuditTable
 from rememo.store.sqlite.checking import verify
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.erasing import Eraser
 from rememo.store.sqlite.finding import Finder
 from rememo.store.sqlite.jobs import JobTable
 from rememo.store.sqlite.keeping import Keeper
@@ -19,7 +20,7 @@ from rememo.store.sqlite.thinning import Thinner
 from rememo.store.sqlite.writing import Mark, Transaction, keep_key, recall_key
 
 
-class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, ModelTable):
+class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable):
     """The `Store` protocol on one SQLite file."""
 
     _left: Mark | None = None

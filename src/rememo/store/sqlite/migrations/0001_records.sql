@@ -117,6 +117,28 @@ CREATE TABLE audit (
   PRIMARY KEY (tenant, number)
 ) STRICT, WITHOUT ROWID;
 
+-- Erasures under way: what is to go (nothing once only bytes are left to clean), and the records that went already.
+CREATE TABLE erasures (
+  number   INTEGER PRIMARY KEY,
+  tenant   TEXT NOT NULL,
+  target   TEXT,
+  counts   TEXT NOT NULL,
+  begun_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE erased (
+  erasure INTEGER NOT NULL,
+  id      TEXT NOT NULL,
+  note    ANY NOT NULL,               -- what must be worked out anew without it
+  PRIMARY KEY (erasure, id)
+) STRICT, WITHOUT ROWID;
+
+-- Copies of the file that were made.
+CREATE TABLE backups (
+  path TEXT NOT NULL,
+  at   INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE jobs (
   tenant       TEXT NOT NULL,
   id           TEXT NOT NULL,

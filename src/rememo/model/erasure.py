@@ -1,0 +1,82 @@
+"""Erasure: whom or what to remove for good, and the receipt that tells what became of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from rememo.model.check import dump_json
+from rememo.model.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What is to be erased: everything within a scope, or some records within it."""
+
+    scope: Scope
+    ids: tuple[str, ...] | None = None
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What was named, for people."""
+        scope = self.scope
+        labels = {"agent": scope.agent, "user": scope.user, "room": scope.room}
+        told: dict[str, Any] = {name: label for name, label in labels.items() if label is not None}
+        if self.ids is not None:
+            told["ids"] = list(self.ids)
+        return told or {"tenant": scope.tenant}
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole tenant."""
+        return self.ids is None and self.scope == Scope(tenant=self.scope.tenant)
+
+    def covers(self, scope: Scope) -> bool:
+        """Whether everything of a scope goes."""
+        return self.ids is None and self.scope.contains(scope)
+
+    def dumped(self) -> str:
+        """Return it as text, for the store."""
+        return dump_json({"scope": asdict(self.scope), "ids": None if self.ids is None else list(self.ids)})
+
+    @classmethod
+    def loaded(cls, text: str) -> "Target":
+        """Read what `dumped` wrote."""
+        values = json.loads(text)
+        return cls(scope=Scope(**values["scope"]), ids=None if values["ids"] is None else tuple(values["ids"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReceipt:
+    """What an erasure removed, and what its check found afterwards."""
+
+    target: Mapping[str, Any]
+    """Whom or what: `user`, `room`, `agent`, `ids`, or the whole `tenant`."""
+    counts: Mapping[str, int]
+    """What was removed or changed, by its sort; nothing for somebody nobody knew."""
+    checked: Mapping[str, int]
+    """What was looked for and where: texts and terms, and how many bytes of the file and its log were searched."""
+    leftovers: tuple[str, ...]
+    """What is still there; empty when nothing is."""
+    backups: tuple[str, ...]
+    """Copies made by `memory.backup` that are still there and may hold what was erased: remove them yourself."""
+    archives: tuple[str, ...]
+    """Archives that hold it."""
+    begun_at: datetime
+    ended_at: datetime
+
+    @property
+    def ok(self) -> bool:
+        """Whether the check found nothing left in this store."""
+        return not self.leftovers
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the receipt; the audit trail keeps it, so that a receipt can be proved."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        times = {"begun_at": self.begun_at.isoformat(), "ended_at": self.ended_at.isoformat()}
+        plain = {name: dict(fields[name]) for name in ("target", "counts", "checked")}
+        lists = {name: list(fields[name]) for name in ("leftovers", "backups", "archives")}
+        return sha256(json.dumps(plain | lists | times, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

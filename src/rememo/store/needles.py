@@ -1,0 +1,79 @@
+"""Needles: pieces of texts to be looked for among the bytes of a file, thousands at once."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PIECE = 32
+"""Characters; a page may end inside a longer one."""
+_LEAST = 12
+"""Bytes; shorter ones stand everywhere."""
+_MOST = 20_000
+_PAIRS = 3
+
+
+class Needles:
+    """Pieces of texts, and which of them were found. A text gives its beginning, its middle and its end."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[bytes, str] = {}
+        self._tables: list[NDArray[np.bool_]] | None = None
+        self._starts: dict[bytes, list[bytes]] = {}
+        self.found: set[str] = set()
+        self.elsewhere = 0
+        """How many were found that others have too."""
+        self.texts = 0
+        """How many texts they stand for."""
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest in bytes."""
+        return max((len(piece) for piece in self._pieces), default=1)
+
+    def add(self, text: str) -> None:
+        """Look for a text too; one that is too short to be told from others, or one too many, is passed over."""
+        middle = max(0, len(text) // 2 - _PIECE // 2)
+        pieces = {text[:_PIECE], text[middle : middle + _PIECE], text[-_PIECE:]}
+        fit = {raw: piece for piece in pieces if len(raw := piece.encode()) >= _LEAST}
+        if fit and len(self._pieces) < _MOST:
+            self._pieces |= fit
+            self._tables = None
+            self.texts += 1
+
+    def found_in(self, texts: Iterable[str]) -> set[str]:
+        """Return which of those that were found stand in some texts."""
+        rest = Needles()
+        rest._pieces = {piece.encode(): piece for piece in self.found}
+        for text in texts:
+            rest.look(text.encode())
+        return rest.found
+
+    def look(self, data: bytes) -> None:
+        """Look among some bytes."""
+        if not self._pieces or len(data) < _LEAST:
+            return
+        if self._tables is None:
+            self._tables = _tables(self._pieces)
+            self._starts = {}
+            for piece in self._pieces:
+                self._starts.setdefault(piece[:_LEAST], []).append(piece)
+        values = np.frombuffer(data, np.uint8).astype(np.uint16)
+        pairs = values[:-1] | values[1:] << 8
+        count = len(pairs) - 2 * (_PAIRS - 1)
+        maybe = np.ones(count, np.bool_)
+        for place, table in enumerate(self._tables):
+            maybe &= table[pairs[2 * place : 2 * place + count]]
+        for start in np.flatnonzero(maybe).tolist():
+            for piece in self._starts.get(data[start : start + _LEAST], ()):
+                if data.startswith(piece, start):
+                    self.found.add(self._pieces[piece])
+
+
+def _tables(pieces: Iterable[bytes]) -> list[NDArray[np.bool_]]:
+    """Return, for each of the first pairs of bytes, which pairs a piece may have there."""
+    tables = [np.zeros(1 << 16, np.bool_) for _ in range(_PAIRS)]
+    for piece in pieces:
+        for place, table in enumerate(tables):
+            table[piece[2 * place] | piece[2 * place + 1] << 8] = True
+    return tables
