@@ -17,11 +17,13 @@ from rememo.working.working import Working
 
 if TYPE_CHECKING:
     from rememo.aio import AsyncMemory
+    from rememo.client import Client
 
 __all__ = [
     "Asked",
     "AsyncMemory",
     "Change",
+    "Client",
     "Hit",
     "Keyring",
     "Memory",
@@ -42,4 +44,8 @@ def __getattr__(name: str) -> Any:
         from rememo.aio import AsyncMemory  # noqa: PLC0415 - see above
 
         return AsyncMemory
+    if name == "Client":
+        from rememo.client import Client  # noqa: PLC0415 - nor for HTTP
+
+        return Client
     raise AttributeError(f"module 'rememo' has no attribute {name!r}")

@@ -71,3 +71,8 @@ def web(serve: Serve) -> Iterator[httpx.Client]:
     """Ask the memory without a key."""
     with httpx.Client(base_url=serve(), timeout=30, trust_env=False) as client:
         yield client
+
+
+@pytest.fixture(name="running")
+def running_fixture() -> Any:
+    return running

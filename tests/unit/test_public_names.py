@@ -9,6 +9,7 @@ def test_the_names_of_the_package():
         "Asked",
         "AsyncMemory",
         "Change",
+        "Client",
         "Hit",
         "Keyring",
         "Memory",

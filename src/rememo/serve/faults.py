@@ -34,6 +34,7 @@ STATUS: Final[Mapping[str, int]] = {
     "closed": 503,
     "busy": 503,
     "unavailable": 503,
+    "archive": 503,
     "embedding_failed": 503,
     "disk_full": 507,
 }

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rememo._version import __version__
 from rememo.keep.export import Transferred
-from rememo.serve.rest.routes import CALLS, JSON, wrapped
+from rememo.serve.rest.routes import CALLS, JSON
 from rememo.serve.rest.shapes import schema
 from rememo.serve.rest.signature import HEADERS, SCOPE, Call, Parameter
 
@@ -159,7 +159,7 @@ def _more(call: Call) -> tuple[int, ...]:
 
 
 def _result(call: Call, known: dict[str, Any]) -> dict[str, Any]:
-    inner, under = schema(call.returns, known), wrapped(call.returns)
+    inner, under = schema(call.returns, known), call.wrapped
     if under is None:
         return inner
     shapes = {under: inner} | ({"next": {"type": ["string", "null"]}} if under == "items" else {})

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rememo.context.state import State
 from rememo.errors import InvalidInput, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -18,11 +17,10 @@ from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.serve.faults import PRECONDITION_FAILED, HttpFault, fault_body
 from rememo.serve.rest.adapted import ADAPTED
-from rememo.serve.rest.shapes import members
 from rememo.serve.rest.signature import Asked, Call
 from rememo.serve.rest.table import OPERATIONS
 from rememo.serve.service import Service, in_the_name_of, need
-from rememo.serve.wire import shown, to_json
+from rememo.serve.wire import to_json
 
 JSON: Final = "application/json"
 CALLS: Final = tuple(map(Call, OPERATIONS))
@@ -77,17 +75,6 @@ def path_of(request: Request) -> dict[str, str]:
         raise InvalidInput("the path is not UTF-8") from None
 
 
-def wrapped(returns: Any) -> str | None:
-    """Return the name that a result of a type stands under; None where it is an object of its own."""
-    what, parts = members(returns)
-    if what == "union":
-        found = {wrapped(one) for one in parts if one is not type(None)}
-        return found.pop() if len(found) == 1 else "value"
-    if what == "list":
-        return "items"
-    return None if isinstance(returns, type) and (returns is State or shown(returns)) else "value"
-
-
 def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
     arguments, calls = dict(asked.arguments), call.operation.calls
     if call.pages:
@@ -97,7 +84,7 @@ def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
         result = ADAPTED[calls](memory, **arguments)
     else:
         result = getattr(getattr(memory, face) if face else memory, name)(**arguments)
-    under = wrapped(call.returns)
+    under = call.wrapped
     value = to_json(result)
     if under == "items":
         value = {"items": value, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}

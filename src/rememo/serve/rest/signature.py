@@ -11,13 +11,14 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
+from rememo.context.state import State
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.unset import NOTHING
 from rememo.serve.rest.adapted import ADAPTED
 from rememo.serve.rest.shapes import members, takes_objects, wire_type
 from rememo.serve.rest.table import Operation
-from rememo.serve.wire import told
+from rememo.serve.wire import shown, told
 
 Place = Literal["path", "query", "body", "header"]
 HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
@@ -76,6 +77,9 @@ class Call:
             for one in taken
             if one.kind is not one.VAR_KEYWORD and one.name not in operation.without
         )
+        self.defaults = {one.name: one.default for one in taken}
+        """What each parameter is when it is not given."""
+        self.wrapped = wrapped(self.returns)
         names = {one.name for one in self.parameters}
         self.pages = {"limit", "offset"} <= names and operation.verb == "GET"
         self.fixes_time = "known_at" in names
@@ -145,7 +149,8 @@ class Call:
             if name in SCOPE:
                 scope.setdefault(name, []).append(value)
             elif name in own and own[name].many:
-                rest.setdefault(name, []).append(value)
+                # Nothing at all is how an empty list is told: no id, kind or tag is an empty text.
+                rest.setdefault(name, []).extend([value] if value else [])
             elif name in rest:
                 raise InvalidInput(f"{name} stands in the address twice")
             else:
@@ -174,6 +179,17 @@ def function_of(calls: str) -> Callable[..., Any]:
     face, _, name = calls.rpartition(".")
     owner: Any = Memory if not face else get_type_hints(getattr(Memory, face).fget)["return"]
     return getattr(owner, name)
+
+
+def wrapped(returns: Any) -> str | None:
+    """Return the name that a result of a type stands under; None where it is an object of its own."""
+    what, parts = members(returns)
+    if what == "union":
+        found = {wrapped(one) for one in parts if one is not type(None)}
+        return found.pop() if len(found) == 1 else "value"
+    if what == "list":
+        return "items"
+    return None if isinstance(returns, type) and (returns is State or shown(returns)) else "value"
 
 
 def moment_of(text: str) -> datetime | str:

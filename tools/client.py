@@ -1,0 +1,108 @@
+"""Writes src/rememo/client/faces.py: what a client offers, made from the methods that are served so that it cannot drift.
+
+`python tools/client.py` writes it, `python tools/client.py --check` fails when it is out of date.
+"""
+
+import ast
+import re
+import sys
+
+from mirror import CLASSES, PACKAGE, ROOT, defined, docstring, methods, tidy
+
+from rememo.serve.rest.table import OPERATIONS
+
+TARGET = PACKAGE / "client" / "faces.py"
+HEAD = '''"""The faces of a client: the methods of a memory that are served, each a request.
+
+Made by tools/client.py from the methods themselves; change those and run the tool.
+"""
+
+from typing import cast
+from rememo.client.asking import Asking
+'''
+FACE = '''
+
+class Remote{name}:
+    """{doc}
+    """
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+'''
+
+
+def main() -> None:
+    """Write the file, or compare it."""
+    text = faces()
+    if "--check" in sys.argv:
+        if TARGET.read_text() != text:
+            sys.exit(f"{TARGET.relative_to(ROOT)} is out of date: run python tools/client.py")
+    else:
+        TARGET.write_text(text)
+
+
+def faces() -> str:
+    """Return the text of faces.py."""
+    trees = {name: ast.parse((PACKAGE / path).read_text()) for name, path in CLASSES.items()}
+    found = {
+        name: next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
+        for name, tree in trees.items()
+    }
+    memory = {one.name: ast.unparse(one.returns) for one in methods(found["Memory"]) if one.returns}
+    served: dict[str, list[str]] = {}
+    for operation in OPERATIONS:
+        face, _, verb = operation.calls.rpartition(".")
+        served.setdefault(memory[face] if face else "Memory", []).append(verb)
+    imports, said = [HEAD], dict[str, set[str]]()
+    classes: list[str] = []
+    for name, verbs in served.items():
+        own = [(found[name], one) for one in methods(found[name])]
+        own += [(found["Records"], one) for one in methods(found["Records"])] if name == "Memory" else []
+        shown = [one for _, one in own if one.name in verbs and not one.name.startswith("_")]
+        face = next((key for key, value in memory.items() if value == name), "")
+        parts = [FACE.format(name=name, doc=(ast.get_docstring(found[name]) or "").split("\n")[0])]
+        parts += [method(one, f"{face}.{one.name}" if face else one.name) for one in shown]
+        if name == "Memory":
+            parts += [prop(one) for one in methods(found["Memory"]) if memory.get(one.name) in served]
+        classes.append("\n".join(parts))
+        said[name] = set(re.findall(r"\w+", "\n".join(parts)))
+    for name, path in CLASSES.items():
+        words = said.get("Memory" if name == "Records" else name, set[str]())
+        for one in trees[name].body:
+            if isinstance(one, ast.Import):
+                imports += [f"import {each.name}" for each in one.names if each.name in words]
+            if isinstance(one, ast.ImportFrom):
+                imports += [f"from {one.module} import {each.name}" for each in one.names if each.name in words]
+        module = "rememo." + path.removesuffix(".py").replace("/", ".")
+        imports += [
+            f"from {module} import {each}" for each in defined(trees[name]) if each in words and each not in CLASSES
+        ]
+    # Memory's face comes last: it speaks of the others.
+    classes.sort(key=lambda text: "class RemoteMemory" in text)
+    return tidy("\n".join(dict.fromkeys("\n".join(imports).split("\n"))) + "\n" + "".join(classes))
+
+
+def method(one: ast.FunctionDef, calls: str) -> str:
+    """Return a method that asks."""
+    names = [each.arg for each in (*one.args.args, *one.args.kwonlyargs) if each.arg != "self"]
+    arguments = ", ".join(f'"{name}": {name}' for name in names)
+    if one.args.kwarg:
+        one.args.kwarg = None
+    returned = ast.unparse(one.returns) if one.returns else "None"
+    plain = returned.strip("'\"")
+    asked = f"self._asking.call('{calls}', {{{arguments}}})"
+    given = asked if plain == "Any" else f"cast('{plain}', {asked})"
+    head = f"    def {one.name}({ast.unparse(one.args)}) -> {returned}:\n{docstring(one)}"
+    return f"{head}        return {given}\n"
+
+
+def prop(one: ast.FunctionDef) -> str:
+    """Return a property that gives a face."""
+    returned = f"Remote{ast.unparse(one.returns)}" if one.returns else ""
+    head = f"    @property\n    def {one.name}(self) -> {returned}:\n{docstring(one)}"
+    return f"{head}        return {returned}(self._asking)\n"
+
+
+if __name__ == "__main__":
+    main()
