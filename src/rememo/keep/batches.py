@@ -17,9 +17,9 @@ OPERATION = "retention"
 """What the audit trail calls it."""
 _SHOWN = 10
 _LEAST, _FIRST, _MOST = 4, 32, 500
-_WORK, _LITTLE = 0.015, 0.008
+_WORK, _LITTLE = 0.006, 0.003
 """Seconds of work in one write: above the one the next is smaller, below the other it is larger."""
-_LONG = 0.035
+_LONG = 0.025
 """Seconds that a write may take with all its waiting, for the disk and for others; small ones are not made smaller for it."""
 _REST = 0.25
 """How long to stand back after a write, as a share of what it took: others write and read meanwhile."""
