@@ -269,3 +269,26 @@ def test_what_cannot_be_used_is_told_at_once(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(places, "import_module", missing)
         with pytest.raises(MissingExtra, match=r'pip install "rememo\[s3\]"'):
             memory.archive.list()
+
+
+@pytest.mark.requirement("erase.proof")
+def test_an_erasure_names_the_archives_that_still_hold_it(tmp_path: Path):
+    archive = tmp_path / "archive"
+    memory, clock = filled(tmp_path / "memory.db", str(archive))
+    with memory:
+        for user in ("ana", "ben"):
+            memory.scope(user=user).add(f"{user} wrote a post about lighthouses", kind="post", id=f"of-{user}")
+        clock.advance(40 * DAY)
+        memory.retention.set("old posts", kind="post", older_than="30d", archive="all")
+        [name] = memory.maintain().runs[0].archives
+        # Its record has left the memory, but not the archive.
+        assert memory.erase(user="ana").archives == (name,)
+        assert memory.erase(ids=["of-ben"]).archives == (name,)
+        assert memory.erase(ids=["of-nobody"]).archives == ()
+        assert memory.erase(user="nobody").archives == ()
+        assert memory.erase(tenant=True).archives == (name,)
+        for place in archive.rglob("*.json"):
+            place.write_text("damaged")
+        receipt = memory.erase(user="ana")
+        assert receipt.archives == ()
+        assert "could not be asked" in receipt.leftovers[0]

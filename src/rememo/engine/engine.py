@@ -1,7 +1,7 @@
 """Engine: what all views of one memory share, and the path of every write."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -103,8 +103,6 @@ class Engine:
         self.clock = clock
         self.hooks = HookTable()
         self.runner: Runner | None = None
-        self.archives: list[Callable[[str, Sequence[str]], Sequence[str]]] = []
-        """Tell, for a tenant and the ids of erased records, which archives hold them."""
         self.composer: Composing | None = None
         self.use(embedder)
 

@@ -144,6 +144,13 @@ class Archive:
         file.flush()
         return file
 
+    def _has(self, entry: ArchiveEntry, ids: Iterable[str]) -> bool:
+        """Say whether one of these records is in an archive; it is read for that."""
+        wanted = set(ids)
+        with self._file(entry) as file:
+            versions = read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant))
+            return any(one.record.id in wanted for one in versions)
+
     def _there(self, records: Iterable[Record]) -> set[str]:
         return set(states(self._engine, Scope(tenant=self._tenant), [one.id for one in records], None))
 
@@ -164,6 +171,14 @@ def open_archive(engine: Engine) -> ArchiveStore:
             'no archive is set: give Settings(archive="/folder") or "s3://bucket/prefix", or set REMEMO_ARCHIVE'
         )
     return ArchiveStore(engine.settings.archive, timeout=engine.settings.archive_timeout)
+
+
+def holding(engine: Engine, scope: Scope, ids: Iterable[str] | None) -> list[str]:
+    """Return the names of the archives that hold something of a scope, or one of some records within it."""
+    if not engine.settings.archive:
+        return []
+    archive = Archive(View(engine=engine, scope=scope))
+    return [one.name for one in archive.list() if ids is None or archive._has(one, ids)]  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its own module
 
 
 def is_important(record: Record) -> bool:

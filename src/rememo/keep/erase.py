@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from rememo.engine.audit import noting, space_of
 from rememo.engine.engine import Engine
-from rememo.errors import InvalidInput, StorageError
+from rememo.errors import ArchiveError, InvalidInput, MissingExtra, StorageError
+from rememo.keep.archive import holding
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
 from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.statements import Statement
@@ -319,13 +320,13 @@ class _Erasure:
         store, target = self._store, self._target
         ids = list(store.marks(self._number, self._tenant))
         began, counts = store.erasure(self._number)
-        archives = [name for hook in self._engine.archives for name in hook(self._tenant, ids)]
+        archives, unasked = self._archives()
         # From here on nothing tells of the person any more, not even what is under way.
         store.end_erasure(self._number, cleaned=False)
         # Others that were interrupted here are cleaned with it.
         pending = [number for number, other in store.erasures(self._tenant) if other is None]
         emptied = store.purge(self._tenant, _LONGEST_WAIT)
-        leftovers = [f"{count} {name}" for name, count in store.remains(target, list(self._terms)).items()]
+        leftovers = [f"{count} {name}" for name, count in store.remains(target, list(self._terms)).items()] + unasked
         if not emptied:
             leftovers.append("the log, which others are reading: erase again when they are done")
         searched = store.search_bytes(self._needles)
@@ -342,7 +343,7 @@ class _Erasure:
             },
             leftovers=tuple(leftovers),
             backups=tuple(store.backups()) if ids else (),
-            archives=tuple(archives),
+            archives=archives,
             begun_at=began or self._began,
             ended_at=self._engine.now(),
         )
@@ -353,6 +354,13 @@ class _Erasure:
         for number in pending if emptied else ():
             store.end_erasure(number, cleaned=True)
         return receipt
+
+    def _archives(self) -> tuple[tuple[str, ...], list[str]]:
+        """Return the archives that hold what was erased, or why they could not be asked: what is gone is gone."""
+        try:
+            return tuple(holding(self._engine, self._target.scope, self._target.ids)), []
+        except (ArchiveError, MissingExtra) as error:
+            return (), [f"the archives, which could not be asked: {error}"]
 
 
 def _always(_: Statement) -> bool:
