@@ -35,6 +35,7 @@ CLASSES = {
     "Sessions": "working/sessions.py",
     "Flow": "working/flows.py",
     "Typed": "working/typed.py",
+    "Quarantine": "keep/quarantine.py",
     "Jobs": "collections/jobs.py",
     "Audit": "keep/audit.py",
     "Retention": "keep/retention.py",
@@ -57,6 +58,7 @@ PLAIN = {
     "off_change",
     "acting",
     "compliance",
+    "rule",
 }
 # What waits for foreign code, which may itself wait for calls on these threads: it has a thread elsewhere.
 APART = {"compose"}

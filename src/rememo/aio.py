@@ -44,6 +44,7 @@ from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
 from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred
+from rememo.keep.quarantine import C, Quarantine
 from rememo.keep.retention import Ready, Retention, Span
 from rememo.keep.versions import Diff
 from rememo.learn.chapters import MAX_TOKENS
@@ -2015,6 +2016,70 @@ class AsyncTyped(Mirror, Generic[V]):
         return self._own.off_change(hook)
 
 
+class AsyncQuarantine(Mirror):
+    """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
+
+    @property
+    def _own(self) -> Quarantine:
+        return cast("Quarantine", self._mirrored)
+
+    async def list(
+        self,
+        *,
+        kind: str | Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Record]":
+        """Return the latest `limit` records in quarantine, oldest first; each says why in its `quarantine`.
+
+        The chunks of a document are held with it and come only where `kind` asks for them.
+        """
+        return await self._call(
+            self._own.list, kind=kind, after=after, before=before, limit=limit, offset=offset, known_at=known_at
+        )
+
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Record:
+        """Return a record in quarantine; raises `NotFound` when it is not there."""
+        return await self._call(self._own.get, id, known_at=known_at)
+
+    async def count(self) -> int:
+        """Return how many records are held back, with the chunks of documents."""
+        return await self._call(self._own.count)
+
+    async def release(self, id: str, *, by: str) -> Receipt:
+        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+
+        `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
+        trail. The next version is free, the one
+        before stays what it was; `undo()` of the receipt holds it back again.
+        """
+        return await self._call(self._own.release, id, by=by)
+
+    async def hold(self, id: str, reason: str) -> Receipt:
+        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
+        return await self._call(self._own.hold, id, reason)
+
+    async def delete(self, id: str) -> Receipt:
+        """End a record in quarantine, a document with its chunks."""
+        return await self._call(self._own.delete, id)
+
+    async def rules(self) -> dict[str, str]:
+        """Return the names of the rules in force, each with what it is about."""
+        return await self._call(self._own.rules)
+
+    def rule(self, name: str, *, reason: str | None = None, trusted: bool = False) -> Callable[[C], C]:
+        """Apply the decorated function to every record that comes in from now on, in this process.
+
+        It is told of a `Suspect` and returns why the record is to be held back, True for `reason`, or None. It sees what
+        is not fully trusted; with `trusted`, everything. One that fails holds the record back. A name that is taken
+        raises `AlreadyExists`.
+        """
+        return self._own.rule(name, reason=reason, trusted=trusted)
+
+
 class AsyncJobs(Mirror):
     """The jobs of one tenant."""
 
@@ -2296,6 +2361,11 @@ class AsyncMemory(AsyncRecords):
         return AsyncSessions(self._own.sessions, self._threads)
 
     @property
+    def quarantine(self) -> "AsyncQuarantine":
+        """What was held back, and the rules that do so."""
+        return AsyncQuarantine(self._own.quarantine, self._threads)
+
+    @property
     def jobs(self) -> "AsyncJobs":
         """The later work of this tenant, and what went wrong with it."""
         return AsyncJobs(self._own.jobs, self._threads)
@@ -2468,9 +2538,12 @@ class AsyncMemory(AsyncRecords):
         else:
             await self._call(manager.__exit__, None, None, None)
 
-    async def history(self, id: str) -> "list[Record]":
-        """Return all versions of a record, oldest first; a record that was never there raises `NotFound`."""
-        return await self._call(self._own.history, id)
+    async def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
+        """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
+
+        Versions that are or were in quarantine come only with `quarantined`.
+        """
+        return await self._call(self._own.history, id, quarantined=quarantined)
 
     async def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""

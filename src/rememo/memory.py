@@ -40,6 +40,7 @@ from rememo.keep.encrypt import Keyring
 from rememo.keep.erase import erase, make_target, note_backup, resume
 from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.maintain import maintain
+from rememo.keep.quarantine import Quarantine
 from rememo.keep.reembed import reembed
 from rememo.keep.retention import Retention
 from rememo.keep.rotation import drop_key, rotate_keys
@@ -186,6 +187,11 @@ class Memory(Records):
     def sessions(self) -> Sessions:
         """Workbenches saved by name."""
         return Sessions(self._view)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """What was held back, and the rules that do so."""
+        return Quarantine(self._view)
 
     @property
     def jobs(self) -> Jobs:
@@ -357,11 +363,16 @@ class Memory(Records):
 
     # ---- time
 
-    def history(self, id: str) -> "list[Record]":
-        """Return all versions of a record, oldest first; a record that was never there raises `NotFound`."""
+    def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
+        """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
+
+        Versions that are or were in quarantine come only with `quarantined`.
+        """
         versions = self._engine.store.history(self.bound, check_label(id, "id"))
         if self._view.known_at is not None:
             versions = [one for one in versions if one.recorded_at <= self._view.known_at]
+        if not quarantined:
+            versions = [one for one in versions if one.quarantine is None]
         if not versions:
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
         return versions

@@ -2,16 +2,18 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from rememo.errors import InvalidInput
 
 _PREFIX = "REMEMO_"
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+REDACTED = ("keys", "cards", "ibans", "emails", "phones")
+"""What can be taken out of a text before it is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +58,26 @@ class Settings:
     """Whether every write, export, erasure and refusal is noted in the audit trail."""
     roles: str = "user assistant system tool"
     """The roles a message may have."""
+    trust: str = "tool=0.7 action=0.8 document=0.9 web=0.6"
+    """How far records are trusted whose trust was not told, by role, kind or the channel of their source; others fully."""
+    guard: bool = True
+    """Whether what is not fully trusted is examined, and quarantined where a rule finds something."""
+    guard_off: tuple[str, ...] = ()
+    """Rules of the guard that are not applied, by their names."""
+    guard_flood: int = 300
+    """How many records one source that is not fully trusted may bring into a scope in a minute; 0 is any number."""
+    redact: tuple[str, ...] = ()
+    """What is taken out before storing: any of keys, cards, ibans, emails, phones."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be meant."""
         if self.durability not in ("full", "fast"):
             raise InvalidInput(f'durability must be "full" or "fast", not {self.durability!r}')
+        for name in ("guard_off", "redact"):
+            object.__setattr__(self, name, _words(getattr(self, name), name))
+        if unknown := set(self.redact) - set(REDACTED):
+            raise InvalidInput(f"redact cannot take out {min(unknown)!r}; it knows {', '.join(REDACTED)}")
+        trust_table(self.trust)
         known = {one.name: one for one in fields(self)}
         for one in known.values():
             _fitting(known, one.name, getattr(self, one.name), one.name)
@@ -70,6 +87,7 @@ class Settings:
             ("compress_above", 0),
             ("vector_cache_bytes", 0),
             ("key_days", 0),
+            ("guard_flood", 0),
         ):
             if not getattr(self, name) >= least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
@@ -105,6 +123,34 @@ class Settings:
     def but(self, **changes: Any) -> Self:
         """Return a copy with some values changed."""
         return replace(self, **changes)
+
+
+def trust_table(text: object) -> dict[str, float]:
+    """Return the trust by role, kind or channel that a setting such as `tool=0.7 web=0.6` tells."""
+    table: dict[str, float] = {}
+    for part in _words(text, "trust"):
+        name, _, value = part.partition("=")
+        try:
+            trust = float(value)
+        except ValueError:
+            trust = -1.0
+        if not name or not 0 <= trust <= 1:
+            raise InvalidInput(
+                f"trust holds {part!r}; write a role, kind or channel with a number from 0 to 1: tool=0.7"
+            )
+        table[name] = trust
+    return table
+
+
+def _words(value: object, name: str) -> tuple[str, ...]:
+    """Return words that were given as a collection, or as one text with blanks or commas between them."""
+    if isinstance(value, str):
+        return tuple(value.replace(",", " ").split())
+    if isinstance(value, Iterable):
+        words = tuple(cast("Iterable[object]", value))
+        if all(isinstance(word, str) for word in words):
+            return cast("tuple[str, ...]", words)
+    raise InvalidInput(f"{name} must be words, not {value!r}")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ PAIRS = [
     for name, mirrored in vars(aio).items()
     if name.startswith("Async") and isinstance(mirrored, type) and issubclass(mirrored, aio.Mirror)
 ]
-PLAIN = {"scope", "pool", "provider", "on_change", "off_change", "acting", "compliance"}
+PLAIN = {"scope", "pool", "provider", "on_change", "off_change", "acting", "compliance", "rule"}
 
 
 def public(kind: type) -> dict[str, Any]:

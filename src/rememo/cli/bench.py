@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from rememo.bench import context as context_bench
 from rememo.bench import facts as fact_bench
+from rememo.bench import guard as guard_bench
 from rememo.bench import quality as quality_bench
 from rememo.bench import speed as speed_bench
 from rememo.bench import summaries as summary_bench
@@ -23,6 +24,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(quality)
     group.command()(speed)
     group.command()(facts)
+    group.command()(guard)
     group.command()(summaries)
     group.command()(context)
     cli.add_typer(group, name="bench")
@@ -96,3 +98,13 @@ def context(
     console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(report.to_dict(), indent=1))
+
+
+def guard(
+    path: Annotated[Path, typer.Argument(help="Labelled texts, JSON Lines.")],
+    details: Annotated[
+        bool, typer.Option("--details", help="List what was missed and what was a false alarm.")
+    ] = False,
+) -> None:
+    """Measure how many attacks are held back, and how many harmless texts with them."""
+    console.print(guard_bench.measure(path).table(details=details), markup=False, highlight=False, soft_wrap=True)

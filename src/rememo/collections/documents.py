@@ -75,12 +75,15 @@ class Documents(Kind):
         name, original = self._original(text, path, data, source)
         hash = sha256(original).hexdigest()
         id = self._id(hash)
-        if (stored := self._view.find(id)) is not None:
+        if (stored := self._view.find(id, quarantined=None)) is not None:
             return _ignored(stored)
         if text is not None and wanted in (None, TEXT):
             found, extracted = TEXT, self._given(text, original)
         else:
             found, extracted = extract(original, name, wanted, self._limits)
+        # Before it is split: the places of its parts are counted in what is stored.
+        clean, taken = self._view.engine.redact(extracted.text)
+        extracted = replace(extracted, text=clean)
         if source is None and path is not None and name.isprintable():
             source = name
         particulars = present(
@@ -88,7 +91,11 @@ class Documents(Kind):
             tags=filed or None,
         )  # fmt: skip
         named = None if path is None else PurePath(path).stem
-        items = self._items(id, title or _title(extracted, named), extracted.text, particulars, metadata)
+        titled, more = self._view.engine.redact(title or _title(extracted, named))
+        items = self._items(id, titled, extracted.text, particulars, metadata)
+        if self._view.engine.settings.redact:
+            for place, one in enumerate(items):
+                one["redacted"] = taken + more if place == 0 else {}
         return self._put(id, items, key)
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
@@ -260,7 +267,7 @@ class Documents(Kind):
         try:
             return _receipt(self._view.put(items, key))
         except AlreadyExists:
-            stored = self._view.find(id)
+            stored = self._view.find(id, quarantined=None)
             if stored is None:
                 raise
             return _ignored(stored)

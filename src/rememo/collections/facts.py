@@ -82,7 +82,8 @@ class Facts:
         statements = [replace(said, source=one, name=name_of or "hand") for one in given] or [said]
         slots = [changes.add(about, name, one) for one in statements]
         settled = settle(self._engine, changes, key=name_of)
-        return settled.receipt(settled.places[slots[-1], statements[-1].key])
+        receipt = settled.receipt(settled.places[slots[-1], statements[-1].key])
+        return self._told(receipt, subject, object, wording or "")
 
     def update(
         self,
@@ -136,7 +137,8 @@ class Facts:
         changes = Changes(self._view.scope.tenant)
         slot = changes.add(fact.subject, fact.predicate, statement)
         settled = settle(self._engine, changes)
-        return settled.receipt(settled.places[slot, statement.key])
+        receipt = settled.receipt(settled.places[slot, statement.key])
+        return self._told(receipt, *(one for one in (object, wording) if isinstance(one, str)))
 
     def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
         """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
@@ -326,7 +328,12 @@ class Facts:
         return Source(source, self._view.get(source).version)
 
     def _text(self, value: object, field: str) -> str:
-        return check_text(value, field, max_bytes=self._engine.settings.max_text_bytes)
+        return self._engine.redact(check_text(value, field, max_bytes=self._engine.settings.max_text_bytes))[0]
+
+    def _told(self, receipt: Receipt, *texts: str) -> Receipt:
+        """Return a receipt that says what was taken out of what a caller gave."""
+        taken = self._engine.redact("\n".join(texts))[1]
+        return replace(receipt, redacted=dict(taken)) if taken else receipt
 
     def _need_writable(self, verb: str) -> None:
         self._view.need_present()

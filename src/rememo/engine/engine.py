@@ -1,6 +1,7 @@
 """Engine: what all views of one memory share, and the path of every write."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.audit import AuditedKeyValue, Auditor
+from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
+from rememo.engine.redact import redact, redact_fields
+from rememo.engine.trust import FULL, default_trust
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
+from rememo.model.filters import Filter
 from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
 from rememo.model.lazy import lazy
@@ -24,7 +29,7 @@ from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, Vector
-from rememo.settings import Settings
+from rememo.settings import Settings, trust_table
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
 from rememo.store.seal import Encryption, Sealing
@@ -39,6 +44,7 @@ class _Failed(Enum):
 
 
 FAILED: Final = _Failed.FAILED
+_NOTHING: Final[Mapping[str, int]] = {}
 
 _log = logging.getLogger("rememo.engine")
 
@@ -102,6 +108,8 @@ class Engine:
         self.settings = settings
         self.clock = clock
         self.hooks = HookTable()
+        self.guard = Guard(settings)
+        self._trust = trust_table(settings.trust)
         self.runner: Runner | None = None
         self.composer: Composing | None = None
         self.use(embedder)
@@ -131,6 +139,9 @@ class Engine:
     def puts(self, scope: Scope, items: Sequence[Mapping[str, Any]]) -> list[Put]:
         """Return the writes of several records, embedded together."""
         texts = [check_text(one["text"], "text", max_bytes=self.settings.max_text_bytes) for one in items]
+        if self.settings.redact:
+            items = [redact_fields(one, self.settings.redact) for one in items]
+            texts = [one["text"] for one in items]
         vectors = self._embed([text for text, one in zip(texts, items, strict=True) if one.get("embedding") is None])
         writes: list[Put] = []
         ids = iter(new_ids(len(items)))
@@ -143,7 +154,12 @@ class Engine:
             vector = next(vectors) if own is None else self.check_vector(own, "embedding")
             draft = self._draft(scope, next(ids) if given is None else check_label(given, "id"), fields, vector)
             writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
+        hold_whole_documents([write.draft for write in writes], items)
         return writes
+
+    def redact(self, text: str) -> tuple[str, Counter[str]]:
+        """Return a text without what the settings say is not to be stored, and how much was taken out, by kind."""
+        return redact(text, self.settings.redact) if self.settings.redact else (text, Counter())
 
     def _draft(self, scope: Scope, id: str, fields: Mapping[str, Any], vector: Vector | _Failed | None) -> Draft:
         """Return checked content for one version; a failed embedding becomes a job that tries again."""
@@ -167,14 +183,29 @@ class Engine:
         if not isinstance(pinned, bool):
             raise InvalidInput(f"pinned must be True or False, not {pinned!r}")
         occurred_at, importance, source, trust = get("occurred_at"), get("importance"), get("source"), get("trust")
+        kind = check_kind(get("kind", "note"))
+        if source is not None:
+            check_label(source, "source")
+        role = data.get("role") if data else None
+        if trust is None:
+            trust = default_trust(self._trust, kind=kind, role=role, source=source)
+        else:
+            trust = check_unit(trust, "trust")
         terms = self.analyzer.terms(text)
         jobs: tuple[NewJob, ...] = get("jobs", ())
+        quarantine: str | None = get("quarantine")
+        if quarantine is None and (trust < FULL or self.guard.of_trusted) and not get("examined"):
+            quarantine = self.guard.examine(
+                Suspect(text=text, kind=kind, role=role, source=source, trust=trust, scope=scope, data=data or {})
+            )
+        if quarantine is not None:
+            jobs = tuple(job for job in jobs if job.task == EMBED)
         if vector is FAILED:
             vector = None
             jobs = (*jobs, NewJob(id=new_id(), task=EMBED, payload={}))
         return Draft(
             id=id,
-            kind=check_kind(get("kind", "note")),
+            kind=kind,
             text=text,
             scope=scope,
             data=dump_json(data) if data else "{}",
@@ -185,14 +216,16 @@ class Engine:
             expires_at=None if expires_at is None else to_utc(expires_at, "expires_at"),
             pinned=pinned,
             importance=None if importance is None else check_unit(importance, "importance"),
-            source=None if source is None else check_label(source, "source"),
-            trust=1.0 if trust is None else check_unit(trust, "trust"),
+            source=source,
+            trust=trust,
+            quarantine=quarantine,
             speaker=_speaker(scope, data) if data else scope.user,
             terms=terms,
             fingerprint=fingerprint(terms),
             asks=asks(text),
             vector=vector,
             jobs=jobs,
+            redacted=get("redacted") or _NOTHING,
         )
 
     def revise(self, record: Record, changes: Mapping[str, Any]) -> Revise:
@@ -203,10 +236,15 @@ class Engine:
         """Return the content of a version with some fields changed; the same text keeps its vector, whosever it is."""
         names = (
             "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "expires_at", "pinned",
-            "importance", "source", "trust",
+            "importance", "source", "trust", "quarantine",
         )  # fmt: skip
+        if "text" in changes:
+            check_text(changes["text"], "text", max_bytes=self.settings.max_text_bytes)
+        if self.settings.redact and changes:
+            changes = redact_fields(changes, self.settings.redact)
         fields = {name: getattr(record, name) for name in names} | dict(changes)
-        check_text(fields["text"], "text", max_bytes=self.settings.max_text_bytes)
+        # The same words were looked at when they came in, and perhaps released since.
+        fields["examined"] = fields["text"] == record.text and fields["data"] == record.data
         own = fields.get("embedding")
         if own is not None:
             return self._draft(record.scope, record.id, fields, self.check_vector(own, "embedding"))
@@ -260,6 +298,8 @@ class Engine:
         check_object(record.data, "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
         check_object(record.metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth)
         check_unit(record.trust, "trust")
+        if record.quarantine is not None:
+            check_text(record.quarantine, "quarantine", max_bytes=settings.max_metadata_bytes)
         for name in ("created_at", "recorded_at"):
             to_utc(getattr(record, name), name)
         for name in ("agent", "user", "room"):
@@ -291,9 +331,13 @@ class Engine:
         after = self.runner.after if unlearn and self.runner is not None else None
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
         commit = self.store.write(scope, writes, self.now(), key, after, note=note)
-        if not commit.repeated and self.hooks.any:
-            self.hooks.tell(_changes(commit))
         receipt = receipt_of(commit)
+        if commit.repeated:
+            receipt = self._held_back(scope, receipt)
+        else:
+            receipt = told_of(receipt, writes)
+            if self.hooks.any:
+                self.hooks.tell([one for one in _changes(commit) if one.id not in receipt.quarantined])
         runner = self.runner
         if runner is None or not commit.jobs:
             return receipt
@@ -308,7 +352,13 @@ class Engine:
     def first_receipt(self, scope: Scope, key: str) -> Receipt | None:
         """Return the receipt of the write under an idempotency key, or None when there was none."""
         commit = self.store.repeated(scope, check_label(key, "key"))
-        return None if commit is None else receipt_of(commit)
+        return None if commit is None else self._held_back(scope, receipt_of(commit))
+
+    def _held_back(self, scope: Scope, receipt: Receipt) -> Receipt:
+        """Return the receipt of a write long done with what is still in quarantine of it."""
+        wanted = Filter(scope=Scope(tenant=scope.tenant), ids=receipt.ids, quarantined=True)
+        held = {one.id: one.quarantine or "" for one in self.store.read(wanted, self.now())} if receipt.ids else {}
+        return replace(receipt, quarantined=held) if held else receipt
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""

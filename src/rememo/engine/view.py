@@ -77,18 +77,30 @@ class View:
             filter = filter.narrowed(known_at=min(filter.known_at or self.known_at, self.known_at))
         return filter
 
-    def find(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record | None:
-        """Return a record, or None when there is none in this view."""
+    def find(
+        self,
+        id: str,
+        *,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+        quarantined: bool | None = False,
+    ) -> Record | None:
+        """Return a record, or None when there is none in this view; one in quarantine only where that is asked for."""
         if known_at is None and valid_at is None and self.known_at is None:
-            filter = Filter(scope=self.scope, ids=(check_label(id, "id"),))
+            filter = Filter(scope=self.scope, ids=(check_label(id, "id"),), quarantined=quarantined)
         else:
-            filter = self.filter(ids=[id], known_at=known_at, valid_at=valid_at)
+            filter = self.filter(ids=[id], known_at=known_at, valid_at=valid_at, quarantined=quarantined)
         return self.engine.store.get(filter, self.engine.now())
 
     def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
         """Return a record; raises `NotFound` when there is none in this view."""
         record = self.find(id, known_at=known_at, valid_at=valid_at)
         if record is None:
+            held = self.find(id, known_at=known_at, valid_at=valid_at, quarantined=True)
+            if held is not None:
+                raise NotFound(
+                    f"record {id!r} is in quarantine ({held.quarantine}); look at it by quarantine.get() and release it"
+                )
             raise NotFound(f"there is no record {id!r} in this scope")
         return record
 
@@ -100,6 +112,7 @@ class View:
         if (first := self._first(key)) is not None:
             return first
         writes = self.engine.puts(self.home, items)
+        self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
         if batch is None:
             return self.commit(writes, key)
@@ -154,7 +167,7 @@ class View:
             check_version(expected)
         if (first := self._first(key)) is not None:
             return first
-        record = self.find(id)
+        record = self.find(id, quarantined=None)
         parts = [] if record is None else parts_of(self.engine, [record])
         batch = self.batching
         if batch is None:
@@ -166,8 +179,9 @@ class View:
         return _pending([id])
 
     def remove_all(self, filter: Filter, *, operation: str = "write") -> int:
-        """End every record that a filter means; returns how many."""
+        """End every record that a filter means, in quarantine or not; returns how many."""
         self.need_present()
+        filter = filter.narrowed(quarantined=None)
         parts: list[Remove] = []
         if not filter.selects_everything and (not filter.kinds or "document" in filter.kinds):
             documents = self.engine.store.read(filter.narrowed(kinds=("document",)), self.engine.now())
@@ -197,6 +211,7 @@ def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
         scope=Scope(tenant=documents[0].scope.tenant),
         kinds=("chunk",),
         conditions=parse_conditions("data", {"document": {"$in": [one.id for one in documents]}}),
+        quarantined=None,
     )
     return [Remove(id=one.id, scope=chunks.scope) for one in engine.store.read(chunks, engine.now())]
 

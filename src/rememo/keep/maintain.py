@@ -80,7 +80,7 @@ def _removes_everything(view: View, policy: RetentionPolicy) -> str | None:
         return None
     engine = view.engine
     total = engine.store.count(whole(view), engine.now())
-    meant = Filter(scope=policy.scope, kinds=policy.kinds)
+    meant = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     if policy.older_than is not None and policy.at_most is policy.max_bytes is None:
         meant = meant.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
     # Counting is cheap; looking at each is not, and only needed where the count leaves a doubt.

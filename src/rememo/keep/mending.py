@@ -101,7 +101,9 @@ def references(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: T
         named = {id for record in page for id in _named(record)}
         if not named:
             continue
-        there = {one.id for one in engine.store.read(Filter(scope=tenant, ids=tuple(named)), engine.now())}
+        there = {
+            one.id for one in engine.store.read(Filter(scope=tenant, ids=tuple(named), quarantined=None), engine.now())
+        }
         absent = named - there
         if not absent:
             continue
@@ -193,7 +195,7 @@ def _ended(engine: Engine, tenant: str, relationships: Sequence[Record]) -> list
     ends = {end for one in relationships for end in _ends(one)}
     if not ends:
         return []
-    there = {one.id for one in engine.store.read(Filter(scope=scope, ids=tuple(ends)), engine.now())}
+    there = {one.id for one in engine.store.read(Filter(scope=scope, ids=tuple(ends), quarantined=None), engine.now())}
     gone = {end for end in ends - there if engine.store.history(scope, end)}
     return [one for one in relationships if not gone.isdisjoint(_ends(one))]
 

@@ -43,7 +43,7 @@ def remove(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: Tally
 
 def leaving(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Record]]:
     """Give what a policy lets go, in pages."""
-    filter = Filter(scope=policy.scope, kinds=policy.kinds)
+    filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     if policy.older_than is not None:
         # An age needs nobody to be counted: the filter itself says it.
         old = filter.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
@@ -195,7 +195,7 @@ def _partners(engine: Engine, record: Record) -> list[Record]:
     calls, answers = call_ids(record.data), record.data.get("tool_call_id")
     if not calls and not isinstance(answers, str):
         return []
-    room = Filter(scope=Scope(tenant=record.scope.tenant, room=record.scope.room), kinds=("message",))
+    room = Filter(scope=Scope(tenant=record.scope.tenant, room=record.scope.room), kinds=("message",), quarantined=None)
     found: list[Record] = []
     if isinstance(answers, str):
         until = room.narrowed(before=record.at + _MICROSECOND)

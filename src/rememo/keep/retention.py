@@ -159,7 +159,7 @@ class Retention:
 
 def whole(view: View) -> Filter:
     """Return the filter of everything that a policy of a tenant could remove."""
-    return Filter(scope=Scope(tenant=view.scope.tenant), kinds=REMOVABLE)
+    return Filter(scope=Scope(tenant=view.scope.tenant), kinds=REMOVABLE, quarantined=None)
 
 
 def _last_change(view: View, id: str) -> Any:

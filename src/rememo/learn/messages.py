@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import Closed, StorageError
@@ -125,8 +126,9 @@ def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set
 
 
 def _found(engine: Engine, record: Record) -> list[FoundFact]:
-    previous = _previous(engine, record) if corrections(record.text) else None
-    return extract(record.text, speaker=speaker_of(record), at=record.at, previous=previous)
+    text = without_recalled(record.text)  # what was recalled was learned when it was first said
+    previous = _previous(engine, record) if corrections(text) else None
+    return extract(text, speaker=speaker_of(record), at=record.at, previous=previous)
 
 
 def _previous(engine: Engine, record: Record) -> str | None:
@@ -134,7 +136,7 @@ def _previous(engine: Engine, record: Record) -> str | None:
     filter = Filter(scope=record.scope, kinds=("message",), before=record.at)
     speaker = speaker_of(record)
     before = engine.store.read(filter, engine.now(), limit=_LOOK_BACK)
-    said = [one.text for one in before if learnable(one) and speaker_of(one) == speaker]
+    said = [without_recalled(one.text) for one in before if learnable(one) and speaker_of(one) == speaker]
     return "\n".join(said[-_SAID_BEFORE:]) if said else None
 
 

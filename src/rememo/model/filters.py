@@ -70,6 +70,8 @@ class Filter:
     """As this memory knew it then; None is now."""
     valid_at: datetime | None = None
     """What held in the world then; None does not ask."""
+    quarantined: bool | None = False
+    """What is free, or what is in quarantine; None for both."""
 
     @property
     def selects_everything(self) -> bool:
@@ -96,6 +98,10 @@ class Filter:
             )
         )
 
+    def reaches(self, record: Record) -> bool:
+        """Whether a record is on the side of the quarantine that is meant."""
+        return self.quarantined is None or self.quarantined == (record.quarantine is not None)
+
     def narrowed(self, **changes: Any) -> "Filter":
         """Return a copy with some parts set anew."""
         return replace(self, **changes)
@@ -105,6 +111,7 @@ class Filter:
         moment = self.known_at or moment
         return (
             self.scope.contains(record.scope)
+            and self.reaches(record)
             and record.recorded_at <= moment
             and (record.superseded_at is None or record.superseded_at > moment)
             and (record.expires_at is None or record.expires_at > moment)
@@ -136,6 +143,7 @@ def make_filter(
     known_at: datetime | None = None,
     valid_at: datetime | None = None,
     conditions: tuple[Condition, ...] = (),
+    quarantined: bool | None = False,
 ) -> Filter:
     """Return a checked filter; contradictions and unknown operators are errors."""
     after = None if after is None else to_utc(after, "after")
@@ -161,6 +169,7 @@ def make_filter(
         pinned=pinned,
         known_at=None if known_at is None else to_utc(known_at, "known_at"),
         valid_at=None if valid_at is None else to_utc(valid_at, "valid_at"),
+        quarantined=quarantined,
     )
 
 

@@ -30,6 +30,10 @@ class Receipt:
     """The later work this write caused."""
     status: Status = "done"
     """`pending` in an open batch, `learning` while jobs are open, `done`, or `failed` when one is dead."""
+    quarantined: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The records that are held back until a person releases them, and why."""
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How much was taken out before storing, by kind."""
     follow: Callable[["Receipt", float], "Receipt"] | None = field(default=None, repr=False, compare=False)
     """Looks the jobs up; set by the memory that wrote."""
 

@@ -81,6 +81,8 @@ class Record:
     """Where it came from: a channel, a tool, an address, a record's id."""
     trust: float = 1.0
     """From 0 to 1: how far its source is trusted."""
+    quarantine: str | None = None
+    """Why it is held back: not recalled and not learned from until a person releases it. None for what is free."""
 
     @property
     def updated_at(self) -> datetime:

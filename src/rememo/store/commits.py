@@ -63,6 +63,7 @@ def draft_of(one: Stored, analysis: Analysis) -> Draft:
         importance=record.importance,
         source=record.source,
         trust=record.trust,
+        quarantine=record.quarantine,
         speaker=one.speaker,
         terms=terms,
         fingerprint=analysis.fingerprint(terms),

@@ -54,6 +54,8 @@ class Draft:
     importance: float | None = None
     source: str | None = None
     trust: float = 1.0
+    quarantine: str | None = None
+    """Why it is not to be found; None for what is free."""
     speaker: str | None = None
     """Who said it, for names in questions."""
     terms: Sequence[str] = ()
@@ -70,6 +72,8 @@ class Draft:
     """When the record was first made; None leaves that to the store."""
     jobs: tuple[NewJob, ...] = ()
     """Later work that this version causes."""
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What was taken out of it, for the receipt; it is not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +287,7 @@ class Finding(Protocol):
         """Return every record of a filter's scope, as it is or as it was known; its other conditions do not matter here.
 
         Facts that hold no more are left out, unless the filter asks what held at a moment. Records of the kind `state`
-        always are: they are not to be found.
+        and what is in quarantine always are: they are not to be found.
         """
         ...
 

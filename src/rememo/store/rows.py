@@ -23,7 +23,8 @@ def make_record(row: Any, tenant: str) -> Record:
     raw: Any = _Raw()
     (
         raw.id, raw.version, raw.kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from,
-        valid_to, expires_at, deleted, pinned, raw.importance, raw.source, raw.trust, data, metadata, raw.text,
+        valid_to, expires_at, deleted, pinned, raw.importance, raw.source, raw.trust, raw.quarantine, data,
+        metadata, raw.text,
     ) = row  # fmt: skip
     raw.data = {} if data == "{}" else _from_json(data)
     raw.metadata = {} if metadata == "{}" else _from_json(metadata)

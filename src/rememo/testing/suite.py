@@ -9,6 +9,7 @@ from rememo.testing.keeping import ClosedSuite, KeepingSuite, RefusalSuite
 from rememo.testing.keyvalues import KeyValueSuite
 from rememo.testing.listing import ListSuite
 from rememo.testing.machine import MachineSuite
+from rememo.testing.quarantine import QuarantineSuite
 from rememo.testing.records import ChangeSuite, ConflictSuite, DurabilitySuite, RecordSuite
 from rememo.testing.retention import RetentionSuite
 from rememo.testing.scopes import IsolationSuite, ScopeSuite
@@ -44,6 +45,7 @@ class MemoryConformance(
     SimilarSuite,
     TransferSuite,
     KeepingSuite,
+    QuarantineSuite,
     RefusalSuite,
     RetentionSuite,
     AuditSuite,

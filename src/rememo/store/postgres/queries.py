@@ -11,7 +11,7 @@ from rememo.model.times import to_micros
 
 COLUMNS = (
     'id, version, kind, agent, "user", room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,'
-    " expires_at, deleted, pinned, importance, source, trust, data, metadata, text"
+    " expires_at, deleted, pinned, importance, source, trust, quarantine, data, metadata, text"
 )
 # Where the id is known: so that only the key can be used, and no index of what is current.
 CURRENT_BY_ID = "coalesce(superseded_at, 0) = 0"
@@ -53,6 +53,8 @@ def where(filter: Filter, moment: datetime) -> Sql:
     if filter.valid_at is not None:
         parts.append("(valid_from IS NULL OR valid_from <= %s) AND (valid_to IS NULL OR valid_to > %s)")
         values += [to_micros(filter.valid_at)] * 2
+    if filter.quarantined is not None:
+        parts.append(f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL")
     for condition in filter.conditions:
         sql, more = _condition(condition)
         parts.append(sql)

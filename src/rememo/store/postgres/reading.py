@@ -44,7 +44,7 @@ class Reader(Part):
             if row is None:
                 return None
             record = to_record(row, scope.tenant)
-            return record if scope.contains(record.scope) else None
+            return record if scope.contains(record.scope) and filter.reaches(record) else None
         row = self._database.row(*select(filter, moment, COLUMNS))
         return None if row is None else to_record(row, scope.tenant)
 

@@ -73,7 +73,7 @@ class ServerState:
         if start == newest:
             return
         inside, values = within(scope)
-        inside += f" AND ({_END} IS NULL OR {_END} > %s) AND kind <> '{STATE}'"
+        inside += f" AND ({_END} IS NULL OR {_END} > %s) AND kind <> '{STATE}' AND quarantine IS NULL"
         values.append(now)
         clock = self._stamp.clock
         if start and newest - start < _FEW:

@@ -29,13 +29,13 @@ from rememo.store.rules import Last, Rules
 _COLUMNS = (
     "tenant, number, version, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
     ' expires_at, fingerprint, importance, trust, length, deleted, pinned, asks, id, kind, agent, "user", room, source,'
-    " speaker, hash, data, metadata, text"
+    " quarantine, speaker, hash, data, metadata, text"
 )
 _NAMES = [name.strip('"') for name in _COLUMNS.split(", ")]
 _TYPES = (
     "text", "int8", "int4", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "float8",
-    "float8", "int4", "bool", "bool", "bool", "text", "text", "text", "text", "text", "text", "text", "bytea", "text",
-    "text", "text",
+    "float8", "int4", "bool", "bool", "bool", "text", "text", "text", "text", "text", "text", "text", "text", "bytea",
+    "text", "text", "text",
 )  # fmt: skip
 _COPY_RECORDS = f"COPY records ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _COPY_WORDS = "COPY words (tenant, number, current, terms) FROM STDIN (FORMAT BINARY)"
@@ -57,7 +57,7 @@ _STORE = f"""stored AS (INSERT INTO records ({_COLUMNS}) SELECT
   coalesce(%(arrival)s::bigint, number), coalesce(%(created_at)s::bigint, clock), clock, %(superseded_at)s::bigint,
   %(occurred_at)s::bigint, %(valid_from)s::bigint, %(valid_to)s::bigint, %(expires_at)s::bigint, %(fingerprint)s,
   %(importance)s::float8, %(trust)s, %(length)s, %(deleted)s, %(pinned)s, %(asks)s, %(id)s, %(kind)s, %(agent)s, %(user)s,
-  %(room)s, %(source)s, %(speaker)s, %(hash)s, %(data)s, %(metadata)s, %(text)s FROM place)"""
+  %(room)s, %(source)s, %(quarantine)s, %(speaker)s, %(hash)s, %(data)s, %(metadata)s, %(text)s FROM place)"""
 _INDEX = """indexed AS (INSERT INTO words (tenant, number, current, terms)
   SELECT %(tenant)s, number, %(superseded_at)s::bigint IS NULL, %(terms)s::text[] FROM place)"""
 _EMBED = """embedded AS (INSERT INTO vectors (tenant, model, number, vector)
@@ -148,6 +148,7 @@ class Version:
             scope.user,
             scope.room,
             draft.source,
+            draft.quarantine,
             draft.speaker,
             content_hash(draft.kind, draft.text, draft.data),
             draft.data,

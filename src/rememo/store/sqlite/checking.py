@@ -152,13 +152,14 @@ def _rule_faults(connection: Connection, fault: str, sql: str) -> Iterator[str]:
 
 def _content_faults(connection: Connection, readable: Readable) -> Iterator[str]:
     """Give the versions whose content is not what was written, or cannot be read as what it is."""
-    query = "SELECT tenant, id, version, kind, hash, text, data, metadata, source FROM records"
-    for tenant, id, version, kind, digest, text, data, metadata, source in connection.execute(query):
+    query = "SELECT tenant, id, version, kind, hash, text, data, metadata, source, quarantine FROM records"
+    for tenant, id, version, kind, digest, text, data, metadata, source, quarantine in connection.execute(query):
         try:
             sound = content_hash(kind, text, data) == digest
             if sound and (contents := readable(tenant)) is not None:
                 contents.get(text, "text", id, version)
                 contents.get_optional(source, "source", id, version)
+                contents.get_optional(quarantine, "quarantine", id, version)
                 json.loads(contents.get(data, "data", id, version))
                 json.loads(contents.get(metadata, "metadata", id, version))
         except (Corrupt, ValueError):

@@ -199,6 +199,7 @@ class Keeper(Part):
             importance=record.importance,
             source=record.source,
             trust=record.trust,
+            quarantine=record.quarantine,
             speaker=one.speaker,
             terms=terms,
             fingerprint=self._analysis.fingerprint(terms),

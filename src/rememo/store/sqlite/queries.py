@@ -12,7 +12,7 @@ from rememo.model.times import to_micros
 
 COLUMNS = (
     "id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
-    " expires_at, deleted, pinned, importance, source, trust, data, metadata, text"
+    " expires_at, deleted, pinned, importance, source, trust, quarantine, data, metadata, text"
 )
 
 # What is compressed or sealed goes through a function; what is plain never does.
@@ -57,6 +57,8 @@ def where(filter: Filter, moment: datetime) -> Sql:
     if filter.valid_at is not None:
         parts.append("(valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)")
         values += [to_micros(filter.valid_at)] * 2
+    if filter.quarantined is not None:
+        parts.append(f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL")
     for condition in filter.conditions:
         sql, more = _condition(condition)
         parts.append(sql)

@@ -21,13 +21,20 @@ WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR
 
 
 _NAMES = COLUMNS.split(", ")
-_SOURCE, _DATA, _METADATA, _TEXT = (_NAMES.index(name) for name in ("source", "data", "metadata", "text"))
+_SOURCE, _QUARANTINE, _DATA, _METADATA, _TEXT = (
+    _NAMES.index(name) for name in ("source", "quarantine", "data", "metadata", "text")
+)
 
 
 def to_record(row: Any, tenant: str, contents: Contents) -> Record:
     """Return the record of a row of `COLUMNS`; one that cannot be a record raises `Corrupt`."""
     try:
-        if contents.sealed or bytes in (type(row[_TEXT]), type(row[_DATA]), type(row[_METADATA])):
+        if contents.sealed or bytes in (
+            type(row[_TEXT]),
+            type(row[_DATA]),
+            type(row[_METADATA]),
+            type(row[_QUARANTINE]),
+        ):
             row = _opened(row, contents)
         return make_record(row, tenant)
     except (ValueError, TypeError, OverflowError) as error:
@@ -39,7 +46,7 @@ def to_record(row: Any, tenant: str, contents: Contents) -> Record:
 def _opened(row: Sequence[Any], contents: Contents) -> list[Any]:
     """Return a row with its contents as they were before they were compressed or sealed."""
     opened, id, version = list(row), row[0], row[1]
-    for place in (_SOURCE, _DATA, _METADATA, _TEXT):
+    for place in (_SOURCE, _QUARANTINE, _DATA, _METADATA, _TEXT):
         opened[place] = contents.get_optional(row[place], _NAMES[place], id, version)
     return opened
 
@@ -57,7 +64,7 @@ class Reader(Part):
             if row is None:
                 return None
             record = to_record(row, scope.tenant, contents)
-            return record if scope.contains(record.scope) else None
+            return record if scope.contains(record.scope) and filter.reaches(record) else None
         contents = self._safe.contents(scope.tenant)
         sql, values = union(selects(filter, moment, COLUMNS))
         row = self._database.value(sql, values)

@@ -288,11 +288,10 @@ class _Rescue:
         for tenant, id, error in run("SELECT tenant, id, error FROM jobs WHERE error IS NOT NULL"):
             if not _opens(readable(tenant), lambda kept, id=id, error=error: kept.get(error, "error", id, 0)):
                 run("UPDATE jobs SET error = NULL WHERE tenant = ? AND id = ?", (tenant, id))
-        columns = "number, tenant, id, version, speaker, text, data, metadata, source"
+        columns = "number, tenant, id, version, speaker, text, data, metadata, source, quarantine"
         for number, tenant, id, version, speaker, *row in run(f"SELECT {columns} FROM records"):
-            fields = [
-                one for one in zip(("text", "data", "metadata", "source"), row, strict=True) if one[1] is not None
-            ]
+            names = ("text", "data", "metadata", "source", "quarantine")
+            fields = [one for one in zip(names, row, strict=True) if one[1] is not None]
             if not _opens(
                 readable(tenant),
                 lambda kept, fields=fields, id=id, version=version, speaker=speaker: [

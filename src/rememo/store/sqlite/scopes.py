@@ -57,7 +57,7 @@ class FileState:
         sql = (
             f"SELECT {COLUMNS} FROM records"
             f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (ends IS NULL OR ends > ?)"
-            f" AND kind <> '{STATE}'"
+            f" AND kind <> '{STATE}' AND quarantine IS NULL"
         )
         rows = self._connection.execute(sql, [start, *values, now]).fetchall()
         add_rows(self._connection, columns, rows, self._contents(scope.tenant))

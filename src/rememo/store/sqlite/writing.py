@@ -25,9 +25,9 @@ from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, ta
 
 _INSERT = """INSERT INTO records (
   number, tenant, id, version, kind, agent, user, room, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from,
-  valid_to, expires_at, deleted, pinned, importance, source, trust, speaker, length, asks,
+  valid_to, expires_at, deleted, pinned, importance, source, trust, quarantine, speaker, length, asks,
   fingerprint, hash, data, metadata, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
 ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
 _STATE = """SELECT newest.number, newest.recorded_at, (SELECT clock FROM tenants WHERE tenant = ?),
@@ -385,6 +385,7 @@ def _row(number: int, draft: Draft, version: int, times: Times, contents: Conten
         draft.importance,
         contents.put_optional(draft.source, "source", id, version),
         draft.trust,
+        contents.put_optional(draft.quarantine, "quarantine", id, version),
         contents.put_name(draft.speaker),
         len(draft.terms),
         int(draft.asks),

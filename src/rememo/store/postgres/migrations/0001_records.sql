@@ -40,6 +40,7 @@ CREATE TABLE records (
   "user"        text COLLATE "C",
   room          text COLLATE "C",
   source        text,
+  quarantine    text,                   -- why it is held back; null: free
   speaker       text,
   hash          bytea NOT NULL,         -- of kind, text and data, exactly
   data          text NOT NULL,          -- JSON as it was written: jsonb would change it
@@ -54,6 +55,7 @@ CREATE INDEX records_by_room ON records (tenant, room, kind, at, arrival) WHERE 
 CREATE INDEX records_by_user ON records (tenant, "user", kind, at, arrival) WHERE superseded_at IS NULL AND "user" IS NOT NULL;
 CREATE INDEX records_by_agent ON records (tenant, agent, kind, at, arrival) WHERE superseded_at IS NULL AND agent IS NOT NULL;
 CREATE INDEX records_by_end ON records (tenant, superseded_at) WHERE superseded_at IS NOT NULL;
+CREATE INDEX records_in_quarantine ON records (tenant, at, arrival) WHERE quarantine IS NOT NULL AND superseded_at IS NULL;
 CREATE INDEX records_by_expiry ON records (tenant, expires_at) WHERE expires_at IS NOT NULL;
 
 -- The terms of a text, with one term for the tenant and each label of its scope (see words.py). Current versions and past

@@ -23,6 +23,7 @@ CREATE TABLE records (
   importance    REAL,
   source        ANY,
   trust         REAL NOT NULL DEFAULT 1.0,
+  quarantine    ANY,                  -- why it is held back; null: free
   speaker       ANY,
   length        INTEGER NOT NULL,     -- how many terms its text has
   asks          INTEGER NOT NULL,     -- whether its text asks something
@@ -39,6 +40,7 @@ CREATE INDEX records_by_room ON records (tenant, room, kind, superseded_at, at, 
 CREATE INDEX records_by_user ON records (tenant, user, kind, superseded_at, at, arrival) WHERE user IS NOT NULL;
 CREATE INDEX records_by_agent ON records (tenant, agent, kind, superseded_at, at, arrival) WHERE agent IS NOT NULL;
 CREATE INDEX records_by_end ON records (tenant, superseded_at) WHERE superseded_at IS NOT NULL;
+CREATE INDEX records_in_quarantine ON records (tenant, at, arrival) WHERE quarantine IS NOT NULL AND superseded_at IS NULL;
 CREATE INDEX records_by_expiry ON records (tenant, expires_at) WHERE expires_at IS NOT NULL;
 
 -- What the newest rows of `records` do not tell of a tenant. The clock is the system time of its last write that opened

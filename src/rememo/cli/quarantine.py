@@ -1,0 +1,57 @@
+"""`rememo quarantine`: look at what was held back, release or delete it."""
+
+from typing import Annotated
+
+import typer
+
+from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.memory import Memory
+
+Tenant = Annotated[str, typer.Option(help="The tenant.")]
+Id = Annotated[str, typer.Argument(help="The record's id.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    group = typer.Typer(help="Look at what was held back, release or delete it.", no_args_is_help=True)
+    group.command("list")(list_)
+    group.command()(release)
+    group.command()(delete)
+    cli.add_typer(group, name="quarantine")
+
+
+def list_(
+    file: File,
+    limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
+    tenant: Tenant = "default",
+    json: AsJson = False,
+) -> None:
+    """List the records in quarantine, oldest first, with the reasons."""
+    with Memory(file, tenant=tenant) as memory:
+        held = memory.quarantine.list(limit=limit)
+    if json:
+        print_json(held)
+        return
+    print_table(
+        ["id", "when", "kind", "source", "why", "text"],
+        [[one.id, one.at, one.kind, one.source, one.quarantine, one.text] for one in held],
+    )
+
+
+def release(
+    file: File,
+    id: Id,
+    by: Annotated[str, typer.Option(help="Who decides so.")],
+    tenant: Tenant = "default",
+) -> None:
+    """Let a record go: it is found and learned from again."""
+    with Memory(file, tenant=tenant) as memory:
+        memory.quarantine.release(id, by=by)
+    console.print(f"{id} is released", markup=False)
+
+
+def delete(file: File, id: Id, tenant: Tenant = "default") -> None:
+    """End a record in quarantine."""
+    with Memory(file, tenant=tenant) as memory:
+        memory.quarantine.delete(id)
+    console.print(f"{id} is deleted", markup=False)
