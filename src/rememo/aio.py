@@ -2053,7 +2053,7 @@ class AsyncQuarantine(Mirror):
         """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
-        trail. The next version is free, the one
+        trail where nobody acts already. The next version is free, the one
         before stays what it was; `undo()` of the receipt holds it back again.
         """
         return await self._call(self._own.release, id, by=by)

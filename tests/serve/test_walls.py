@@ -70,7 +70,7 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
             "ids": everything, "versions": dict.fromkeys(everything, 1), "outcomes": dict.fromkeys(everything, "added"),
             "recorded_at": "2026-05-01T12:00:00+00:00",
         },
-        "ids": everything, "recall": "tenant", "sources": everything, "report": {"dry_run": False, "reclaimed": 0}, "reply_to": "message", "parent": "goal",
+        "ids": everything, "by": "ana", "reason": "odd", "recall": "tenant", "sources": everything, "report": {"dry_run": False, "reclaimed": 0}, "reply_to": "message", "parent": "goal",
     }  # fmt: skip
 
 

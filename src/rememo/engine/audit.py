@@ -57,6 +57,11 @@ def acting(*, actor: str | None = None, session: str | None = None, address: str
     return Acting(lambda who: replace(who, **told))
 
 
+def acting_by_default(actor: str) -> Acting:
+    """Act in somebody's name where nobody acts yet: a server has said already whose key it is."""
+    return Acting(lambda who: who if who.actor is not None else replace(who, actor=actor))
+
+
 def acting_as_worker() -> Acting:
     """Do later work in nobody's name but one's own, whoever waits for it."""
     return Acting(lambda _: _WORKER)

@@ -249,7 +249,7 @@ class _Erasure:
     def _summary_without(self, record: Record, marks: Mapping[str, Any]) -> None:
         """Write a summary anew from the sources that are left, or remove it."""
         scope = Scope(tenant=self._tenant)
-        held = self._store.get(Filter(scope=scope, ids=(record.id,)), self._engine.now())
+        held = self._store.get(Filter(scope=scope, ids=(record.id,), quarantined=None), self._engine.now())
         left: list[Record] = []
         if held is not None:
             for id in _sources(held):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from rememo.engine.audit import acting
+from rememo.engine.audit import acting_by_default
 from rememo.engine.guard import Check, Rule
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
@@ -62,7 +62,7 @@ class Quarantine:
         """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
-        trail. The next version is free, the one
+        trail where nobody acts already. The next version is free, the one
         before stays what it was; `undo()` of the receipt holds it back again.
         """
         view = self._view
@@ -76,7 +76,7 @@ class Quarantine:
         writes = [
             view.engine.revise(record, freed | {"metadata": record.metadata | {RELEASED_BY: name}}) for record in held
         ]
-        with acting(actor=name):
+        with acting_by_default(name):
             return view.commit(writes, operation="release")
 
     def hold(self, id: str, reason: str) -> Receipt:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rememo import AsyncMemory, Memory, Settings
+from rememo import AsyncMemory, Keyring, Memory, Settings
 from rememo.bench.guard import measure
 from rememo.engine.guard import NAMES, Guard, Suspect
 from rememo.engine.trust import default_trust
@@ -291,3 +291,15 @@ def test_recalled_text_is_not_learned_again():
         # A correction refers to what was said, not to what was recalled in between.
         other.messages.add("user", f"{shown}").wait()
         assert {fact.object for fact in other.facts.list()} == {"tea", "CERN"}
+
+
+def test_reasons_are_sealed_with_the_rest_and_go_on_with_new_keys(tmp_path: Path):
+    key = bytes(range(32))
+    with Memory(tmp_path / "a.db", embedder=None, encryption=Keyring(key), settings=FAST) as memory:
+        memory.add("quite harmless", id="x")
+        memory.quarantine.hold("x", "grandmother says so")
+        memory.rotate_keys().wait()
+        assert memory.quarantine.get("x").quarantine == "by hand: grandmother says so"
+        assert memory.verify().ok
+        assert memory.list() == []
+    assert not any(b"grandmother" in file.read_bytes() for file in tmp_path.iterdir())

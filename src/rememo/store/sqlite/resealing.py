@@ -16,10 +16,10 @@ from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, ta
 from rememo.store.sqlite.writing import content_hash, keep_payload, read_payload
 
 _STEP = 100  # a step holds the writer's place for some ten milliseconds
-_FIELDS = ("text", "data", "metadata", "source")
+_FIELDS = ("text", "data", "metadata", "source", "quarantine")
 _VERSIONS = f"""SELECT number, id, version, kind, agent, user, room, superseded_at IS NULL, speaker, {", ".join(_FIELDS)}
 FROM records WHERE number > ? AND tenant = ? ORDER BY number LIMIT ?"""
-_UPDATE = """UPDATE records SET text = ?, data = ?, metadata = ?, source = ?, speaker = ?, fingerprint = ?, hash = ?
+_UPDATE = """UPDATE records SET text = ?, data = ?, metadata = ?, source = ?, quarantine = ?, speaker = ?, fingerprint = ?, hash = ?
 WHERE number = ?"""
 
 
