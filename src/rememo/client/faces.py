@@ -1472,6 +1472,71 @@ class RemoteAudit:
         return cast("AuditCheck", self._asking.call("audit.verify", {"head": head}))
 
 
+class RemoteQuarantine:
+    """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    def list(
+        self,
+        *,
+        kind: str | Iterable[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        known_at: datetime | None = None,
+    ) -> "list[Record]":
+        """Return the latest `limit` records in quarantine, oldest first; each says why in its `quarantine`.
+
+        The chunks of a document are held with it and come only where `kind` asks for them.
+        """
+        return cast(
+            "list[Record]",
+            self._asking.call(
+                "quarantine.list",
+                {
+                    "kind": kind,
+                    "after": after,
+                    "before": before,
+                    "limit": limit,
+                    "offset": offset,
+                    "known_at": known_at,
+                },
+            ),
+        )
+
+    def get(self, id: str, *, known_at: datetime | None = None) -> Record:
+        """Return a record in quarantine; raises `NotFound` when it is not there."""
+        return cast("Record", self._asking.call("quarantine.get", {"id": id, "known_at": known_at}))
+
+    def count(self) -> int:
+        """Return how many records are held back, with the chunks of documents."""
+        return cast("int", self._asking.call("quarantine.count", {}))
+
+    def release(self, id: str, *, by: str) -> Receipt:
+        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+
+        `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
+        trail where nobody acts already. The next version is free, the one
+        before stays what it was; `undo()` of the receipt holds it back again.
+        """
+        return cast("Receipt", self._asking.call("quarantine.release", {"id": id, "by": by}))
+
+    def hold(self, id: str, reason: str) -> Receipt:
+        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
+        return cast("Receipt", self._asking.call("quarantine.hold", {"id": id, "reason": reason}))
+
+    def delete(self, id: str) -> Receipt:
+        """End a record in quarantine, a document with its chunks."""
+        return cast("Receipt", self._asking.call("quarantine.delete", {"id": id}))
+
+    def rules(self) -> dict[str, str]:
+        """Return the names of the rules in force, each with what it is about."""
+        return cast("dict[str, str]", self._asking.call("quarantine.rules", {}))
+
+
 class RemoteRetention:
     """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
 
@@ -1642,9 +1707,12 @@ class RemoteMemory:
             ),
         )
 
-    def history(self, id: str) -> "list[Record]":
-        """Return all versions of a record, oldest first; a record that was never there raises `NotFound`."""
-        return cast("list[Record]", self._asking.call("history", {"id": id}))
+    def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
+        """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
+
+        Versions that are or were in quarantine come only with `quarantined`.
+        """
+        return cast("list[Record]", self._asking.call("history", {"id": id, "quarantined": quarantined}))
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
@@ -2043,6 +2111,11 @@ class RemoteMemory:
     def sessions(self) -> RemoteSessions:
         """Workbenches saved by name."""
         return RemoteSessions(self._asking)
+
+    @property
+    def quarantine(self) -> RemoteQuarantine:
+        """What was held back, and the rules that do so."""
+        return RemoteQuarantine(self._asking)
 
     @property
     def jobs(self) -> RemoteJobs:
