@@ -45,6 +45,11 @@ def test_links_lead_somewhere(page: Path):
         assert (page.parent / link).exists(), link
 
 
+def test_the_readme_leads_to_every_guide():
+    linked = {(ROOT / link).resolve() for link in LINK.findall((ROOT / "README.md").read_text())}
+    assert [name(page) for page in PAGES[1:] if page.resolve() not in linked] == []
+
+
 def test_every_command_is_documented():
     text = (ROOT / "docs" / "cli.md").read_text()
     missing = [
