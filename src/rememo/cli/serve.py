@@ -32,6 +32,10 @@ def serve(
     max_import: Annotated[int, typer.Option(help="The largest export to bring in, in bytes.")] = 4 * 2**30,
     threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 16,
     queue: Annotated[int, typer.Option(help="Calls that wait; one more is told to come back.")] = 128,
+    maintain: Annotated[
+        str,
+        typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" leaves it to you.'),
+    ] = "1h",
 ) -> None:
     """Serve a memory over HTTP until interrupted; requests under way are ended first."""
     for package in ("fastapi", "uvicorn"):
@@ -42,6 +46,7 @@ def serve(
     from rememo.serve.app import create_app  # noqa: PLC0415 - the same
     from rememo.serve.listen import listen  # noqa: PLC0415 - the same
     from rememo.serve.service import Options, is_loopback  # noqa: PLC0415 - the same
+    from rememo.serve.upkeep import Upkeep  # noqa: PLC0415 - the same
 
     options = Options(
         rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, origins=origin or ()
@@ -56,7 +61,8 @@ def serve(
                 f"there are no keys yet, and {host} can be reached from elsewhere: make one with"
                 f" `rememo keys add {file}`, or listen on 127.0.0.1"
             )
-        with listen(host, port) as listening:
+        upkeep = Upkeep(memory, None if maintain == "never" else maintain)
+        with listen(host, port) as listening, upkeep:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listening.getsockname()[1]}"
             console.print(

@@ -1,0 +1,60 @@
+"""Upkeep: while a memory is served, `maintain()` runs every so often for each tenant that has a key, and the server's own."""
+
+import logging
+import threading
+from types import TracebackType
+from typing import Self
+
+from rememo.errors import InvalidInput, RememoError
+from rememo.memory import Memory
+from rememo.model.times import to_seconds
+from rememo.serve.auth import ALL_TENANTS, Keys
+
+_log = logging.getLogger("rememo.serve")
+_PATIENCE = 30.0
+
+
+class Upkeep:
+    """A thread that maintains a memory from entering to leaving; what goes wrong is logged and tried again next time."""
+
+    def __init__(self, memory: Memory, every: str | float | None) -> None:
+        """Run every so often ("1h", or seconds); None never runs."""
+        self._memory = memory
+        self._seconds = None if every is None else to_seconds(every, "maintain")
+        if self._seconds is not None and self._seconds > threading.TIMEOUT_MAX:
+            raise InvalidInput(f"maintain={every!r} is longer than a thread can wait")
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep_on, name="rememo-upkeep", daemon=True)
+
+    def once(self) -> None:
+        """Maintain every tenant now."""
+        tenants = {key.tenant for key in Keys(self._memory).list()} - {ALL_TENANTS}
+        for tenant in sorted(tenants | {self._memory.bound.tenant}):
+            if self._over.is_set():
+                return
+            try:
+                self._of(tenant).maintain()
+            except RememoError as error:
+                _log.error("maintaining tenant %s failed: %s", tenant, error)
+
+    def _of(self, tenant: str) -> Memory:
+        own = self._memory
+        return own if tenant == own.bound.tenant else own.scope(tenant=tenant)
+
+    def _keep_on(self) -> None:
+        while not self._over.wait(self._seconds):
+            self.once()
+
+    def __enter__(self) -> Self:
+        """Begin; the first run comes after the first wait."""
+        if self._seconds is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop after the tenant it is at."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
