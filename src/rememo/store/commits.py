@@ -6,12 +6,17 @@ from hashlib import blake2b
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.contents import Kept
 from rememo.store.protocol import Analysis, Commit, Draft, Stored, Written
 
 
-def content_hash(kind: str, text: str, data: str) -> bytes:
-    """Return what tells whether the content of a version is what was written."""
-    return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
+def content_hash(kind: str, text: Kept, data: Kept) -> bytes:
+    """Return what tells whether the content of a version is what was written: of what stands in the file, so no key is needed."""
+    if isinstance(text, str) and isinstance(data, str):
+        return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
+    # Bytes that became text, or text that became bytes, are not what was written.
+    parts = [part.encode() if isinstance(part, str) else b"\xff" + part for part in (kind, text, data)]
+    return blake2b(b"\0".join(parts), digest_size=16).digest()
 
 
 def key_space(scope: Scope) -> str:

@@ -7,6 +7,7 @@ from functools import cache
 from itertools import islice
 
 from rememo.errors import Corrupt
+from rememo.store.commits import content_hash
 from rememo.store.contents import Contents
 from rememo.store.kv.sqlite import to_entry
 from rememo.store.protocol import Check
@@ -16,7 +17,6 @@ from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.errors import DAMAGED
 from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.words import all_tables, tables
-from rememo.store.sqlite.writing import content_hash
 
 _MOST_FAULTS = 100
 

@@ -21,6 +21,7 @@ import numpy as np
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.commits import content_hash
 from rememo.store.contents import SEALED, Contents
 from rememo.store.kv.sqlite import to_entry
 from rememo.store.protocol import Analysis
@@ -34,7 +35,7 @@ from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.shapes import Shape, shapes
 from rememo.store.sqlite.vault import SqliteVault
 from rememo.store.sqlite.words import line, tables
-from rememo.store.sqlite.writing import content_hash, vector_place
+from rememo.store.sqlite.writing import vector_place
 
 _MOST_NAMED = 1_000
 _JSON = {

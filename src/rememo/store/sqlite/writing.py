@@ -5,10 +5,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any
 
-from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.audit import AuditHead, Note
 from rememo.model.check import dump_json
 from rememo.model.ids import new_id
@@ -16,8 +14,10 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.commits import content_hash, key_space, pack_commit, unpack_commit
 from rememo.store.contents import Contents, Kept
-from rememo.store.protocol import Analyze, Commit, Draft, Put, Remove, RemoveAll, Revise, Write, Written
+from rememo.store.protocol import Analyze, Commit, Draft, Put, RemoveAll, Write, Written
+from rememo.store.rules import Last, Rules
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.queries import selects
@@ -33,8 +33,8 @@ ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
 _STATE = """SELECT newest.number, newest.recorded_at, (SELECT clock FROM tenants WHERE tenant = ?),
   (SELECT model FROM models WHERE current)
 FROM (SELECT 1) LEFT JOIN (SELECT number, recorded_at FROM records ORDER BY number DESC LIMIT 1) AS newest"""
-_LAST = """SELECT id, number, arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text FROM records
-WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"""
+_LAST_COLUMNS = "number, arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text"
+_LAST = f"SELECT {_LAST_COLUMNS} FROM records WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1"
 _CLOSE = "UPDATE records SET superseded_at = ?, deleted = ? WHERE number = ?"
 _ADD_VECTOR = "INSERT INTO vectors (place, vector) VALUES (?, ?)"
 _ITS_VECTOR = """SELECT place, vector FROM records JOIN vectors ON place = ? | number
@@ -45,7 +45,7 @@ _ADD_JOB = (
 )
 
 
-class Transaction:
+class Transaction(Rules):
     """One batch of writes at one system time."""
 
     def __init__(
@@ -59,10 +59,9 @@ class Transaction:
         contents: Contents,
         before: "Mark | None" = None,
     ) -> None:
+        super().__init__(scope)
         self._connection = connection
         self._contents = contents
-        self._scope = scope
-        self._tenant = scope.tenant
         self._analyze = analyze
         self._head: AuditHead | None = None
         if before is not None and before.holds(connection, scope.tenant):
@@ -83,19 +82,10 @@ class Transaction:
 
     def apply(self, writes: Sequence[Write], after: Callable[[Written], Sequence[NewJob]] | None = None) -> Commit:
         """Do them in order; the first that cannot be done raises and leaves the undoing to the caller."""
-        written: list[Written] = []
         if len(writes) >= _MANY and all(isinstance(write, Put) and write.fresh for write in writes):
             written = self._put_many([write.draft for write in writes if isinstance(write, Put)])
-            writes = ()
-        for write in writes:
-            if isinstance(write, Put):
-                written.append(self._put(write))
-            elif isinstance(write, Revise):
-                written.append(self._revise(write))
-            elif isinstance(write, Remove):
-                written.append(self._remove(write))
-            else:
-                written += self._remove_all(write)
+        else:
+            written = self.do(writes)
         if after is not None:
             for one in written:
                 self._add_jobs(one.id, one.version, after(one))
@@ -154,88 +144,34 @@ class Transaction:
             self._add_jobs(draft.id, 1, self._owed(draft))
         return [Written(draft.id, 1, "added", draft.kind, draft.scope) for draft in drafts]
 
-    def _put(self, write: Put) -> Written:
-        draft = write.draft
-        if write.fresh:
-            return self._open(draft, None, "added")
-        last = self._last(draft.id)
-        if last is None:
-            return self._open(draft, None, "added")
-        if not last.live:
-            if last.open:
-                self._close(last, deleted=False)
-            return self._open(draft, last, "added", anew=True)
-        # The scope of a new record is that of the view that asked for it.
-        if write.on_conflict == "ignore" and draft.scope.contains(last.scope):
-            return Written(draft.id, last.version, "ignored", last.kind, last.scope)
-        if write.on_conflict == "replace" and draft.scope.contains(last.scope):
-            self._close(last, deleted=False)
-            return self._open(draft, last, "replaced")
-        raise AlreadyExists(
-            f"there is a record {draft.id!r} already; use update(), another id, or on_conflict='ignore' or 'replace'"
-        )
-
-    def _revise(self, write: Revise) -> Written:
-        draft = write.draft
-        last = self._last(draft.id)
-        if last is None or (last.live and not self._scope.contains(last.scope)):
-            raise NotFound(f"there is no record {draft.id!r} in this scope")
-        if write.expected == 0:
-            if last.live:
-                raise VersionConflict(f"record {draft.id!r} is there again, as version {last.version}")
-            if last.open:
-                self._close(last, deleted=False)
-        elif not last.live:
-            raise NotFound(f"there is no record {draft.id!r} in this scope: it was deleted or has expired")
-        elif last.version != write.expected:
-            raise VersionConflict(
-                f"record {draft.id!r} is at version {last.version}, not {write.expected}; read it again and repeat the change"
-            )
-        else:
-            self._close(last, deleted=False)
-        return self._open(draft, last, write.outcome)
-
-    def _remove(self, write: Remove) -> Written:
-        last = self._last(write.id)
-        if last is None or not last.live or not write.scope.contains(last.scope):
-            raise NotFound(f"there is no record {write.id!r} in this scope")
-        if write.expected is not None and last.version != write.expected:
-            raise VersionConflict(
-                f"record {write.id!r} is at version {last.version}, not {write.expected}; read it again and repeat the change"
-            )
-        self._close(last, deleted=True)
-        return Written(write.id, last.version, "deleted", last.kind, last.scope)
-
-    def _remove_all(self, write: RemoveAll) -> list[Written]:
-        if write.filter.known_at is not None:
-            raise InvalidInput("what was known in the past cannot be deleted; leave known_at out")
-        columns = "number, id, version, kind, agent, user, room, text"
-        rows: list[Any] = []
-        for sql, values in selects(write.filter, from_micros(self.clock), columns):
-            rows += self._connection.execute(sql, values).fetchall()
-        written: list[Written] = []
-        for number, id, version, kind, agent, user, room, text in sorted(rows):
-            scope = Scope(tenant=self._tenant, agent=agent, user=user, room=room)
-            self._retire(number, scope, self._contents.get(text, "text", id, version), deleted=True)
-            written.append(Written(id, version, "deleted", kind, scope))
-        return written
-
     # ---- versions
 
-    def _last(self, id: str) -> "_Last | None":
+    def _last(self, id: str) -> Last | None:
         row = self._connection.execute(_LAST, (self._tenant, id)).get
-        return None if row is None else _Last(row, self._tenant, self.clock)
+        return None if row is None else self._found(id, *row)[1]
 
-    def _close(self, last: "_Last", *, deleted: bool) -> None:
+    def _meant(self, write: RemoveAll) -> list[tuple[str, Last]]:
+        rows: list[Any] = []
+        for sql, values in selects(write.filter, from_micros(self.clock), f"id, {_LAST_COLUMNS}"):
+            rows += self._connection.execute(sql, values).fetchall()
+        found = [self._found(*row) for row in rows]
+        return sorted(found, key=lambda one: one[1].number)
+
+    def _found(self, id: str, number: int, *row: Any) -> tuple[str, Last]:
+        arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text = row
+        scope = Scope(tenant=self._tenant, agent=agent, user=user, room=room)
+        is_open = superseded_at is None
+        live = is_open and (expires_at is None or expires_at > self.clock)
+        return id, _Last(number, arrival, version, created_at, kind, scope, is_open, live, id, text)
+
+    def _close(self, last: Last, *, deleted: bool) -> None:
+        assert isinstance(last, _Last)  # noqa: S101 - made here
         text = self._contents.get(last.text, "text", last.id, last.version)
-        self._retire(last.number, last.scope, text, deleted=deleted)
-
-    def _retire(self, number: int, scope: Scope, text: str, *, deleted: bool) -> None:
-        row = line(scope, self._analyze(text), self._contents.veil)
-        retire(self._connection, number, scope, row, at=self.clock, deleted=deleted)
+        row = line(last.scope, self._analyze(text), self._contents.veil)
+        retire(self._connection, last.number, last.scope, row, at=self.clock, deleted=deleted)
         self._retired += 1
 
-    def _open(self, draft: Draft, last: "_Last | None", outcome: Outcome, *, anew: bool = False) -> Written:
+    def _open(self, draft: Draft, last: Last | None, outcome: Outcome, *, anew: bool = False) -> Written:
         """Open the version after the last one; `anew` begins another life of a record that was gone."""
         version = 1 if last is None else last.version + 1
         created_at = self.clock if last is None or anew else last.created_at
@@ -397,15 +333,6 @@ def _row(number: int, draft: Draft, version: int, times: Times, contents: Conten
     )
 
 
-def content_hash(kind: str, text: Kept, data: Kept) -> bytes:
-    """Return what tells whether the content of a version is what was written: of what stands in the file, so no key is needed."""
-    if isinstance(text, str) and isinstance(data, str):
-        return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
-    # Bytes that became text, or text that became bytes, are not what was written.
-    parts = [part.encode() if isinstance(part, str) else b"\xff" + part for part in (kind, text, data)]
-    return blake2b(b"\0".join(parts), digest_size=16).digest()
-
-
 def vector_place(model: int, number: int) -> int:
     """Return where a version's vector by a model is kept."""
     return model << 40 | number
@@ -439,69 +366,30 @@ def read_payload(kept: str, id: str, contents: Contents) -> dict[str, Any]:
     return payload
 
 
-class _Last:
-    """The newest version of a record, as a write finds it."""
+@dataclass(slots=True)
+class _Last(Last):
+    """With what its words are made of."""
 
-    __slots__ = ("arrival", "created_at", "id", "kind", "live", "number", "open", "scope", "text", "version")
-
-    def __init__(self, row: Any, tenant: str, clock: int) -> None:
-        (
-            self.id,
-            self.number,
-            self.arrival,
-            self.version,
-            superseded_at,
-            expires_at,
-            self.created_at,
-            self.kind,
-            *labels,
-            self.text,
-        ) = row
-        agent, user, room = labels
-        self.scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
-        self.open: bool = superseded_at is None
-        self.live: bool = self.open and (expires_at is None or expires_at > clock)
+    id: str
+    text: Kept
 
 
 def recall_key(connection: Connection, scope: Scope, keys: Iterable[Kept]) -> Commit | None:
     """Return what the first batch under an idempotency key did, by any form of the key, or None when it is new."""
     sql = 'SELECT "commit" FROM keys WHERE tenant = ? AND scope = ? AND key = ?'
-    rows = [connection.execute(sql, (scope.tenant, _space(scope), key)).get for key in keys]
+    rows = [connection.execute(sql, (scope.tenant, key_space(scope), key)).get for key in keys]
     row = next((one for one in rows if one is not None), None)
     if row is None:
         return None
-    kept = json.loads(row)
-    return Commit(
-        written=tuple(
-            Written(id, version, outcome, kind, Scope(tenant=scope.tenant, **labels))
-            for id, version, outcome, kind, labels in kept["written"]
-        ),
-        recorded_at=from_micros(kept["recorded_at"]),
-        jobs=tuple(kept["jobs"]),
-        repeated=True,
-    )
+    return unpack_commit(row, scope.tenant)
 
 
 def keep_key(connection: Connection, scope: Scope, key: Kept, commit: Commit) -> None:
     """Remember what a batch did under its idempotency key."""
-    recorded_at = to_micros(commit.recorded_at)
-    kept = {
-        "written": [[one.id, one.version, one.outcome, one.kind, _labels(one.scope)] for one in commit.written],
-        "recorded_at": recorded_at,
-        "jobs": list(commit.jobs),
-    }
     connection.execute(
         'INSERT INTO keys (tenant, scope, key, "commit", at) VALUES (?, ?, ?, ?, ?)',
-        (scope.tenant, _space(scope), key, dump_json(kept), recorded_at),
+        (scope.tenant, key_space(scope), key, pack_commit(commit), to_micros(commit.recorded_at)),
     )
-
-
-def _space(scope: Scope) -> str:
-    return dump_json(_labels(scope))
-
-
-def _labels(scope: Scope) -> dict[str, str | None]:
-    return {"agent": scope.agent, "user": scope.user, "room": scope.room}
 
 
 def _micros(value: datetime | None) -> int | None:
