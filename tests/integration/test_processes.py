@@ -61,7 +61,9 @@ def test_eight_processes_add_to_one_file(path: Path, start: Start):
 
 
 @pytest.mark.requirement("process.safe")
-def test_readers_are_not_blocked_by_a_writer_and_a_writer_that_waits_too_long_says_so(path: Path, start: Start):
+def test_readers_are_not_blocked_by_a_writer_and_a_writer_that_waits_too_long_says_so(
+    path: Path, start: Start, caplog: pytest.LogCaptureFixture
+):
     with Memory(path, embedder=None, settings=Settings(busy_timeout=0.2)) as memory:
         receipt = memory.add("Miso the cat lives in Lisbon")
         memory.kv.set("key", 1)
@@ -75,6 +77,9 @@ def test_readers_are_not_blocked_by_a_writer_and_a_writer_that_waits_too_long_sa
         assert memory.verify().ok
         assert memory.export(path.with_suffix(".jsonl")).versions == 1
         memory.backup(path.with_suffix(".copy"))
+        assert "no erasure will tell of it" in caplog.text
+        with Memory(path.with_suffix(".copy"), embedder=None) as copy:
+            assert copy.count() == 1
         with pytest.raises(Busy, match=str(path)):
             memory.add("cannot be written now")
         with Memory(path, embedder=None) as another:

@@ -5,6 +5,7 @@ by asking for the same again, or by `maintain()`.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,8 @@ from rememo.store.chain import Link as Line
 from rememo.store.kv.protocol import KeyErasing
 from rememo.store.needles import Needles
 from rememo.store.protocol import Erasing, ErasingStore
+
+_log = logging.getLogger("rememo.keep")
 
 Rewrite = Callable[[Record, Sequence[Record]], Mapping[str, Any] | None]
 """Returns a summary's content made of the sources that are left, or None when it cannot be made again."""
@@ -72,9 +75,14 @@ def erasing(engine: Engine) -> ErasingStore:
 
 
 def note_backup(engine: Engine, path: str) -> None:
-    """Remember a copy that was made, so that an erasure can tell of it."""
+    """Remember a copy that was made, so that an erasure can tell of it; a store that cannot be written to now keeps no note."""
     if isinstance(engine.store, Erasing):
-        engine.store.note_backup(path, engine.now())
+        try:
+            engine.store.note_backup(path, engine.now())
+        except StorageError as error:  # the copy is whole all the same, and must not be lost for its note
+            _log.warning(
+                "the backup %s is made, but no erasure will tell of it, since it could not be noted: %s", path, error
+            )
 
 
 def resume(engine: Engine, tenant: str, rewrite: Rewrite) -> int:
