@@ -1,22 +1,29 @@
 """Addresses: what of a `postgresql://…` address is for the server, and what is for Rememo."""
 
 import re
-from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from rememo.errors import InvalidInput
 
 SCHEMES = ("postgresql", "postgres")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NAME = re.compile(r"[a-z_]{1,40}")
 _MOST_CONNECTIONS = 1_000
+_MOST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
     """Where a store is on a server."""
 
-    conninfo: str
-    """What the driver is given."""
+    conninfo: str = field(repr=False)
+    """What the driver is given; the password is in it."""
     shown: str
     """What messages may show: no password."""
     schema: str = "rememo"
@@ -25,17 +32,20 @@ class Address:
     """How many connections a process opens at the most; `?pool_size=…` in the address."""
     options: str = ""
     """Settings for each session that stood in the address."""
+    named: frozenset[str] = frozenset()
+    """What the address says of the connection itself: for the rest there are defaults."""
 
 
 def parse_address(url: str) -> Address:
-    """Return the parts of an address; one that cannot be meant raises `InvalidInput`."""
+    """Return the parts of an address; one that cannot be meant raises `InvalidInput`, and never shows a password."""
     try:
         parts = urlsplit(url)
-        _ = parts.port
     except ValueError as error:
         raise InvalidInput(f"this is not an address of a PostgreSQL server: {error}") from None
     if parts.fragment or "\x00" in url:
         raise InvalidInput("the address has a # or a NUL in it; write them as %23, or leave them out")
+    if parts.netloc.count("@") > 1:
+        raise InvalidInput("the address has an @ in its user or password; write it as %40")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     schema = given.pop("schema", "rememo")
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
@@ -44,13 +54,52 @@ def parse_address(url: str) -> Address:
     if not size.isdecimal() or not 1 <= int(size) <= _MOST_CONNECTIONS:
         raise InvalidInput(f"pool_size must be a whole number from 1 to {_MOST_CONNECTIONS:,}, not {size!r}")
     options = given.pop("options", "")
-    host = given.get("host") or parts.hostname or ""
-    database = parts.path.removeprefix("/")
+    _check_names(given)
+    query = urlencode(given, quote_via=quote)
+    conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")
+    known = None
+    # What the driver says of one that it cannot read quotes it, with the password: it is not handed on.
+    with suppress(psycopg.Error):
+        known = conninfo_to_dict(conninfo)
+    if known is None:
+        raise InvalidInput(
+            "this is not an address of a PostgreSQL server; it is postgresql://user:password@host:port/database,"
+            " with : / ? # @ and % in the user or the password written as %3A %2F %3F %23 %40 and %25"
+        )
+    hosts = _hosts(str(known.get("host") or ""), str(known.get("port") or ""))
     return Address(
-        conninfo=urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(given, quote_via=quote), "")),
-        shown=f"postgresql://{host}{f':{parts.port}' if parts.port else ''}/{database}"
-        + ("" if schema == "rememo" else f"?schema={schema}"),
+        conninfo=conninfo,
+        shown=f"postgresql://{hosts}/{known.get('dbname') or ''}" + ("" if schema == "rememo" else f"?schema={schema}"),
         schema=schema,
         pool_size=int(size),
         options=options,
+        named=frozenset(known),
+    )
+
+
+def _check_names(given: dict[str, str]) -> None:
+    keywords = {one.keyword.decode() for one in Conninfo.get_defaults()}
+    for name in given:
+        if name not in keywords:
+            # A name that is none may be the end of a password.
+            told = f" {name!r}" if _NAME.fullmatch(name) else ""
+            raise InvalidInput(
+                f"the address has something behind its ? that PostgreSQL does not know{told}; see libpq's keywords"
+            )
+
+
+def _hosts(hosts: str, ports: str) -> str:
+    """Return the servers of an address as they are shown: several, where one takes over from another."""
+    numbers = ports.split(",") if ports else []
+    for one in numbers:
+        if one and not (one.isdecimal() and 1 <= int(one) <= _MOST_PORT):
+            raise InvalidInput(f"the port in the address of a PostgreSQL server must be a number up to {_MOST_PORT:,}")
+    names = hosts.split(",")
+    if len(numbers) == 1:
+        numbers *= len(names)
+    if len(numbers) not in (0, len(names)):
+        raise InvalidInput("the address of a PostgreSQL server has more ports than hosts, or fewer")
+    return ",".join(
+        (f"[{name}]" if ":" in name else name) + (f":{port}" if port else "")
+        for name, port in zip(names, numbers or [""] * len(names), strict=True)
     )

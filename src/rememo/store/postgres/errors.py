@@ -1,10 +1,24 @@
 """The one seam where the driver's errors become Rememo's."""
 
+import re
+
 import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from rememo.errors import Busy, Closed, Corrupt, DiskFull, IncompatibleStore, RememoError, StorageError
+
+_TOO_MANY = re.compile(r"too many (clients|connections)|remaining connection slots")
+_NOT_YET = re.compile(r"the database system is (starting up|shutting down|in recovery mode|not (yet )?accepting)")
+_REFUSALS = (
+    (
+        re.compile(r"authentication failed|no password supplied|password"),
+        "see to the user and the password in the address, or in PGPASSWORD or the password file",
+    ),
+    (re.compile(r"pg_hba"), "let this user and this machine in by the server's pg_hba.conf, perhaps with sslmode"),
+    (re.compile(r'role ".*" (does not exist|is not permitted)'), "see to the user in the address, or create the role"),
+    (re.compile(r'database ".*" does not exist'), "create it with createdb, or name another in the address"),
+)
 
 CLOSED = "this memory was closed; open it again with Memory(url)"
 
@@ -13,7 +27,7 @@ class Unknown(StorageError):
     """The connection was lost during a commit: nobody here can tell whether it was done."""
 
 
-def translate(error: Exception, place: str) -> Exception:  # noqa: PLR0912 - one case for each cause
+def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912 - one case for each cause
     """Return the Rememo error for one of the driver's, naming the cause and the way out; others come back as they are."""
     if isinstance(error, RememoError) or not isinstance(error, psycopg.Error | PoolTimeout):
         return error
@@ -23,12 +37,17 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: PLR0912 - one
             return Closed(CLOSED)
         case PoolTimeout():
             return Busy(f"no connection to {place} was free for too long; try again, or raise pool_size in the address")
-        case errors.LockNotAvailable() | errors.QueryCanceled():
+        case errors.LockNotAvailable():
             return Busy(f"{place} was held by another writer for too long; try again, or raise busy_timeout")
+        case errors.QueryCanceled():
+            return Busy(
+                f"{place} broke a statement off ({said}); nothing was changed: try again, ask for less at once,"
+                " or raise statement_timeout on the server or in the address"
+            )
         case errors.DeadlockDetected() | errors.SerializationFailure():
             return Busy(f"writers on {place} got in each other's way; nothing was changed: try again")
         case errors.TooManyConnections():
-            return Busy(f"{place} takes no more connections; lower pool_size in the address or raise max_connections")
+            return _full(place)
         case errors.DiskFull():
             return DiskFull(
                 f"there is no room left to write {place}; nothing was changed: free some space and try again"
@@ -43,12 +62,41 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: PLR0912 - one
             return IncompatibleStore(
                 f"{place} has not the tables of Rememo any more ({said}); restore it from a backup"
             )
+        case errors.IdleInTransactionSessionTimeout() | errors.TransactionTimeout():
+            return Busy(f"{place} gave a transaction up because it stood still for too long; nothing was changed")
+        case psycopg.OperationalError() if refused := _refusal(said, place):
+            return refused
         case psycopg.OperationalError():
             return StorageError(
                 f"{place} cannot be reached ({said}); nothing was changed: see to the server and try again"
             )
         case _:
             return StorageError(f"{place}: {said}")
+
+
+def _full(place: str) -> Busy:
+    return Busy(f"{place} takes no more connections; lower pool_size in the address or raise max_connections")
+
+
+def _refusal(said: str, place: str) -> StorageError | None:
+    """Return the error of a server that let nobody in. It tells the driver why in words alone, without a code."""
+    _, failed, reason = said.rpartition("failed: ")
+    reason = reason.removeprefix("FATAL:").strip()
+    if not failed:
+        return None
+    if _TOO_MANY.search(reason):
+        return _full(place)
+    if _NOT_YET.search(reason):
+        return Busy(f"{place} is starting or stopping ({reason}); nothing was changed: try again in a moment")
+    for pattern, advice in _REFUSALS:
+        if pattern.search(reason):
+            return StorageError(f"{place} refused the connection ({reason}); nothing was changed: {advice}")
+    return None
+
+
+def starting(error: psycopg.Error) -> bool:
+    """Whether a server refused because it is just starting or stopping."""
+    return bool(_NOT_YET.search(_said(error)))
 
 
 def _said(error: Exception) -> str:

@@ -32,6 +32,8 @@ def migrate(connection: "psycopg.Connection[Any]", schema: str, place: str) -> N
     # Without the right to add it, or without it on the server, vectors are kept as plain bytes.
     with suppress(psycopg.Error):
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    # What bounds a question does not bound the making of tables and indexes.
+    connection.execute("SET statement_timeout = 0")
     for step in steps:
         with connection.transaction():
             # Others who open the same store wait here, and find it done.

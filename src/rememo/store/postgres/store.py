@@ -6,10 +6,11 @@ from datetime import datetime
 from rememo.model.audit import Note
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
-from rememo.model.times import to_micros
+from rememo.model.times import from_micros, to_micros
 from rememo.store.commits import key_space, pack_commit, unpack_commit
 from rememo.store.postgres.auditing import AuditTable, append
 from rememo.store.postgres.checking import verify
+from rememo.store.postgres.errors import Unknown
 from rememo.store.postgres.finding import Finder
 from rememo.store.postgres.jobs import JobTable
 from rememo.store.postgres.keeping import Keeper
@@ -18,9 +19,11 @@ from rememo.store.postgres.reading import Reader
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.thinning import Thinner
 from rememo.store.postgres.writing import Transaction, add_one
-from rememo.store.protocol import Check, Commit, Put, Write, Written
+from rememo.store.protocol import Check, Commit, Draft, Put, Write, Written
 
 _KEPT = "SELECT commit FROM keys WHERE tenant = %s AND scope = %s AND key = %s"
+_HOLD = "SELECT 1 FROM tenants WHERE tenant = %s FOR UPDATE"
+_RECORDED = "SELECT recorded_at FROM records WHERE tenant = %s AND id = %s AND version = 1"
 _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %s, %s)"
 
 
@@ -38,8 +41,12 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Model
         note: Callable[[Commit], Note | None] | None = None,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
+        attempt, lost = _Attempt(scope.tenant, writes), False
         if len(writes) == 1 and key is None and note is None and isinstance(one := writes[0], Put) and one.fresh:
-            added = add_one(self._database, one.draft, moment, model=self._model, after=after)
+            try:
+                added = add_one(self._database, one.draft, moment, model=self._model, after=after)
+            except Unknown:
+                added, lost = None, True
             if added is not None:
                 return added
 
@@ -56,9 +63,11 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Model
                 session.execute(_KEEP, (scope.tenant, space, key, pack_commit(commit), to_micros(commit.recorded_at)))
             if note is not None and (noted := note(commit)) is not None:
                 append(session, noted)
+            attempt.commit = commit
             return commit
 
-        return self._database.write(run, repeatable=key is not None)
+        done = attempt.done if attempt.mark is not None else None
+        return self._database.write(run, repeatable=key is not None, done=done, lost=lost)
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
@@ -72,3 +81,30 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Model
     def close(self) -> None:
         """Let go of everything; closing twice is harmless."""
         self._database.close()
+
+
+class _Attempt:
+    """A batch whose connection may be lost in its commit. An id that was made for it alone tells whether it is there."""
+
+    def __init__(self, tenant: str, writes: Sequence[Write]) -> None:
+        self._tenant = tenant
+        self.mark: Draft | None = next(
+            (write.draft for write in writes if isinstance(write, Put) and write.fresh), None
+        )
+        self.commit: Commit | None = None
+        """What was about to be committed last; None when the batch was one statement by itself."""
+
+    def done(self, session: Session) -> Commit | None:
+        """Return the commit if it was done."""
+        if self.mark is None:
+            return None
+        # Whoever still has the lost transaction in its hands holds this row: after it there is nothing open any more.
+        session.execute(_HOLD, (self._tenant,))
+        recorded_at: int | None = session.value(_RECORDED, (self._tenant, self.mark.id))
+        if recorded_at is None:
+            return None
+        if self.commit is not None:
+            return self.commit
+        written = Written(self.mark.id, 1, "added", self.mark.kind, self.mark.scope)
+        jobs = tuple(job.id for job in self.mark.jobs)
+        return Commit(written=(written,), recorded_at=from_micros(recorded_at), jobs=jobs)
