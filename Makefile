@@ -38,6 +38,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.context
 	$(BIN)/python -m bench.audit
 	$(BIN)/python -m bench.retention --quick
+	$(BIN)/python -m bench.serve --seconds 10
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -195,6 +195,7 @@ def test_too_much_at_once_is_told_to_come_back(serve: Any, memory: Memory):
         assert (second.status_code, second.json()["error"]["code"]) == (503, "unavailable")
         assert second.headers["retry-after"] == "1"
         assert web.get("/healthz").status_code == 200
+        assert web.post("/v1/receipts:wait", json={"jobs": []}).status_code == 200, "waiting takes nobody's thread"
         over.set()
         assert first.result(30).status_code == 201
         assert web.get("/v1/records").status_code == 200

@@ -30,7 +30,7 @@ def serve(
     rate: Annotated[float | None, typer.Option(help="Requests a second under one key at the most.")] = None,
     max_body: Annotated[int, typer.Option(help="The largest body, in bytes.")] = 16 * 2**20,
     max_import: Annotated[int, typer.Option(help="The largest export to bring in, in bytes.")] = 4 * 2**30,
-    threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 16,
+    threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 4,
     queue: Annotated[int, typer.Option(help="Calls that wait; one more is told to come back.")] = 128,
     maintain: Annotated[
         str,

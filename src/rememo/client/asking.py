@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
+from pydantic import create_model
+
 from rememo.context.chat import image_url
 from rememo.errors import Closed, InvalidInput, JobFailed, MissingExtra, RememoError, Unavailable
 from rememo.model.fact import Conflict
@@ -19,7 +21,7 @@ from rememo.serve.faults import raised
 from rememo.serve.rest.adapted import LONGEST_WAIT
 from rememo.serve.rest.signature import HEADERS, Call, Parameter
 from rememo.serve.rest.table import OPERATIONS
-from rememo.serve.wire import from_json, to_json
+from rememo.serve.wire import decode, to_json
 
 if TYPE_CHECKING:
     import httpx
@@ -68,7 +70,8 @@ class Asking:
             headers=request["headers"],
             content=_text(request["body"]) if has_body else None,
         )
-        return self._value(known, json.loads(answer.content))
+        found = _read(known, answer.content)
+        return replace(found, follow=self._follow) if isinstance(found, Receipt) else found
 
     def send(
         self,
@@ -110,13 +113,6 @@ class Asking:
             found.append(("pool", self.pool))
         return [*found, *(("as_of", one) for one in self.as_of)]
 
-    def _value(self, known: Call, answer: Any) -> Any:
-        value = answer
-        if isinstance(answer, dict) and known.wrapped is not None:
-            value = cast("dict[str, Any]", answer)[known.wrapped]
-        found = from_json(known.returns, value)
-        return replace(found, follow=self._follow) if isinstance(found, Receipt) else found
-
     def _follow(self, receipt: Receipt, timeout: float) -> Receipt:
         """Wait over there, in pieces."""
         left = timeout
@@ -135,6 +131,20 @@ class Asking:
 @cache
 def _calls() -> dict[str, Call]:
     return {one.calls: Call(one) for one in OPERATIONS}
+
+
+def _read(known: Call, content: bytes) -> Any:
+    """Return the value that an answer holds, read in one go."""
+    under = known.wrapped
+    if under is None:
+        return decode(known.returns, content)
+    return getattr(decode(_wrapping(under, known.returns), content), under)
+
+
+@cache
+def _wrapping(under: str, returns: Any) -> Any:
+    fields: dict[str, Any] = {under: (returns, ...)}
+    return create_model("Wrapping", **fields)
 
 
 def open_web(url: str, key: str | None, timeout: float) -> "httpx.Client":

@@ -1,7 +1,8 @@
 """Record: one remembered thing in one of its versions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Self
 
 from rememo.errors import InvalidInput
@@ -96,8 +97,9 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values; `from_dict` gives an equal record back."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        values["scope"] = {name: getattr(self.scope, name) for name in self.scope.__slots__}
+        values: dict[str, Any] = dict(zip(_NAMES, _all(self), strict=True))
+        scope = self.scope
+        values["scope"] = {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user, "room": scope.room}
         for name in _TIMES:
             if values[name] is not None:
                 values[name] = values[name].isoformat()
@@ -115,3 +117,7 @@ class Record:
             return cls(**fields)
         except (KeyError, TypeError) as error:
             raise InvalidInput(f"this is not a record: {error}") from None
+
+
+_NAMES = tuple(one.name for one in fields(Record))
+_all = attrgetter(*_NAMES)

@@ -1,11 +1,16 @@
 """Limits of serving: how often a key may ask, and how much is under way at once."""
 
+import asyncio
 import math
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from rememo.errors import RateLimited
+from rememo.errors import RateLimited, Unavailable
+
+T = TypeVar("T")
 
 _BURST = 2.0
 """Seconds' worth of requests that may come at once."""
@@ -38,3 +43,36 @@ class RateLimit:
         if tokens < 1:
             wait = math.ceil((1 - tokens) / rate)
             raise RateLimited(f"more than {rate:g} requests a second came under this key; wait {wait} seconds")
+
+
+class Threads:
+    """So many calls at once, and so many more that wait for a thread."""
+
+    def __init__(self, threads: int, queue: int) -> None:
+        self._most = threads + queue
+        self._pool = ThreadPoolExecutor(threads, "rememo-serve")
+        self._lock = threading.Lock()
+        self._under_way = 0
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call on a thread; raises `Unavailable` when too many wait already."""
+        with self._lock:
+            if self._under_way >= self._most:
+                raise Unavailable("the server has too much to do; come back in a second")
+            self._under_way += 1
+        try:
+            future = self._pool.submit(call)
+        except RuntimeError:
+            self._leave()
+            raise Unavailable("the server is being stopped; come back when it is up again") from None
+        # By the thread's end and not by the request's: whoever stops waiting leaves a call that still runs.
+        future.add_done_callback(self._leave)
+        return await asyncio.wrap_future(future)
+
+    def _leave(self, _: Future[Any] | None = None) -> None:
+        with self._lock:
+            self._under_way -= 1
+
+    def close(self) -> None:
+        """Wait for the calls that run, and take no more."""
+        self._pool.shutdown()

@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 
 from rememo.engine.audit import Acting, acting
-from rememo.errors import Forbidden, InvalidInput, Unauthorised, Unavailable
+from rememo.errors import Forbidden, InvalidInput, Unauthorised
 from rememo.memory import Memory, walled
 from rememo.model.check import check_label
 from rememo.model.scope import LABELS, Scope
 from rememo.serve.auth import ALL_TENANTS, RESERVED, RIGHTS, Key, Keys
 from rememo.serve.faults import HttpFault
-from rememo.serve.limits import RateLimit
+from rememo.serve.limits import RateLimit, Threads
 from rememo.serve.rest.signature import moment_of
 from rememo.serve.rest.table import Reach, Right
 
@@ -37,7 +36,7 @@ class Options:
     """The largest body, in bytes."""
     max_import: int = 4 * 2**30
     """The largest export that can be brought in, in bytes."""
-    threads: int = 16
+    threads: int = 4
     """Calls that run at once."""
     queue: int = 128
     """Calls that wait for a thread; one more is told to come back."""
@@ -62,30 +61,33 @@ class Service:
         self.keys = Keys(memory)
         self.rate = RateLimit(options.rate)
         self.ready = True
-        self._threads: CapacityLimiter | None = None
-        self._under_way = 0
+        self._threads = Threads(options.threads, options.queue)
+        # Those who only wait for jobs keep nobody from a thread who has something to do.
+        self._waiting = Threads(options.threads, options.queue)
 
-    async def run(self, call: Callable[[], T]) -> T:
+    async def run(self, call: Callable[[], T], *, waits: bool = False) -> T:
         """Run a call on a thread; raises `Unavailable` when too many wait already."""
-        if self._threads is None:  # belongs to the event loop
-            self._threads = CapacityLimiter(self.options.threads)
-        if self._under_way >= self.options.threads + self.options.queue:
-            raise Unavailable("the server has too much to do; come back in a second")
-        self._under_way += 1
-        try:
-            return await to_thread.run_sync(call, limiter=self._threads)
-        finally:
-            self._under_way -= 1
+        return await (self._waiting if waits else self._threads).run(call)
+
+    def close(self) -> None:
+        """End what is under way, and take no more."""
+        self.ready = False
+        self._threads.close()
+        self._waiting.close()
 
     async def admit(self, request: Request) -> Key:
         """Return the key of a request, and count the request; raises `Unauthorised` or `RateLimited`."""
+        return await self.run(lambda: self.known(request))
+
+    def known(self, request: Request) -> Key:
+        """Do what `admit` does, on a thread that works already."""
         given = request.headers.get("authorization")
         if given is not None:
             scheme, _, text = given.partition(" ")
             if scheme.lower() != "bearer":
                 raise Unauthorised("send the key as `Authorization: Bearer rememo_…`")
-            key = await self.run(lambda: self.keys.check(text.strip()))
-        elif await self.run(self.keys.any) or not _is_local(request):
+            key = self.keys.check(text.strip())
+        elif self.keys.any() or not _is_local(request):
             raise Unauthorised("this server wants a key: send it as `Authorization: Bearer rememo_…`")
         else:
             key = _OPEN

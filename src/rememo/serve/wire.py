@@ -45,14 +45,26 @@ def to_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no shape on the wire")
 
 
+def encode(value: Any) -> bytes:
+    """Return a value as JSON text."""
+    from pydantic_core import to_json as written  # noqa: PLC0415 - see below
+
+    return written(to_json(value))
+
+
 def from_json(kind: Any, value: Any) -> Any:
     """Return the value of a type that `to_json` made JSON of; what does not fit raises `InvalidInput`."""
+    return _state_of(value) if kind is State else decode(kind, dump_json(value))
+
+
+def decode(kind: Any, text: str | bytes) -> Any:
+    """Return the value of a type that a JSON text tells of; what does not fit raises `InvalidInput`."""
     if kind is State:
-        return _state_of(value)
+        return _state_of(json.loads(text))
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and not everybody serves
 
     try:
-        return _adapter(kind).validate_json(dump_json(value))
+        return _adapter(kind).validate_json(text)
     except ValidationError as error:
         raise InvalidInput(f"this is no {getattr(kind, '__name__', kind)}: {told(error)}") from None
 

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from rememo.errors import InvalidInput, VersionConflict
 from rememo.memory import Memory
-from rememo.model.check import dump_json
 from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.serve.faults import PRECONDITION_FAILED, HttpFault, fault_body
@@ -20,9 +19,11 @@ from rememo.serve.rest.adapted import ADAPTED
 from rememo.serve.rest.signature import Asked, Call
 from rememo.serve.rest.table import OPERATIONS
 from rememo.serve.service import Service, in_the_name_of, need
-from rememo.serve.wire import to_json
+from rememo.serve.wire import encode
 
 JSON: Final = "application/json"
+_SMALL: Final = 64 * 2**10
+_DIGITS: Final = 8
 CALLS: Final = tuple(map(Call, OPERATIONS))
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -33,31 +34,41 @@ def endpoint(service: Service, call: Call) -> Endpoint:
     operation = call.operation
 
     async def answer(request: Request) -> Response:
-        key = await service.admit(request)
-        need(key, operation.right, operation.reach)
+        # A small body is read before the key is looked at, so that all the rest needs one thread, once.
+        key = None if _is_small(request) else await service.admit(request)
         body = await service.body(request)
-        need_json(request, body)
-        asked = call.arguments(
-            path=path_of(request), query=request.url.query, headers=request.headers, body=body
-        )  # fmt: skip
-        if operation.sets is not None and operation.sets in asked.arguments:
-            need(key, "write", operation.also if operation.also != "scope" else operation.reach)
+        matched = False
 
         def work() -> tuple[bytes, int | None]:
-            with in_the_name_of(key, request):
-                memory = service.view(key, asked.scope)
-                return _done(call, memory, asked)
+            nonlocal matched
+            who = key or service.known(request)
+            need(who, operation.right, operation.reach)
+            need_json(request, body)
+            asked = call.arguments(
+                path=path_of(request), query=request.url.query, headers=request.headers, body=body
+            )  # fmt: skip
+            if operation.sets is not None and operation.sets in asked.arguments:
+                need(who, "write", operation.also if operation.also != "scope" else operation.reach)
+            matched = asked.matched
+            with in_the_name_of(who, request):
+                return _done(call, service.view(who, asked.scope), asked)
 
         try:
-            content, version = await service.run(work)
+            content, version = await service.run(work, waits=operation.calls == "wait")
         except VersionConflict as error:
-            if not asked.matched:
+            if not matched:
                 raise
             return Response(fault_body(error.code, str(error)), PRECONDITION_FAILED, media_type=JSON)
         tag = {} if version is None else {"ETag": f'"{version}"'}
         return Response(content, operation.status, tag, JSON)
 
     return answer
+
+
+def _is_small(request: Request) -> bool:
+    """Whether a request says that its body is small, or that it has none."""
+    told = request.headers.get("content-length", "" if "transfer-encoding" in request.headers else "0")
+    return told.isdecimal() and len(told) < _DIGITS and int(told) <= _SMALL
 
 
 def need_json(request: Request, body: bytes) -> None:
@@ -85,12 +96,12 @@ def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
     else:
         result = getattr(getattr(memory, face) if face else memory, name)(**arguments)
     under = call.wrapped
-    value = to_json(result)
+    value: Any = result
     if under == "items":
-        value = {"items": value, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}
+        value = {"items": result, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}
     elif under is not None:
-        value = {under: value}
-    return dump_json(value).encode(), _version(result)
+        value = {under: result}
+    return encode(value), _version(result)
 
 
 def _version(result: object) -> int | None:

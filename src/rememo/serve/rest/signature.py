@@ -44,23 +44,12 @@ class Parameter:
     default: Any
     required: bool
 
-    @property
-    def as_json(self) -> bool:
-        """Whether it stands as JSON text in the address."""
-        return self.place == "query" and takes_objects(self.hint)
-
-    @property
-    def many(self) -> bool:
-        """Whether it may stand several times in the address."""
-        what, parts = members(self.hint)
-        found = (what, *(members(one)[0] for one in parts)) if what == "union" else (what,)
-        return self.place == "query" and "list" in found
-
-    @property
-    def is_moment(self) -> bool:
-        """Whether it is a time or the name of a snapshot."""
-        what, parts = members(self.hint)
-        return what == "union" and str in parts and datetime in parts
+    as_json: bool
+    """Whether it stands as JSON text in the address."""
+    many: bool
+    """Whether it may stand several times in the address."""
+    is_moment: bool
+    """Whether it is a time or the name of a snapshot."""
 
 
 class Call:
@@ -97,7 +86,14 @@ class Call:
             raise TypeError(f"{operation.name}: nothing of {one.name} can come over a wire; leave it out in the table")
         required = one.default is one.empty
         default = None if required or one.default is NOTHING else one.default
-        return Parameter(one.name, place, hint, kind, default, required)
+        what, parts = members(hint)
+        lists = "list" in ((what, *(members(part)[0] for part in parts)) if what == "union" else (what,))
+        return Parameter(
+            one.name, place, hint, kind, default, required,
+            as_json=place == "query" and takes_objects(hint),
+            many=place == "query" and lists,
+            is_moment=what == "union" and str in parts and datetime in parts,
+        )  # fmt: skip
 
     def placed(self, place: Place) -> list[Parameter]:
         """Return the parameters of one place."""

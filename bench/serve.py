@@ -1,0 +1,197 @@
+"""What HTTP costs beside the direct call, and fifty clients that read and write at once: `python -m bench.serve`.
+
+The server is a process of its own (`rememo serve`), the direct call opens the same file; the two take turns.
+"""
+
+import argparse
+import http.client
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from rememo import Client, Memory, Settings
+from rememo.bench.speed import talk
+from rememo.serve.auth import Keys
+
+BOUND = 2.0
+"""Milliseconds that HTTP may add to a search, at the median."""
+ROOMS = 50
+WARM = 20
+FAULT = 400
+
+
+@contextmanager
+def served(path: Path) -> Generator[str]:
+    """Serve a file by the command, on a free port; the log goes beside it."""
+    command = [sys.executable, "-c", "from rememo.cli import main; main()", "serve", str(path), "--port", "0"]
+    with (
+        path.with_suffix(".log").open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as server,  # noqa: S603 - ours
+    ):
+        try:
+            said = "" if server.stdout is None else server.stdout.readline()
+            yield said.split(" at ")[1].split("/v1")[0]
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(60)
+
+
+class Line:
+    """A kept connection with nothing above it, so that the server's time is what is measured."""
+
+    def __init__(self, address: str, key: str) -> None:
+        place = urlsplit(address)
+        self._line = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+    def ask(self, verb: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+        self._line.request(verb, path, None if body is None else json.dumps(body).encode(), self._headers)
+        answer = self._line.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def close(self) -> None:
+        self._line.close()
+
+
+def fill(path: Path, count: int) -> str:
+    """Store what rooms talked about, and return the text of a key."""
+    said = talk(count, seed=1)
+    with Memory(path, settings=Settings(durability="fast", worker=False, learn=False)) as memory:
+        for room in range(ROOMS):
+            memory.scope(user="u", room=f"r{room}").add_many(said[room::ROOMS])
+        return Keys(memory).add(rights=["read", "write"])[1]
+
+
+def asked(count: int, seed: int) -> list[str]:
+    """Return questions as long as people's."""
+    return [" ".join(said.split()[:6]) for said in talk(count, seed=seed)]
+
+
+def compare(path: Path, address: str, key: str, rounds: int) -> float:
+    """Print medians of a search, direct and over HTTP in turn; returns what HTTP adds, in milliseconds."""
+    questions = asked(200, seed=2)
+    with (
+        Memory(path, settings=Settings(worker=False)) as memory,
+        Client(address, key) as client,
+        closing(Line(address, key)) as line,
+    ):
+        room, remote = memory.scope(room="r1"), client.scope(room="r1")
+
+        def over_http(question: str) -> None:
+            status, found = line.ask("POST", "/v1/search?room=r1", {"query": question, "limit": 10})
+            if status >= FAULT:
+                sys.exit(f"the search failed: {found}")
+
+        runs: dict[str, Callable[[str], object]] = {
+            "direct": lambda question: room.search(question, limit=10),
+            "HTTP": over_http,
+            "rememo.Client": lambda question: remote.search(question, limit=10),
+        }
+        taken: dict[str, list[float]] = {name: [] for name in runs}
+        for number in range(rounds + WARM):
+            for name, run in runs.items():
+                start = time.perf_counter()
+                run(questions[number % len(questions)])
+                if number >= WARM:  # after both sides have read what they keep
+                    taken[name].append((time.perf_counter() - start) * 1e3)
+    middle = {name: statistics.median(each) for name, each in taken.items()}
+    for name, each in taken.items():
+        more = "" if name == "direct" else f", {middle[name] - middle['direct']:+.2f} ms"
+        print(f"search, {name}: p50 {middle[name]:.2f} ms, p99 {statistics.quantiles(each, n=100)[98]:.2f} ms{more}")
+    return middle["HTTP"] - middle["direct"]
+
+
+def crowd(address: str, key: str, clients: int, seconds: float) -> int:
+    """Let many clients search, list, add and change for some seconds; prints what they felt, returns what went wrong."""
+    said, questions = talk(2_000, seed=3), asked(500, seed=4)
+    taken: dict[str, list[float]] = {"search": [], "list": [], "add": [], "update": []}
+    wrong: Counter[str] = Counter()
+    lock = threading.Lock()
+    end = time.perf_counter() + seconds
+
+    def one(number: int) -> None:
+        choice = random.Random(number)
+        own: dict[str, list[float]] = {name: [] for name in taken}
+        where = f"user=u&room=r{number % ROOMS}"
+        mine: list[str] = []
+        with closing(Line(address, key)) as line:
+            while time.perf_counter() < end:
+                name = choice.choices(["search", "list", "add", "update"], [50, 20, 20, 10])[0]
+                name = "add" if name == "update" and not mine else name
+                text = choice.choice(said)
+                start = time.perf_counter()
+                if name == "search":
+                    status, found = line.ask(
+                        "POST", f"/v1/search?{where}", {"query": choice.choice(questions), "limit": 10}
+                    )
+                elif name == "list":
+                    status, found = line.ask("GET", f"/v1/records?{where}&limit=20")
+                elif name == "add":
+                    status, found = line.ask("POST", f"/v1/records?{where}", {"text": text})
+                    mine += found.get("ids", [])
+                else:
+                    status, found = line.ask("PATCH", f"/v1/records/{choice.choice(mine)}?{where}", {"text": text})
+                own[name].append((time.perf_counter() - start) * 1e3)
+                if status >= FAULT:
+                    with lock:
+                        wrong[f"{name} {status}: {found['error']['message']}"] += 1
+        with lock:
+            for name, each in own.items():
+                taken[name] += each
+
+    def safely(number: int) -> None:
+        try:
+            one(number)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is what the bench is for
+            with lock:
+                wrong[f"client: {error!r}"] += 1
+
+    threads = [threading.Thread(target=safely, args=(number,)) for number in range(clients)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lasted = time.perf_counter() - start
+    count = sum(map(len, taken.values()))
+    print(f"{clients} clients for {lasted:.0f} s: {count:,} requests, {count / lasted:,.0f} a second")
+    for name, each in taken.items():
+        cuts = statistics.quantiles(each, n=100)
+        print(f"  {name}: {len(each):,}, p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms, longest {max(each):.0f} ms")
+    print(f"errors: {sum(wrong.values())}")
+    for said_wrong, times in wrong.most_common(5):
+        print(f"  {times} times {said_wrong}")
+    return sum(wrong.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=500)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        key = fill(path, options.records)
+        with served(path) as address:
+            added = compare(path, address, key, options.rounds)
+            print(f"HTTP adds {added:.2f} ms to a search at the median (at most {BOUND:g})")
+            wrong = crowd(address, key, options.clients, options.seconds)
+    sys.exit(added > BOUND or wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
