@@ -14,6 +14,7 @@ from hypothesis import settings
 pytest.register_assert_rewrite("rememo.testing")
 
 from rememo.testing.postgres import Databases, lend_databases  # noqa: E402 - after the line above
+from rememo.testing.redis import Places, lend_places, servers  # noqa: E402
 
 # The same examples in every automatic run, so that a failure there is one of the change and not of the dice.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -101,3 +102,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     known = load_requirements()
     planned = sum(one.planned for one in known.values())
     terminalreporter.write_line(f"requirements: {len(known) - planned} delivered, {planned} remain planned")
+
+
+@pytest.fixture(scope="session", params=servers())
+def places(request: pytest.FixtureRequest) -> Iterator[Places]:
+    """Lend addresses on a Redis server that lives as long as the tests: on each kind that there is here."""
+    with lend_places(request.param) as found:
+        yield found

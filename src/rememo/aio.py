@@ -2610,7 +2610,7 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.verify)
 
     async def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store."""
+        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         return await self._call(self._own.stats)
 
     @property

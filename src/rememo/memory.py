@@ -33,7 +33,7 @@ from rememo.engine.audit import Acting, ComplianceCheck, acting
 from rememo.engine.batch import Batch
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
-from rememo.errors import InvalidInput, NotFound
+from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit, add_check
 from rememo.keep.encrypt import Keyring
@@ -55,6 +55,7 @@ from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
+from rememo.store.kv.protocol import KeyServing
 from rememo.store.protocol import Check, Stats
 from rememo.working.flowing import declare, flows_provider
 from rememo.working.flows import Flow
@@ -469,8 +470,15 @@ class Memory(Records):
         return self._engine.store.verify()
 
     def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store."""
-        return self._engine.store.stats(self.bound.tenant, self._engine.now())
+        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
+        engine, tenant = self._engine, self.bound.tenant
+        stats = engine.store.stats(tenant, engine.now())
+        if not isinstance(engine.plain_kv, KeyServing):
+            return stats
+        try:
+            return replace(stats, keys=stats.keys + engine.plain_kv.count(tenant, engine.now()))
+        except Unavailable:
+            return stats
 
     @property
     def retention(self) -> Retention:

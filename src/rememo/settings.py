@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
@@ -14,6 +14,8 @@ _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 REDACTED = ("keys", "cards", "ibans", "emails", "phones")
 """What can be taken out of a text before it is stored."""
+SHORT_TERM = ("kv", "flows", "caches", "sessions", "profiles")
+"""What a Redis server can hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,10 @@ class Settings:
     """Whether facts and relationships are learned from messages."""
     worker: bool = True
     """Whether later work is done in this process; else `rememo worker` does it, or `receipt.wait()`."""
+    kv: str = field(default="", repr=False)  # a password may stand in it
+    """Where short-term state is held: with the records, or on a Redis server (`redis://host:6379/0`)."""
+    kv_holds: tuple[str, ...] = ("kv", "flows", "caches")
+    """What such a server holds: any of kv, flows, caches, sessions, profiles. All else stays with the records."""
     archive: str = ""
     """Where records are put away before policies remove them: a folder, or an address such as `s3://bucket/prefix`."""
     archive_timeout: float = 30.0
@@ -73,10 +79,12 @@ class Settings:
         """Refuse values that cannot be meant."""
         if self.durability not in ("full", "fast"):
             raise InvalidInput(f'durability must be "full" or "fast", not {self.durability!r}')
-        for name in ("guard_off", "redact"):
+        for name in ("guard_off", "redact", "kv_holds"):
             object.__setattr__(self, name, _words(getattr(self, name), name))
         if unknown := set(self.redact) - set(REDACTED):
             raise InvalidInput(f"redact cannot take out {min(unknown)!r}; it knows {', '.join(REDACTED)}")
+        if unknown := set(self.kv_holds) - set(SHORT_TERM):
+            raise InvalidInput(f"kv_holds cannot have {min(unknown)!r}; it knows {', '.join(SHORT_TERM)}")
         trust_table(self.trust)
         known = {one.name: one for one in fields(self)}
         for one in known.values():

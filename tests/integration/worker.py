@@ -67,9 +67,9 @@ def add(path: str, count: str, who: str) -> None:
         say({"ids": ids, "total": time.perf_counter() - begun, "waits": sorted(waits)})
 
 
-def count_up(path: str, count: str) -> None:
+def count_up(path: str, count: str, kv: str = "") -> None:
     """Add one to a shared key, many times."""
-    with Memory(path, embedder=None) as memory:
+    with Memory(path, embedder=None, settings=Settings.load(kv=kv)) as memory:
         wait_for_go()
         for _ in range(int(count)):
             memory.kv.update("counter", lambda value: value + 1, default=0)

@@ -1739,7 +1739,7 @@ class RemoteMemory:
         return cast("Check", self._asking.call("verify", {}))
 
     def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store."""
+        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         return cast("Stats", self._asking.call("stats", {}))
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:

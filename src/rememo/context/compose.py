@@ -20,7 +20,7 @@ from rememo.context.providers import Asked, Provided, Provider, Registry
 from rememo.context.state import LeftOut, State
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
-from rememo.errors import Closed, InvalidInput, NotFound
+from rememo.errors import Closed, InvalidInput, NotFound, Unavailable
 from rememo.model.check import check_text, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
@@ -142,7 +142,10 @@ class Composer:
             marks.append(timeline.worked_out.setdefault("unchanged", object()))
         # Asked for anew each time: there may be more of them by now.
         entries = [entry for read in reach.reads for entry in read(reach.who)]
-        return marks, entries, self._engine.kv.versions(reach.who.tenant, entries, moment)
+        try:
+            return marks, entries, self._engine.kv.versions(reach.who.tenant, entries, moment)
+        except Unavailable:
+            return object()  # nobody can tell, so it equals nothing
 
     # ---- asking
 

@@ -19,6 +19,7 @@ from rememo.engine.trust import FULL, default_trust
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
 from rememo.model.filters import Filter
+from rememo.model.health import Health
 from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
 from rememo.model.lazy import lazy
@@ -30,7 +31,7 @@ from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings, trust_table
-from rememo.store.kv.protocol import KeyValue
+from rememo.store.kv.protocol import KeyServing, KeyValue
 from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
 from rememo.store.seal import Encryption, Sealing
 
@@ -360,12 +361,18 @@ class Engine:
         held = {one.id: one.quarantine or "" for one in self.store.read(wanted, self.now())} if receipt.ids else {}
         return replace(receipt, quarantined=held) if held else receipt
 
+    def health(self) -> tuple[Health, ...]:
+        """Return how the servers are that this memory leans on beside its store, without asking them."""
+        return (self.plain_kv.health(),) if isinstance(self.plain_kv, KeyServing) else ()
+
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
         if self.composer is not None:
             self.composer.stop()
         if self.runner is not None:
             self.runner.stop()
+        if isinstance(self.plain_kv, KeyServing):
+            self.plain_kv.close()
         self.store.close()
 
 

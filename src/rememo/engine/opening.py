@@ -4,6 +4,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from rememo.engine.engine import Engine
+from rememo.engine.shared import open_shared
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
@@ -13,9 +14,10 @@ from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
-from rememo.store.kv.protocol import KeyValue
+from rememo.store.kv.protocol import KeyServing, KeyValue
 from rememo.store.kv.sqlite import SqliteKeyValue
 from rememo.store.protocol import Analysis, Store
+from rememo.store.redis.address import is_redis
 from rememo.store.seal import Encryption, Sealing, open_seal
 from rememo.store.sqlite.database import MEMORY, Database
 from rememo.store.sqlite.repair import RepairReport, repair
@@ -32,6 +34,8 @@ def open_engine(
     analyzer = Analyzer(settings.language)
     store, kv, sealing = _open_store(url, _analysis(analyzer), settings, encryption)
     try:
+        if settings.kv:
+            kv = open_shared(kv, store, settings, encryption)
         return Engine(
             store=store,
             kv=kv,
@@ -43,6 +47,8 @@ def open_engine(
             sealing=sealing,
         )
     except BaseException:
+        if isinstance(kv, KeyServing):
+            kv.close()
         store.close()
         raise
 
@@ -57,6 +63,11 @@ def _open_store(
                 "contents on a PostgreSQL server cannot be encrypted yet; use a file, or leave encryption out"
             )
         return *_open_postgres(url, analysis, settings), None
+    if is_redis(url):
+        raise InvalidInput(
+            "a Redis server holds short-term state and recent messages, not records: give a file or postgresql://…,"
+            " with Settings(kv='redis://…'), or open a room there with RecentMessages('redis://…', room=…)"
+        )
     if separator and scheme != "sqlite":
         raise InvalidInput(
             f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'

@@ -5,9 +5,11 @@ next one.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from rememo.engine.view import View, parts_of
+from rememo.errors import Unavailable
 from rememo.keep.archive import is_important, open_archive, put_away
 from rememo.keep.batches import Pace, Tally, Writer
 from rememo.keep.mending import duplicates, orphans, references
@@ -18,6 +20,7 @@ from rememo.learn.room_summaries import MAX_TOKENS
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
+from rememo.store.kv.protocol import KeyServing
 
 _MENDING = {"duplicates": duplicates, "references": references, "orphans": orphans}
 
@@ -35,11 +38,14 @@ def maintain(view: View, *, dry: bool = False) -> Maintenance:
 
 
 def sweep(view: View, pace: Pace) -> int:
-    """Reclaim what has expired in the whole store; returns how much."""
+    """Reclaim what has expired in the whole store, and of this tenant on a server beside it; returns how much."""
     engine = view.engine
     moment = engine.now()
     keys_before = moment - timedelta(days=engine.settings.key_days)
     total = 0
+    if isinstance(engine.plain_kv, KeyServing):
+        with suppress(Unavailable):  # the next time will do, and the log has told of it
+            total += engine.plain_kv.sweep(view.scope.tenant, moment)
     while True:
         with pace.step():
             done = engine.store.sweep(moment, keys_before=keys_before, limit=pace.size)

@@ -124,7 +124,9 @@ class Sessions:
                 f"session {name!r} is saved, so clear=True cannot be kept; delete it or choose another name"
             )
         outer = self._view.engine
-        engine = open_engine(":memory:", embedder=outer.embedder, settings=outer.settings, clock=outer.clock)
+        # Nothing of it may be on a server either.
+        settings = outer.settings.but(kv="")
+        engine = open_engine(":memory:", embedder=outer.embedder, settings=settings, clock=outer.clock)
         engine.runner = Worker(engine)
         try:
             yield Working(View(engine=engine, scope=self._view.scope))

@@ -1,6 +1,5 @@
 """Key-value in the same PostgreSQL schema as the records."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -9,6 +8,7 @@ from typing import Any
 from rememo.model.audit import Note
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
+from rememo.store.kv.globs import to_expression
 from rememo.store.kv.protocol import Entry
 from rememo.store.postgres.auditing import append
 from rememo.store.postgres.database import Database
@@ -212,31 +212,6 @@ def _remove(
         if note is not None:
             append(session, noted(note, count=sum(alive for _, alive in gone)) if count else note)
     return gone
-
-
-def to_expression(pattern: str) -> str:
-    """Return a glob pattern (`*`, `?`, `[…]`, `[^…]`) as a regular expression that means the same."""
-    parts: list[str] = []
-    place = 0
-    while place < len(pattern):
-        sign = pattern[place]
-        place += 1
-        if sign == "*":
-            parts.append(".*")
-        elif sign == "?":
-            parts.append(".")
-        elif sign == "[":
-            start = place + (pattern[place : place + 1] == "^")
-            end = pattern.find("]", start + 1)
-            if end < 0:
-                # A bracket without an end matches nothing.
-                return "$^a"
-            chosen = re.sub(r"([\\\[\]^])", r"\\\1", pattern[start:end])
-            parts.append(f"[{'^' if start > place else ''}{chosen}]")
-            place = end + 1
-        else:
-            parts.append(re.sub(r"([^\w\s]|_)", r"\\\1", sign) if sign.isascii() else sign)
-    return f"^(?:{''.join(parts)})$"
 
 
 def _entry(row: Any) -> Entry:

