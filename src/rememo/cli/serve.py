@@ -3,13 +3,17 @@
 import logging
 import signal
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from rememo.cli.output import console, errors
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.memory import Memory
+from rememo.observe.logs import JsonLines
+from rememo.observe.traces import trace
+
+LogFormat = Literal["text", "json"]
 
 _GRACE = 30
 """Seconds that requests under way have to end when the server stops."""
@@ -36,9 +40,13 @@ def serve(
         str,
         typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" leaves it to you.'),
     ] = "1h",
+    log: Annotated[LogFormat, typer.Option(help="How log lines are written: text, or JSON for programs.")] = "text",
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Make OpenTelemetry spans; run it under opentelemetry-instrument.")
+    ] = False,
 ) -> None:
     """Serve a memory over HTTP until interrupted; requests under way are ended first."""
-    for package in ("fastapi", "uvicorn"):
+    for package in ("fastapi", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
     import uvicorn  # noqa: PLC0415 - the extra may not be installed
@@ -49,10 +57,17 @@ def serve(
     from rememo.serve.upkeep import Upkeep  # noqa: PLC0415 - the same
 
     options = Options(
-        rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, origins=origin or ()
+        rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, origins=origin or (),
+        traces=traces,
+    )  # fmt: skip
+    lines = logging.StreamHandler()
+    lines.setFormatter(
+        JsonLines() if log == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
     )
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(level=logging.WARNING, handlers=[lines])
     logging.getLogger("rememo.serve").setLevel(logging.INFO)
+    if traces:
+        trace()
     with Memory(file) as memory:
         app = create_app(memory, options)
         locked = app.state.service.keys.any()

@@ -22,6 +22,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import Closed, InvalidInput, NotFound, Unavailable
 from rememo.model.check import check_text, dump_json
+from rememo.model.counts import counts
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 
@@ -75,8 +76,10 @@ class Composer:
         held = None if fresh or view.known_at is not None else cache.get(key, moment)
         if held is not None:
             if self._stamp(held.reach, moment) == held.stamp:
+                counts.add("state_cache_hits")
                 return held.state.again()
             cache.drop(key)
+        counts.add("state_cache_misses")
         chosen, left_out = self._choose(view, wanted, unwanted)
         reach = _reach(view, user, chosen)
         # Before anything is read: what is written meanwhile makes the state old at once.

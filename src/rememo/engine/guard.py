@@ -16,6 +16,7 @@ from rememo.engine import suspicion
 from rememo.engine.redact import LINKS, holds_key
 from rememo.engine.trust import FULL
 from rememo.errors import AlreadyExists, InvalidInput
+from rememo.model.counts import counts
 from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
 from rememo.model.times import Clock
@@ -165,11 +166,12 @@ def told_of(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
     if not any(draft.quarantine or draft.redacted for draft in drafts):
         return receipt
     kept = [draft for draft in drafts if receipt.outcomes.get(draft.id) != "ignored"]
-    counts = Counter[str]()
+    redacted = Counter[str]()
     for draft in kept:
-        counts.update(draft.redacted)
+        redacted.update(draft.redacted)
     held = {draft.id: draft.quarantine for draft in kept if draft.quarantine is not None}
-    return replace(receipt, quarantined=held, redacted=dict(counts))
+    counts.add("quarantined", len(held))
+    return replace(receipt, quarantined=held, redacted=dict(redacted))
 
 
 def hold_whole_documents(drafts: Sequence[Draft], items: Sequence[Mapping[str, Any]]) -> None:

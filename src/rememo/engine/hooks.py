@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
+from rememo.model.counts import counts
 from rememo.model.locks import ForkLock
 from rememo.model.receipt import Change
 from rememo.model.scope import Scope
@@ -46,4 +47,5 @@ class HookTable:
                 except Exception:  # noqa: BLE001 - a hook is foreign code: whatever it raises, the write stands
                     with self._lock:
                         self.failures += 1
+                    counts.add("hook_failures")
                     _log.exception("hook %r failed for %s %s", hook, change.kind, change.id)

@@ -136,7 +136,7 @@ class Worker:
             engine = self._engine
             jobs = engine.store.lease_many(TASKS, LEASE_SECONDS, engine.now(), limit=limit, ids=ids)
             if jobs:
-                self._do(jobs)
+                self.do(jobs)
             return len(jobs)
         finally:
             with here.turned:
@@ -185,7 +185,8 @@ class Worker:
             with here.turned:
                 here.turned.wait(min(left, _LOOK_SECONDS))
 
-    def _do(self, jobs: Sequence[Job]) -> None:
+    def do(self, jobs: Sequence[Job]) -> None:
+        """Do jobs that were leased, and settle them."""
         beating = Heart(self._engine, jobs)
         try:
             errors: dict[tuple[str, str], Exception | str] = {}

@@ -13,18 +13,21 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rememo._version import __version__
 from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.ids import new_id
+from rememo.observe.metrics import Metrics
 from rememo.serve.faults import HTTP_CODES, RETRY, STATUS, HttpFault, fault_body
+from rememo.serve.metrics import Requests, telling
 from rememo.serve.rest.openapi import document
 from rememo.serve.rest.routes import CALLS, JSON, endpoint
 from rememo.serve.rest.transfer import exporting, importing
 from rememo.serve.service import Options, Service
+from rememo.serve.tracing import Traced
 
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -42,10 +45,13 @@ _log = logging.getLogger("rememo.serve")
 def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
     """Return the application that serves a memory; whoever opened the memory closes it."""
     service = Service(memory, options or Options())
+    metrics = Metrics(memory)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
+        metrics.start()
         yield
+        metrics.stop()
         await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -72,7 +78,12 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         """Describe all of it."""
         return JSONResponse(document())
 
-    for path, told in (("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi)):
+    for path, told in (
+        ("/healthz", healthz),
+        ("/readyz", readyz),
+        ("/openapi.json", openapi),
+        ("/metrics", telling(service, metrics)),
+    ):
         _add(app, "GET", path, told)
     for kind, handler in ((RememoError, _ours), (HttpFault, _http), (HTTPException, _routing)):
         app.add_exception_handler(kind, handler)
@@ -84,7 +95,9 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "X-Request-Id"],
             expose_headers=["ETag", "X-Request-Id", "Retry-After"],
         )
-    app.add_middleware(Envelope)
+    if service.options.traces:
+        app.add_middleware(Traced)
+    app.add_middleware(Envelope, requests=Requests(metrics))
     return app
 
 
@@ -99,6 +112,11 @@ class Exact(Route):
     def __init__(self, path: str, endpoint: Any, *, methods: list[str]) -> None:
         super().__init__(path, endpoint, methods=methods)
         self.methods = set(methods)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Say whether a request is for it; whoever counts requests finds the route with them."""
+        match, child = super().matches(scope)
+        return match, {**child, "route": self} if match is Match.FULL else child
 
 
 def _ours(_: Request, error: Exception) -> Response:
@@ -139,8 +157,9 @@ class Envelope:
     time and the key's id; never a query, a body, or a key.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, requests: Requests) -> None:
         self._app = app
+        self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -154,8 +173,9 @@ class Envelope:
         state = scope.setdefault("state", {})
         state["id"] = given if _REQUEST_ID.fullmatch(given) else new_id()
         began, status = time.perf_counter(), 0
+        self._requests.begin()
 
-        async def telling(message: Message) -> None:
+        async def answering(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -163,7 +183,7 @@ class Envelope:
             await send(message)
 
         try:
-            await self._app(scope, receive, telling)
+            await self._app(scope, receive, answering)
         except ClientDisconnect:
             status = status or 499
         except Exception:
@@ -171,9 +191,14 @@ class Envelope:
             if status:
                 raise  # half an answer is out: the connection is cut
             said = "something went wrong inside the server; its log says what, by the request's id"
-            await Response(fault_body("error", said), _SERVER_FAULT, media_type=JSON)(scope, receive, telling)
+            await Response(fault_body("error", said), _SERVER_FAULT, media_type=JSON)(scope, receive, answering)
         finally:
+            seconds, key = time.perf_counter() - began, state.get("key", "-")
+            self._requests.end(scope, status, seconds)
             _log.info(
-                "%s %s %s %d %.1f ms key %s", state["id"], scope["method"], scope["path"], status,
-                (time.perf_counter() - began) * 1e3, state.get("key", "-"),
+                "%s %s %s %d %.1f ms key %s", state["id"], scope["method"], scope["path"], status, seconds * 1e3, key,
+                extra={
+                    "request": state["id"], "method": scope["method"], "path": scope["path"], "status": status,
+                    "milliseconds": round(seconds * 1e3, 1), "key": key,
+                },
             )  # fmt: skip

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from rememo.errors import RateLimited, Unavailable
@@ -61,7 +62,8 @@ class Threads:
                 raise Unavailable("the server has too much to do; come back in a second")
             self._under_way += 1
         try:
-            future = self._pool.submit(call)
+            # What the request was begun under, a trace for one, goes with it.
+            future = self._pool.submit(copy_context().run, call)
         except RuntimeError:
             self._leave()
             raise Unavailable("the server is being stopped; come back when it is up again") from None

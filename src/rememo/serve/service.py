@@ -40,6 +40,8 @@ class Options:
     """Calls that run at once."""
     queue: int = 128
     """Calls that wait for a thread; one more is told to come back."""
+    traces: bool = False
+    """Whether to make spans, of requests and of what they do."""
     origins: Sequence[str] = ()
     """Web pages that may ask from a browser."""
 

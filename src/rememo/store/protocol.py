@@ -220,6 +220,20 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """How a whole store is, whoever's: cheap to ask, and without a count of what it holds."""
+
+    jobs: Mapping[str, int]
+    """Later work by state."""
+    file_bytes: int
+    log_bytes: int
+    free_bytes: int
+    """Within what the store weighs."""
+    disk_bytes: int | None
+    """What is free where a file lies; None where a server looks after that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """What `verify` found: nothing wrong, or each fault named."""
 
@@ -420,6 +434,10 @@ class Keeping(Protocol):
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
+        ...
+
+    def condition(self) -> Condition:
+        """Return how the whole store is."""
         ...
 
     def stats(self, tenant: str, moment: datetime) -> Stats:

@@ -15,6 +15,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from rememo.model.counts import counts
 from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
@@ -269,7 +270,9 @@ class ScopeCache:
         held = self._held.get(scope)
         stamp = self._source.stamp(scope.tenant)
         if held is not None and held.stamp == stamp and held.next_end > now:
+            counts.add("scope_cache_hits")
             return held
+        counts.add("scope_cache_misses")
         with self._refreshing[hash(scope) % _LOCKS]:
             # Looked up again, because somebody may have been faster.
             held = self._held.get(scope)

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rememo.errors import EmbeddingFailed, InvalidInput
+from rememo.model.counts import counts
 from rememo.recall.embed.extras import require
 from rememo.recall.embed.protocol import Vector, embed_present
 
@@ -107,7 +108,11 @@ class OpenAIEmbedder:
     def _parsed(self, response: "httpx.Response", expected: int) -> list[object]:
         """Return the rows in the order of the texts, whatever order they came in."""
         try:
-            data = cast("list[dict[str, Any]]", response.json()["data"])
+            answer: dict[str, Any] = response.json()
+            data = cast("list[dict[str, Any]]", answer["data"])
+            usage = answer.get("usage")
+            if isinstance(usage, dict) and isinstance(total := cast("dict[str, Any]", usage).get("total_tokens"), int):
+                counts.add("tokens", total)
             rows = {int(entry.get("index", place)): entry["embedding"] for place, entry in enumerate(data)}
             return [rows[place] for place in range(expected)]
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -98,6 +98,17 @@ def document() -> dict[str, Any]:
                 "responses": {"200": plain, **_faults(())},
             }
         }
+    paths["/metrics"] = {
+        "get": {
+            "operationId": "metrics",
+            "tags": ["health"],
+            "summary": "Tell what the server does, as Prometheus reads it; needs a key that reaches every tenant.",
+            "responses": {
+                "200": {"description": "metrics", "content": {"text/plain": {"schema": {"type": "string"}}}},
+                **_faults(()),
+            },
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Rememo", "version": __version__, "description": "Memory for AI agents."},

@@ -20,7 +20,7 @@ from rememo.store.postgres.reading import to_record
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.types import to_floats
 from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, store_versions
-from rememo.store.protocol import Stats, Stored
+from rememo.store.protocol import Condition, Stats, Stored
 
 _CHUNK = 500
 _ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON CONFLICT (tenant, name) DO NOTHING"
@@ -49,6 +49,7 @@ WHERE tenant = %s AND superseded_at IS NULL AND (expires_at IS NULL OR expires_a
 _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
   (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)),
   (SELECT count(*) FROM kv WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s))"""
+_ALL_JOBS = "SELECT state, count(*) FROM jobs GROUP BY state"
 _JOBS = "SELECT state, count(*) FROM jobs WHERE tenant = %s GROUP BY state"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
@@ -221,6 +222,14 @@ class Keeper(Part):
             f" run `pg_dump --schema={self._database.schema} --format=custom --file=FILE ADDRESS`,"
             " or take one tenant away with memory.export(path)"
         )
+
+    def condition(self) -> Condition:
+        """Return how the database is."""
+        with self._database.snapshot() as session:
+            return Condition(
+                jobs=dict(session.rows(_ALL_JOBS)), file_bytes=session.value(_SIZE), log_bytes=0, free_bytes=0,
+                disk_bytes=None,
+            )  # fmt: skip
 
     def stats(self, tenant: str, moment: datetime) -> Stats:
         """Count what is stored; what has expired does not count as a record or a key."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,7 +21,7 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
 from rememo.store.contents import Contents
 from rememo.store.kv.sqlite import keep_floor
-from rememo.store.protocol import Draft, Stats, Stored
+from rememo.store.protocol import Condition, Draft, Stats, Stored
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
@@ -269,6 +270,20 @@ class Keeper(Part):
             raise StorageError(f"the backup {target} could not be written: {error.strerror}") from error
         finally:
             part.unlink(missing_ok=True)
+
+    def condition(self) -> Condition:
+        """Return how the file is."""
+        path = self._database.path
+        with self._database.snapshot() as connection:
+            jobs = connection.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall()
+            free = connection.pragma("freelist_count") * connection.pragma("page_size")
+        return Condition(
+            jobs=dict(jobs),
+            file_bytes=_size(path),
+            log_bytes=_size(path + "-wal"),
+            free_bytes=free,
+            disk_bytes=shutil.disk_usage(path).free if Path(path).is_file() else None,
+        )
 
     def stats(self, tenant: str, moment: datetime) -> Stats:
         """Count what is stored; what has expired does not count as a record or a key."""

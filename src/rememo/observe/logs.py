@@ -1,0 +1,74 @@
+"""Logs: a line for every operation, and lines as JSON for programs that gather them."""
+
+import json
+import logging
+import time
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rememo.errors import InvalidInput, RememoError
+from rememo.observe import watching
+
+_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+_log = logging.getLogger("rememo.operations")
+
+
+class Logging:
+    """Writes lines until it is stopped."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+
+    def watch(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
+        """Return what writes the line of an operation when it ends."""
+        return self._telling(operation, tenant)
+
+    def stop(self) -> None:
+        """Write no more."""
+        watching.stop(self)
+
+    @contextmanager
+    def _telling(self, operation: str, tenant: str | None) -> Generator[None]:
+        began, outcome = time.perf_counter(), "ok"
+        try:
+            yield
+        except BaseException as error:
+            outcome = error.code if isinstance(error, RememoError) else type(error).__name__
+            raise
+        finally:
+            taken = round((time.perf_counter() - began) * 1e3, 3)
+            told = {"operation": operation, "tenant": tenant, "outcome": outcome, "milliseconds": taken}
+            _log.log(self._level, "%s %s in %.1f ms", operation, outcome, taken, extra=told)
+
+
+def log(level: int | str = "INFO") -> Logging:
+    """Write a line to the logger `rememo.operations` for every operation of this process, until `stop()` of what is returned.
+
+    It tells the operation, its tenant, what it took and how it ended; never a text.
+    """
+    number = logging.getLevelNamesMapping().get(level.upper()) if isinstance(level, str) else level
+    if number is None:
+        raise InvalidInput(f"there is no log level {level!r}; say DEBUG, INFO, WARNING or ERROR")
+    logging_ = Logging(number)
+    watching.start(logging_)
+    return logging_
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record's time, level, logger and message, whatever was given as `extra`, and what was raised."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)

@@ -1,0 +1,117 @@
+"""Metrics: operations, times, and how the store is, as Prometheus reads them."""
+
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from rememo._version import __version__
+from rememo.engine.engine import Engine
+from rememo.errors import RememoError
+from rememo.memory import Memory
+from rememo.model.counts import counts
+from rememo.observe import watching
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_STATES: Final = ("waiting", "running", "done", "dead")
+_COUNTED: Final = {
+    "scope_cache_hits": "Searches that found their scope held ready.",
+    "scope_cache_misses": "Searches that had to read their scope, or what was new in it.",
+    "state_cache_hits": "Composed states that were given again.",
+    "state_cache_misses": "States that had to be composed.",
+    "hook_failures": "Hooks that raised.",
+    "quarantined": "Records that a rule held back.",
+    "tokens": "Tokens that remote models charged for.",
+}
+_inside: ContextVar[bool] = ContextVar("rememo_counted", default=False)
+
+
+class Metrics:
+    """What one process does with memories, and how the store of one of them is. Read by `render()`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.registry = CollectorRegistry()
+        self._operations = Counter(
+            "rememo_operations", "Calls, by operation and outcome.", ("operation", "outcome"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "rememo_operation_seconds", "What calls took.", ("operation",), buckets=SECONDS, registry=self.registry
+        )
+        ProcessCollector(registry=self.registry)
+        self.registry.register(_Store(memory))
+
+    def start(self) -> None:
+        """Count operations from now on."""
+        watching.start(self)
+
+    def stop(self) -> None:
+        """Count them no more."""
+        watching.stop(self)
+
+    def render(self) -> bytes:
+        """Return everything as text, as Prometheus wants it."""
+        return generate_latest(self.registry)
+
+    def watch(self, operation: str, _tenant: str | None, /) -> AbstractContextManager[object]:
+        """Count an operation; what it calls in turn is part of it."""
+        return self._counting(operation)
+
+    @contextmanager
+    def _counting(self, operation: str) -> Generator[None]:
+        if _inside.get():
+            yield
+            return
+        token, began, outcome = _inside.set(True), time.perf_counter(), "ok"
+        try:
+            yield
+        except BaseException as error:
+            outcome = error.code if isinstance(error, RememoError) else "error"
+            raise
+        finally:
+            _inside.reset(token)
+            self._seconds.labels(operation).observe(time.perf_counter() - began)
+            self._operations.labels(operation, outcome).inc()
+
+
+class _Store:
+    """Asked when metrics are read."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def collect(self) -> Iterator[Metric]:
+        """Give what is so now."""
+        engine: Engine = self._memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        yield _gauge("rememo_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
+        now = engine.store.condition()
+        yield _gauge(
+            "rememo_jobs", "Later work of all tenants, by state.", [((one,), now.jobs.get(one, 0)) for one in _STATES],
+            ("state",),
+        )  # fmt: skip
+        weighed = {"data": now.file_bytes, "log": now.log_bytes, "free": now.free_bytes}
+        yield _gauge(
+            "rememo_store_bytes", "What the store weighs, by part.",
+            [((part,), size) for part, size in weighed.items()], ("part",),
+        )  # fmt: skip
+        if now.disk_bytes is not None:
+            yield _gauge("rememo_disk_free_bytes", "What is free where the file lies.", [((), now.disk_bytes)])
+        counted = counts.read()
+        for name, told in _COUNTED.items():
+            family = CounterMetricFamily(f"rememo_{name}", told)
+            family.add_metric([], counted.get(name, 0))
+            yield family
+
+
+def _gauge(
+    name: str, told: str, samples: Iterable[tuple[tuple[str, ...], float]], labels: tuple[str, ...] = ()
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, told, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family

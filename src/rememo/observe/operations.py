@@ -1,0 +1,89 @@
+"""Which calls are operations: the public methods of everything that `Memory` offers, by the names users call them."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from rememo.collections.actions import Actions
+from rememo.collections.documents import Documents
+from rememo.collections.facts import Facts
+from rememo.collections.goals import Goals
+from rememo.collections.jobs import Jobs
+from rememo.collections.messages import Messages
+from rememo.collections.posts import Posts
+from rememo.collections.relationships import Relationships
+from rememo.collections.summaries import Summaries
+from rememo.collections.tasks import Tasks
+from rememo.collections.thoughts import Thoughts
+from rememo.keep.archive import Archive
+from rememo.keep.audit import Audit
+from rememo.keep.quarantine import Quarantine
+from rememo.keep.retention import Retention
+from rememo.learn.worker import Worker
+from rememo.memory import Memory
+from rememo.working.cached import Cached
+from rememo.working.flows import Flow
+from rememo.working.kv import KeyValues
+from rememo.working.profiles import Profiles
+from rememo.working.sessions import Sessions
+from rememo.working.todos import Todos
+from rememo.working.typed import Typed
+from rememo.working.values import ContextValues
+from rememo.working.working import Working
+
+FACES: Final[dict[type[Any], str]] = {
+    Memory: "",
+    Messages: "messages.",
+    Facts: "facts.",
+    Relationships: "relationships.",
+    Documents: "documents.",
+    Goals: "goals.",
+    Tasks: "tasks.",
+    Actions: "actions.",
+    Thoughts: "thoughts.",
+    Posts: "posts.",
+    Summaries: "summaries.",
+    Profiles: "profiles.",
+    Working: "working.",
+    ContextValues: "working.context.",
+    Todos: "working.todos.",
+    Sessions: "sessions.",
+    KeyValues: "kv.",
+    Cached: "kv.cached.",
+    Flow: "flow.",
+    Typed: "typed.",
+    Quarantine: "quarantine.",
+    Jobs: "jobs.",
+    Audit: "audit.",
+    Retention: "retention.",
+    Archive: "archive.",
+}
+WORK: Final = "jobs.work"
+"""What the worker does of its own accord."""
+# These only say what is meant by later calls, or hand out something that does the work.
+_TELLING: Final = {
+    "scope",
+    "pool",
+    "acting",
+    "compliance",
+    "provider",
+    "rule",
+    "on_change",
+    "off_change",
+    "flow",
+    "typed",
+}
+
+
+def operations() -> Iterator[tuple[type[Any], str, str]]:
+    """Give each operation: the class it is called on, the method, and its name as users know it."""
+    for face, prefix in FACES.items():
+        for name, method in inspect.getmembers(face, inspect.isfunction):
+            if not name.startswith("_") and name not in _TELLING and _runs_when_called(method):
+                yield face, name, prefix + name
+    yield Worker, "do", WORK
+
+
+def _runs_when_called(method: Callable[..., Any]) -> bool:
+    """Whether the work is done when the call returns; a generator's or a block's is not."""
+    return not inspect.isgeneratorfunction(inspect.unwrap(method))
