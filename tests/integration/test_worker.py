@@ -113,7 +113,7 @@ def test_a_worker_killed_in_the_middle_repeats_nothing(memory: Memory, start: St
     say(memory.scope(user="ana"), "I love tea.", "My sister Bea works at CERN.")
     killed = start(
         f"""
-        working.LEASE_SECONDS = 0.001
+        worker = working.Worker(memory._view.engine, lease=0.001)
         real = working.learn
         def learn(*arguments):
             if {moment!r} == "after":

@@ -16,7 +16,7 @@ from rememo.model.record import Record
 console = Console()
 errors = Console(stderr=True)
 
-File = Annotated[str, typer.Argument(help="The memory's file.")]
+File = Annotated[str, typer.Argument(help="The memory's file, or the postgresql:// address of its server.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

@@ -8,8 +8,12 @@ import typer
 
 from rememo.cli.opening import open_memory
 from rememo.cli.output import File, console
+from rememo.learn.heart import LEASE_SECONDS
 from rememo.learn.worker import Worker
 
+Lease = Annotated[
+    float, typer.Option(min=0.1, help="After how many seconds the jobs of a worker that died are taken over.")
+]
 Once = Annotated[bool, typer.Option("--once", help="Do what is due, then leave.")]
 
 
@@ -18,17 +22,17 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(worker)
 
 
-def worker(file: File, once: Once = False) -> None:
-    """Do the jobs of a file, of all its tenants, until interrupted."""
+def worker(file: File, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
+    """Do the jobs of a file or a server, of all tenants, until interrupted; any number may do so side by side."""
     with open_memory(file) as memory:
-        working = Worker(memory._engine)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        working = Worker(memory._engine, lease=lease)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if once:
             console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")
             return
         over = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda _signal, _frame: over.set())
-        working.start()
+        working.start(listen=True)
         console.print("working; interrupt to stop")
         over.wait()
         working.stop(30)

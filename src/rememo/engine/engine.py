@@ -31,6 +31,7 @@ from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, Vector
 from rememo.settings import Settings, trust_table
+from rememo.store.calling import Calling
 from rememo.store.kv.protocol import KeyServing, KeyValue
 from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
 from rememo.store.seal import Encryption, Sealing
@@ -112,6 +113,7 @@ class Engine:
         self.guard = Guard(settings)
         self._trust = trust_table(settings.trust)
         self.runner: Runner | None = None
+        self._calling = store if isinstance(store, Calling) else None
         self.composer: Composing | None = None
         self.use(embedder)
 
@@ -342,13 +344,19 @@ class Engine:
         runner = self.runner
         if runner is None or not commit.jobs:
             return receipt
-        if self.settings.worker:
-            runner.wake()
+        self.tell_workers()
 
         def follow(given: Receipt, timeout: float) -> Receipt:
             return runner.follow(given, timeout, tenant=scope.tenant)
 
         return replace(receipt, follow=follow)
+
+    def tell_workers(self) -> None:
+        """Let the jobs that were just written be done: here, or by a worker elsewhere."""
+        if self.settings.worker and self.runner is not None:
+            self.runner.wake()
+        elif self._calling is not None:
+            self._calling.call()
 
     def first_receipt(self, scope: Scope, key: str) -> Receipt | None:
         """Return the receipt of the write under an idempotency key, or None when there was none."""

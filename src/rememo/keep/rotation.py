@@ -44,8 +44,7 @@ def rotate_keys(engine: Engine, scope: Scope, *, reencrypt: bool) -> Receipt:
     runner = engine.runner
     if runner is None or not jobs:
         return Receipt(ids=())
-    if engine.settings.worker:
-        runner.wake()
+    engine.tell_workers()
 
     def follow(given: Receipt, timeout: float) -> Receipt:
         for job in jobs:

@@ -18,24 +18,27 @@ from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
 from rememo.keep.rotation import RESEAL, reseal
+from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.messages import learn
 from rememo.learn.room_summaries import SUMMARISE, RoomSummaries
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
+from rememo.store.calling import Calling, Listening
 from rememo.store.protocol import Written
 
 LEARN, UNLEARN = "learn", "unlearn"
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 MOST_ATTEMPTS = 5
-LEASE_SECONDS = 60.0
 _BATCH, _SMALL_BATCH = 256, 64
 _QUIET_SECONDS = 0.05
 """Writes that far apart leave room for the worker; while they come faster it stands back."""
 _STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
 """How many times as long as a turn it then rests, and how many seconds at the most."""
 _IDLE_SECONDS = 1.0
+_LISTENING_SECONDS = 5.0
+"""How often jobs are looked for by one who is told of them: calls can be lost, and what failed is tried again."""
 _LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
 _UNLEARNED = {
@@ -59,14 +62,22 @@ class _Here:
         self.turned = threading.Condition()
         self.busy = 0
         self.thread: threading.Thread | None = None
+        self.listening: Listening | None = None
         self.stopping = False
+
+    @property
+    def idle(self) -> float:
+        """How long to wait before looking for jobs without having been told of any."""
+        return _IDLE_SECONDS if self.listening is None or not self.listening.hearing else _LISTENING_SECONDS
 
 
 class Worker:
     """Does the jobs of one engine; thread-safe, and harmless beside any number of others on the same store."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, lease: float = LEASE_SECONDS) -> None:
+        """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
         self._engine = engine
+        self._lease = lease
         self._state = _Here()
 
     @property
@@ -83,10 +94,16 @@ class Worker:
         thread = self._here.thread
         return thread is not None and thread.is_alive()
 
-    def start(self) -> None:
-        """Work in the background from now on; starting twice is harmless."""
+    def start(self, *, listen: bool = False) -> None:
+        """Work in the background from now on; starting twice is harmless.
+
+        With `listen` it is told of jobs that others write, where the store can do that, instead of looking all the time.
+        """
         here = self._here
         with here.lock:
+            store = self._engine.store
+            if listen and here.listening is None and isinstance(store, Calling):
+                here.listening = store.listen(here.due.set)
             if here.thread is None or not here.thread.is_alive():
                 here.stopping = False
                 here.thread = threading.Thread(
@@ -119,7 +136,10 @@ class Worker:
             here.stopping = True
             here.urgent.set()
             here.due.set()
-            thread = here.thread
+            thread, listening = here.thread, here.listening
+            here.listening = None
+        if listening is not None:
+            listening.close()
         if thread is None or thread is threading.current_thread():
             return True
         thread.join(timeout)
@@ -134,7 +154,7 @@ class Worker:
             here.busy += 1
         try:
             engine = self._engine
-            jobs = engine.store.lease_many(TASKS, LEASE_SECONDS, engine.now(), limit=limit, ids=ids)
+            jobs = engine.store.lease_many(TASKS, self._lease, engine.now(), limit=limit, ids=ids)
             if jobs:
                 self.do(jobs)
             return len(jobs)
@@ -187,7 +207,7 @@ class Worker:
 
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
-        beating = Heart(self._engine, jobs)
+        beating = Heart(self._engine, jobs, self._lease)
         try:
             errors: dict[tuple[str, str], Exception | str] = {}
             groups: dict[tuple[str, str], list[Job]] = {}
@@ -249,7 +269,7 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
         del worker
         worked = time.monotonic() - began
         if not taken and not here.stopping:
-            here.due.wait(_IDLE_SECONDS)
+            here.due.wait(here.idle)
             worked = _LONGEST_BACK
 
 
@@ -340,36 +360,3 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
 
 _DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise, RESEAL: reseal}
 _DOING = tuple(_DOERS)
-
-
-class Heart:
-    """Prolongs the leases of jobs that take long, as long as they are being done."""
-
-    def __init__(self, engine: Engine, jobs: Sequence[Job]) -> None:
-        self._engine = engine
-        self._jobs = jobs
-        self._lock = threading.Lock()
-        self._over = False
-        self._timer = self._next()
-
-    def _next(self) -> threading.Timer:
-        timer = threading.Timer(LEASE_SECONDS / 3, self.beat)
-        timer.daemon = True
-        timer.start()
-        return timer
-
-    def beat(self) -> None:
-        """Prolong once, and again later."""
-        try:
-            self._engine.store.extend(self._jobs, LEASE_SECONDS, self._engine.now())
-        except (StorageError, Closed) as error:
-            _log.warning("leases could not be prolonged: %s", error)
-        with self._lock:
-            if not self._over:
-                self._timer = self._next()
-
-    def stop(self) -> None:
-        """Prolong no more."""
-        with self._lock:
-            self._over = True
-            self._timer.cancel()

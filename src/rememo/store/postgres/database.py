@@ -136,6 +136,13 @@ class Database:
         )
 
     @contextmanager
+    def line(self) -> Generator["psycopg.Connection[Any]"]:
+        """Open a connection beside the pool, for what takes long and must not be lent to others."""
+        self.need_open()
+        with self._seam(), self._connect() as connection:
+            yield connection
+
+    @contextmanager
     def _lent(self) -> Generator["psycopg.Connection[Any]"]:
         self.need_open()
         if self._process != os.getpid():

@@ -5,10 +5,12 @@ from datetime import datetime
 
 from rememo.model.audit import Note
 from rememo.model.job import NewJob
+from rememo.model.lazy import lazy
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.commits import key_space, pack_commit, unpack_commit
 from rememo.store.postgres.auditing import AuditTable, append
+from rememo.store.postgres.calling import Caller, Listener
 from rememo.store.postgres.checking import verify
 from rememo.store.postgres.errors import Unknown
 from rememo.store.postgres.finding import Finder
@@ -78,8 +80,22 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Model
         """Check that records, words, vectors and jobs agree."""
         return verify(self._database)
 
+    @lazy
+    def _caller(self) -> Caller:
+        return Caller(self._database)
+
+    def call(self) -> None:
+        """Tell workers elsewhere that there are jobs."""
+        self._caller.call()
+
+    def listen(self, heard: Callable[[], None]) -> Listener:
+        """Call a function whenever there may be jobs."""
+        return Listener(self._database, heard)
+
     def close(self) -> None:
         """Let go of everything; closing twice is harmless."""
+        if "_caller" in self.__dict__:
+            self._caller.close()
         self._database.close()
 
 

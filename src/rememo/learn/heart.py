@@ -1,0 +1,46 @@
+"""The heartbeat of jobs that take long: a lease that nobody prolongs belongs to a worker that died."""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from rememo.engine.engine import Engine
+from rememo.errors import Closed, StorageError
+from rememo.model.job import Job
+
+LEASE_SECONDS = 60.0
+_log = logging.getLogger("rememo.worker")
+
+
+class Heart:
+    """Prolongs the leases of jobs that take long, as long as they are being done."""
+
+    def __init__(self, engine: Engine, jobs: Sequence[Job], lease: float = LEASE_SECONDS) -> None:
+        self._engine = engine
+        self._jobs = jobs
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._over = False
+        self._timer = self._next()
+
+    def _next(self) -> threading.Timer:
+        timer = threading.Timer(self._lease / 3, self.beat)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def beat(self) -> None:
+        """Prolong once, and again later."""
+        try:
+            self._engine.store.extend(self._jobs, self._lease, self._engine.now())
+        except (StorageError, Closed) as error:
+            _log.warning("leases could not be prolonged: %s", error)
+        with self._lock:
+            if not self._over:
+                self._timer = self._next()
+
+    def stop(self) -> None:
+        """Prolong no more."""
+        with self._lock:
+            self._over = True
+            self._timer.cancel()
