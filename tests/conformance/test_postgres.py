@@ -1,12 +1,13 @@
 """The conformance suite on PostgreSQL: a real server, a database for each store."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import pytest
 
-from rememo import Memory, Settings
+from rememo import Keyring, Memory, Settings
 from rememo.recall.embed.protocol import Embedder
-from rememo.testing import ManualClock, MemoryConformance, OpenMemory
+from rememo.testing import EraseSuite, ManualClock, MemoryConformance, OpenMemory
 from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.postgres import Databases
 
@@ -15,10 +16,11 @@ from rememo.testing.postgres import Databases
 FAST = Settings(durability="fast", worker=False)
 
 
-class TestPostgres(MemoryConformance):
+class TestPostgres(MemoryConformance, EraseSuite):
     # Copies of a server are made by its own tools, so BackupSuite is not for it: tests/integration/test_postgres.py
     # shows what `backup` says instead.
     machine_runs = 15
+    encryption: ClassVar[Keyring | None] = None
 
     @pytest.fixture
     def open_memory(self, clock: ManualClock, databases: Databases) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
@@ -38,7 +40,14 @@ class TestPostgres(MemoryConformance):
                     give_back()
                 names[name] = databases.lend()
             url = databases.url(names[name])
-            memory = Memory(url, tenant=tenant, embedder=embedder, settings=settings or FAST, clock=clock)
+            memory = Memory(
+                url,
+                tenant=tenant,
+                embedder=embedder,
+                encryption=self.encryption,
+                settings=settings or FAST,
+                clock=clock,
+            )
             opened.append(memory)
             return memory
 
@@ -50,3 +59,11 @@ class TestPostgres(MemoryConformance):
 
         yield open_database
         give_back()
+
+
+@pytest.mark.requirement("encrypt.content")
+class TestSealedPostgres(TestPostgres):
+    """Everything holds with every content sealed."""
+
+    encryption: ClassVar[Keyring | None] = Keyring(bytes(range(32)))
+    machine_runs = 3

@@ -58,11 +58,7 @@ def _open_store(
 ) -> tuple[Store, KeyValue, Sealing | None]:
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
-        if encryption is not None:
-            raise InvalidInput(
-                "contents on a PostgreSQL server cannot be encrypted yet; use a file, or leave encryption out"
-            )
-        return *_open_postgres(url, analysis, settings), None
+        return _open_postgres(url, analysis, settings, encryption)
     if is_redis(url):
         raise InvalidInput(
             "a Redis server holds short-term state and recent messages, not records: give a file or postgresql://…,"
@@ -91,18 +87,29 @@ def _open_store(
         raise
 
 
-def _open_postgres(url: str, analysis: Analysis, settings: Settings) -> tuple[Store, KeyValue]:
+def _open_postgres(
+    url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
+) -> tuple[Store, KeyValue, Sealing | None]:
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise MissingExtra('a store on PostgreSQL needs psycopg: pip install "rememo[postgres]"')
     # Only now: those who keep their memory in a file need not have the driver.
     from rememo.store.kv.postgres import PostgresKeyValue  # noqa: PLC0415
     from rememo.store.postgres.address import parse_address  # noqa: PLC0415
     from rememo.store.postgres.database import Database as Server  # noqa: PLC0415
+    from rememo.store.postgres.resealing import PostgresSealing  # noqa: PLC0415
+    from rememo.store.postgres.safe import ServerSafe  # noqa: PLC0415
     from rememo.store.postgres.store import PostgresStore  # noqa: PLC0415
+    from rememo.store.postgres.vault import PostgresVault  # noqa: PLC0415
 
     server = Server(parse_address(url), durability=settings.durability, busy_timeout=settings.busy_timeout)
-    store = PostgresStore(server, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
-    return store, PostgresKeyValue(server)
+    try:
+        safe = ServerSafe(seal=open_seal(PostgresVault(server), encryption), compress_above=settings.compress_above)
+        store = PostgresStore(server, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
+        sealing = None if safe.seal is None else PostgresSealing(server, safe, safe.seal, analysis)
+        return store, PostgresKeyValue(server, safe), sealing
+    except BaseException:
+        server.close()
+        raise
 
 
 def repair_file(source: str, target: str, *, encryption: Encryption | None = None) -> RepairReport:

@@ -28,7 +28,7 @@ from rememo.store.chain import Half
 from rememo.store.chain import Link as Line
 from rememo.store.kv.protocol import KeyErasing
 from rememo.store.needles import Needles
-from rememo.store.protocol import Erasing, ErasingStore
+from rememo.store.protocol import Copying, Erasing, ErasingStore
 
 _log = logging.getLogger("rememo.keep")
 
@@ -70,13 +70,13 @@ def make_target(
 def erasing(engine: Engine) -> ErasingStore:
     """Return the store of an engine as one that can remove for good; one that cannot is an error."""
     if not isinstance(engine.store, Erasing) or not isinstance(engine.plain_kv, KeyErasing):
-        raise StorageError("this store cannot erase for good; only memories in a SQLite file can so far")
+        raise StorageError("this store cannot erase for good")
     return cast("ErasingStore", engine.store)
 
 
 def note_backup(engine: Engine, path: str) -> None:
     """Remember a copy that was made, so that an erasure can tell of it; a store that cannot be written to now keeps no note."""
-    if isinstance(engine.store, Erasing):
+    if isinstance(engine.store, Copying):
         try:
             engine.store.note_backup(path, engine.now())
         except StorageError as error:  # the copy is whole all the same, and must not be lost for its note
@@ -94,7 +94,7 @@ def resume(engine: Engine, tenant: str, rewrite: Rewrite) -> int:
     for number, target in pending:
         if target is None:
             store.purge(tenant, _LONGEST_WAIT)
-            store.end_erasure(number, cleaned=True)
+            store.end_erasure(number, tenant, cleaned=True)
         else:
             erase(engine, target, rewrite)
     return len(pending)
@@ -250,7 +250,7 @@ class _Erasure:
             for one in naming:
                 self._look_for(one)
             self._store.drop_versions(self._number, self._tenant, id, last + 1)
-            self._store.add_counts(self._number, {"facts_kept": 1})
+            self._store.add_counts(self._number, self._tenant, {"facts_kept": 1})
         else:
             self._remove_ids([id])
 
@@ -270,7 +270,7 @@ class _Erasure:
         self._look_for(held)
         receipt = self._engine.commit(scope, [self._engine.revise(held, fields)])
         self._store.drop_versions(self._number, self._tenant, held.id, receipt.version)
-        self._store.add_counts(self._number, {"summaries_rewritten": 1})
+        self._store.add_counts(self._number, self._tenant, {"summaries_rewritten": 1})
 
     def _ended(self, id: str) -> bool:
         versions = self._store.history(Scope(tenant=self._tenant), id)
@@ -293,7 +293,7 @@ class _Erasure:
 
         keys = self._engine.plain_kv
         if isinstance(keys, KeyErasing):
-            self._store.add_counts(self._number, {"kv": keys.erase(self._tenant, doomed)})
+            self._store.add_counts(self._number, self._tenant, {"kv": keys.erase(self._tenant, doomed)})
 
     def redact(self) -> None:
         """Take what tells of it out of the audit trail; that it happened stays."""
@@ -319,7 +319,7 @@ class _Erasure:
             return halves
 
         note = noting("redact", Scope(tenant=self._tenant), self._engine.now())
-        self._store.add_counts(self._number, {"audit_lines": self._store.redact(note, choose)})
+        self._store.add_counts(self._number, self._tenant, {"audit_lines": self._store.redact(note, choose)})
 
     # ---- proof
 
@@ -327,19 +327,19 @@ class _Erasure:
         """Clean the bytes, look for what was removed, and return the receipt."""
         store, target = self._store, self._target
         ids = list(store.marks(self._number, self._tenant))
-        began, counts = store.erasure(self._number)
+        began, counts = store.erasure(self._number, self._tenant)
         archives, unasked = self._archives()
         # From here on nothing tells of the person any more, not even what is under way.
-        store.end_erasure(self._number, cleaned=False)
+        store.end_erasure(self._number, self._tenant, cleaned=False)
         # Others that were interrupted here are cleaned with it.
         pending = [number for number, other in store.erasures(self._tenant) if other is None]
-        emptied = store.purge(self._tenant, _LONGEST_WAIT)
+        unclean = store.purge(self._tenant, _LONGEST_WAIT)
         leftovers = [f"{count} {name}" for name, count in store.remains(target, list(self._terms)).items()] + unasked
-        if not emptied:
-            leftovers.append("the log, which others are reading: erase again when they are done")
-        searched = store.search_bytes(self._needles)
+        if unclean is not None:
+            leftovers.append(unclean)
+        searched = store.search_bytes(self._tenant, self._needles)
         if self._needles.found:
-            leftovers.append(f"{len(self._needles.found)} pieces of texts in the bytes of the store")
+            leftovers.append(f"{len(self._needles.found)} pieces of texts elsewhere in the store")
         receipt = ErasureReceipt(
             target=target.named,
             counts=counts,
@@ -350,8 +350,9 @@ class _Erasure:
                 "pieces_others_have": self._needles.elsewhere,
             },
             leftovers=tuple(leftovers),
-            backups=tuple(store.backups()) if ids else (),
+            backups=tuple(store.backups()) if ids and isinstance(store, Copying) else (),
             archives=archives,
+            beyond=store.beyond if ids else (),
             begun_at=began or self._began,
             ended_at=self._engine.now(),
         )
@@ -359,8 +360,8 @@ class _Erasure:
             whom = sha256(json.dumps(target.named, sort_keys=True).encode()).hexdigest()
             detail = {"target": sorted(target.named), "target_sha256": whom, **counts, "receipt": receipt.digest}
             store.note(noting("erase", Scope(tenant=self._tenant), receipt.ended_at, detail))
-        for number in pending if emptied else ():
-            store.end_erasure(number, cleaned=True)
+        for number in pending if unclean is None else ():
+            store.end_erasure(number, self._tenant, cleaned=True)
         return receipt
 
     def _archives(self) -> tuple[tuple[str, ...], list[str]]:

@@ -57,6 +57,7 @@ class DataKey:
     def __init__(self, serial: int, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # noqa: PLC0415
 
+        self.serial = serial
         self.head = bytes([SEALED]) + serial.to_bytes(_HEAD - 1, "big")
         self.contents = cipher(key, "contents")
         self.vectors = cipher(key, "vectors")
@@ -89,6 +90,11 @@ class TenantKeys:
         self._names = _Held(self._new_names)
         self._veils = _Held(self._new_veils)
         self._read: dict[bytes, str] = {}
+
+    @property
+    def serial(self) -> int:
+        """The serial of the key that seals what is new; 0 for none."""
+        return self._keys[0].serial if self._keys else 0
 
     @property
     def all(self) -> tuple[DataKey, ...]:

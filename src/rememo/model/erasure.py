@@ -57,13 +57,15 @@ class ErasureReceipt:
     counts: Mapping[str, int]
     """What was removed or changed, by its sort; nothing for somebody nobody knew."""
     checked: Mapping[str, int]
-    """What was looked for and where: texts and terms, and how many bytes of the file and its log were searched."""
+    """What was looked for and where: texts and terms, and how many bytes of the file and its log, or of a server's rows."""
     leftovers: tuple[str, ...]
     """What is still there; empty when nothing is."""
     backups: tuple[str, ...]
     """Copies made by `memory.backup` that are still there and may hold what was erased: remove them yourself."""
     archives: tuple[str, ...]
     """Archives that hold it."""
+    beyond: tuple[str, ...]
+    """Where else copies may be that no memory can reach: a server's log, its backups and replicas. None for a file."""
     begun_at: datetime
     ended_at: datetime
 
@@ -78,5 +80,5 @@ class ErasureReceipt:
         fields = {name: getattr(self, name) for name in self.__slots__}
         times = {"begun_at": self.begun_at.isoformat(), "ended_at": self.ended_at.isoformat()}
         plain = {name: dict(fields[name]) for name in ("target", "counts", "checked")}
-        lists = {name: list(fields[name]) for name in ("leftovers", "backups", "archives")}
+        lists = {name: list(fields[name]) for name in ("leftovers", "backups", "archives", "beyond")}
         return sha256(json.dumps(plain | lists | times, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -42,7 +42,11 @@ class Condition:
 
     def holds(self, record: Record) -> bool:
         """Whether the record passes."""
-        found: Any = getattr(record, self.column)
+        return self.holds_in(getattr(record, self.column))
+
+    def holds_in(self, content: Json) -> bool:
+        """Whether a record with such metadata, or data, passes."""
+        found: Any = content
         for key in self.path:
             found = cast("dict[str, Any]", found).get(key, _MISSING) if isinstance(found, dict) else _MISSING
         return _compare(self.operator, found, self.value)

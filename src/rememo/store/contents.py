@@ -5,6 +5,7 @@ Plain content is text. What was compressed or sealed is bytes, and its first byt
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import cast
 
 from rememo.errors import Corrupt
@@ -20,8 +21,9 @@ Kept = str | bytes
 
 _RAW, _PACKED, SEALED = 0, 1, 2
 _SEALED_BYTE = bytes([SEALED])
-_EMPTY = "{}"  # JSON without content is kept as it is: there is nothing to hide in it
+EMPTY = "{}"  # JSON without content is kept as it is: there is nothing to hide in it
 _MOST_BYTES = 1 << 30
+_SHOWN = "sealed:"
 
 
 class Contents:
@@ -43,6 +45,11 @@ class Contents:
         """Whether contents are sealed."""
         return self._keys is not None
 
+    @property
+    def serial(self) -> int:
+        """The serial of the key that seals what is new; 0 where nothing is sealed."""
+        return 0 if self._keys is None else self._keys.serial
+
     # ---- texts
 
     def put(self, text: str, field: str, id: str, version: int) -> Kept:
@@ -53,7 +60,7 @@ class Contents:
                 return text
             content = self._packed(text)
             return content if content[0] == _PACKED else text
-        if text == _EMPTY:
+        if text == EMPTY:
             return text
         return keys.seal(self._packed(text), self._identity(field, id, version))
 
@@ -65,8 +72,8 @@ class Contents:
                 return kept
             if sealed:
                 raise Corrupt(f"the {field} of {id} is sealed, though this store is not")
-        elif kept == _EMPTY:
-            return _EMPTY
+        elif kept == EMPTY:
+            return EMPTY
         elif isinstance(kept, str) or not sealed:
             raise Corrupt(
                 f"the {field} of {self._tenant}/{id} is not sealed, though this store is: it was put there by others"
@@ -111,6 +118,17 @@ class Contents:
         if self._keys is None or isinstance(kept, str):
             raise Corrupt(f"a name of tenant {self._tenant!r} is not kept as this store keeps names")
         return self._keys.name(kept)
+
+    def shown(self, name: str) -> str:
+        """Return a name as others may read it where it is only mentioned: sealed, if names are."""
+        return name if self._keys is None else _SHOWN + self._keys.names(name)[0].hex()
+
+    def named(self, shown: str) -> str:
+        """Return the name that is meant; one whose key is gone stays as it is shown."""
+        if self._keys is not None and shown.startswith(_SHOWN):
+            with suppress(Corrupt, ValueError):
+                return self._keys.name(bytes.fromhex(shown.removeprefix(_SHOWN)))
+        return shown
 
     # ---- vectors and marks
 

@@ -49,6 +49,11 @@ class Needles:
             rest.look(text.encode())
         return rest.found
 
+    def excuse(self, shared: set[str]) -> None:
+        """Take out of what was found what others have too."""
+        self.found -= shared
+        self.elsewhere += len(shared)
+
     def look(self, data: bytes) -> None:
         """Look among some bytes."""
         if not self._pieces or len(data) < _LEAST:

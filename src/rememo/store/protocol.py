@@ -488,7 +488,7 @@ class Erasing(Protocol):
         """Return what is being erased, or was when somebody was interrupted; None where only bytes are left to clean."""
         ...
 
-    def erasure(self, number: int) -> tuple[datetime | None, dict[str, int]]:
+    def erasure(self, number: int, tenant: str) -> tuple[datetime | None, dict[str, int]]:
         """Return when an erasure began, and what it has removed so far."""
         ...
 
@@ -500,11 +500,11 @@ class Erasing(Protocol):
         """Note more of what an erasure must come back to."""
         ...
 
-    def add_counts(self, number: int, counts: Mapping[str, int]) -> None:
+    def add_counts(self, number: int, tenant: str, counts: Mapping[str, int]) -> None:
         """Add to what an erasure has removed."""
         ...
 
-    def end_erasure(self, number: int, *, cleaned: bool) -> None:
+    def end_erasure(self, number: int, tenant: str, *, cleaned: bool) -> None:
         """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
         ...
 
@@ -535,17 +535,30 @@ class Erasing(Protocol):
         """Take halves out of audit lines, those that `choose` names of each; a line of its own says which. Returns how many."""
         ...
 
-    def purge(self, tenant: str, seconds: float) -> bool:
-        """Make the bytes of what was removed go; False when others kept it from that all the time that was given."""
+    def purge(self, tenant: str, seconds: float) -> str | None:
+        """Make the bytes of what was removed go; returns what others kept from going all the time that was given."""
         ...
 
     def remains(self, target: Target, terms: Sequence[str]) -> dict[str, int]:
         """Count what the store still has of a target, and rows of words under some terms that lead nowhere."""
         ...
 
-    def search_bytes(self, needles: Needles) -> dict[str, int]:
-        """Look for texts in the store's bytes; returns how many were searched, by place."""
+    def search_bytes(self, tenant: str, needles: Needles) -> dict[str, int]:
+        """Look for texts in all that the store holds of a tenant, whatever it is for; returns how much was searched, by place.
+
+        What a record or a value that is still there has too is no leftover, and is taken out of what was found.
+        """
         ...
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Where copies of what was removed may be that the store itself cannot reach."""
+        ...
+
+
+@runtime_checkable
+class Copying(Protocol):
+    """Knowing the copies of the whole store that were made: what a store may be able to do."""
 
     def note_backup(self, path: str, moment: datetime) -> None:
         """Remember that a copy was made."""

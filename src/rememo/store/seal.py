@@ -72,6 +72,11 @@ class Vault(Protocol):
 class Keys(Protocol):
     """The keys of one tenant as they are now."""
 
+    @property
+    def serial(self) -> int:
+        """The serial of the key that seals what is new; 0 for none."""
+        ...
+
     def seal(self, content: bytes, identity: bytes) -> bytes:
         """Seal a content; it opens under the same identity only."""
         ...

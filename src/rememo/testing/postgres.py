@@ -28,6 +28,9 @@ _TABLES = (
     "floors",
     "audit",
     "trails",
+    "vault",
+    "erasures",
+    "erased",
     "tenants",
 )
 _WASH = "; ".join(f"DELETE FROM rememo.{table}" for table in _TABLES)

@@ -1,29 +1,40 @@
 """Key-value in the same PostgreSQL schema as the records."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from rememo.model.audit import Note
 from rememo.model.times import from_micros, to_micros
+from rememo.store.auditing import veiled
 from rememo.store.chain import noted
 from rememo.store.kv.globs import to_expression
-from rememo.store.kv.protocol import Entry
+from rememo.store.kv.protocol import FIELD, Entry, identity
 from rememo.store.postgres.auditing import append
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.safe import ServerContents, ServerSafe
 from rememo.store.postgres.session import Session
 
 _SECOND = 1_000_000
 _MOST_TRIES = 100
 _ALIVE = "(expires_at IS NULL OR expires_at > %(now)s)"
 _HERE = "tenant = %(tenant)s AND space = %(space)s AND key = %(key)s"
-_GET = f"SELECT key, value, version, expires_at, sliding FROM kv WHERE {_HERE} AND {_ALIVE}"
+_ANYHOW = "tenant = %(tenant)s AND space = %(space)s AND key = ANY(%(names)s::text[])"
+_GET = f"SELECT key, value, version, expires_at, sliding FROM kv WHERE {_ANYHOW} AND {_ALIVE}"
 _PROLONG = f"UPDATE kv SET expires_at = %(later)s WHERE {_HERE} AND expires_at > %(now)s"
 # An expired entry still counts its versions on: a swap that waits for the old value must fail.
 _REPLACE = f"""UPDATE kv SET value = %(value)s, version = version + 1, expires_at = %(ends)s, sliding = %(sliding)s
 WHERE {_HERE} AND (%(expected)s::bigint IS NULL OR %(expected)s::bigint = CASE WHEN {_ALIVE} THEN version ELSE 0 END)
 RETURNING version"""
+# Where values are sealed for their version, it must be known first.
+_RENAME = f"UPDATE kv SET key = %(key)s WHERE {_ANYHOW} AND key <> %(key)s"
+_VERSION = f"SELECT CASE WHEN {_ALIVE} THEN version ELSE -version END FROM kv WHERE {_HERE} FOR UPDATE"
+_SET = """INSERT INTO kv AS held (tenant, space, key, value, version, expires_at, sliding)
+VALUES (%(tenant)s, %(space)s, %(key)s, %(value)s, %(version)s, %(ends)s, %(sliding)s)
+ON CONFLICT (tenant, space, key) DO UPDATE
+SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, sliding = excluded.sliding"""
 # The floor is taken before the key by all: whoever deletes waits for those who add, and they see what was deleted before.
 _MAKE_FLOOR = "INSERT INTO floors (tenant) VALUES (%(tenant)s) ON CONFLICT (tenant) DO NOTHING"
 _FLOOR = "SELECT floor FROM floors WHERE tenant = %(tenant)s FOR SHARE"
@@ -32,10 +43,15 @@ _RAISE_FLOOR = "UPDATE floors SET floor = greatest(floor, %(floor)s) WHERE tenan
 _ADD = """INSERT INTO kv (tenant, space, key, value, version, expires_at, sliding)
 VALUES (%(tenant)s, %(space)s, %(key)s, %(value)s, %(version)s, %(ends)s, %(sliding)s)
 ON CONFLICT (tenant, space, key) DO NOTHING RETURNING version"""
-_DELETE = f"DELETE FROM kv WHERE {_HERE} RETURNING version, {_ALIVE}"
+_DELETE = f"DELETE FROM kv WHERE {_ANYHOW} RETURNING version, {_ALIVE}"
 _INVALIDATE = (
     f"DELETE FROM kv WHERE tenant = %(tenant)s AND space = %(space)s AND key ~ %(pattern)s RETURNING version, {_ALIVE}"
 )
+_NAMES = "SELECT key FROM kv WHERE tenant = %(tenant)s AND space = %(space)s"
+_PAGE = """SELECT space, key FROM kv WHERE tenant = %(tenant)s AND (space, key) > (%(space)s, %(key)s)
+ORDER BY space, key LIMIT 500"""
+_ERASE = """DELETE FROM kv WHERE tenant = %(tenant)s
+AND (space, key) IN (SELECT * FROM unnest(%(spaces)s::text[], %(keys)s::text[])) RETURNING version, true"""
 _KEYS = f"SELECT key FROM kv WHERE tenant = %(tenant)s AND space = %(space)s AND key ~ %(pattern)s AND {_ALIVE} ORDER BY key"
 _VERSIONS = f"""SELECT coalesce((SELECT version FROM kv WHERE tenant = %(tenant)s AND space = wanted.space AND key = wanted.key
   AND {_ALIVE}), 0)
@@ -44,11 +60,7 @@ _ENTRIES = f"""SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = %(tenant)s AND space = %(space)s AND {_ALIVE} ORDER BY key"""
 _DUMP = f"""SELECT space, key, value, version, expires_at, sliding FROM kv
 WHERE tenant = %(tenant)s AND (space, key) > (%(space)s, %(key)s) AND {_ALIVE} ORDER BY space, key LIMIT 500"""
-_LOAD = """INSERT INTO kv AS held (tenant, space, key, value, version, expires_at, sliding)
-VALUES (%(tenant)s, %(space)s, %(key)s, %(value)s, %(version)s, %(ends)s, %(sliding)s)
-ON CONFLICT (tenant, space, key) DO UPDATE
-SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, sliding = excluded.sliding
-WHERE held.version < excluded.version"""
+_LOAD = f"{_SET} WHERE held.version < excluded.version"
 _EXPIRED_TENANTS = "SELECT DISTINCT tenant FROM kv WHERE expires_at <= %(now)s ORDER BY tenant"
 _SWEEP = """DELETE FROM kv WHERE tenant = %(tenant)s AND (space, key) IN
 (SELECT space, key FROM kv WHERE tenant = %(tenant)s AND expires_at <= %(now)s LIMIT %(limit)s) RETURNING version, false"""
@@ -57,23 +69,26 @@ _SWEEP = """DELETE FROM kv WHERE tenant = %(tenant)s AND (space, key) IN
 class PostgresKeyValue:
     """The `KeyValue` protocol on a schema of a PostgreSQL database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, safe: ServerSafe) -> None:
         self._database = database
+        self._safe = safe
 
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
         """Return an entry as it then is: prolonged, when its expiry slides."""
-        now = to_micros(moment)
-        place = {"tenant": tenant, "space": space, "key": key, "now": now}
+        now, contents = to_micros(moment), self._safe.contents(tenant)
+        place = {"tenant": tenant, "space": space, "names": list(contents.names(key)), "now": now}
         row = self._database.row(_GET, place)
         if row is None:
-            return None
-        entry = _entry(row)
+            # It may have got another name since the keys were read.
+            again = self._safe.contents(tenant)
+            return None if again.serial == contents.serial else self.get(tenant, space, key, moment)
+        entry = to_entry(row, space, contents)
         if entry.sliding is not None and entry.expires_at is not None:
             # A write for every read would be dear: the end moves in steps of a twentieth of the time to live.
             later = now + round(entry.sliding * _SECOND)
             if later - to_micros(entry.expires_at) > round(entry.sliding * _SECOND) // 20:
                 self._database.write(
-                    lambda session: session.execute(_PROLONG, {**place, "later": later}), repeatable=True
+                    lambda session: session.execute(_PROLONG, {**place, "key": row[0], "later": later}), repeatable=True
                 )
                 return replace(entry, expires_at=from_micros(later))
         return entry
@@ -104,6 +119,8 @@ class PostgresKeyValue:
             "sliding": life if sliding else None,
             "expected": expected,
         }
+        if self._safe.seal is not None:
+            return self._safe.write(self._database, lambda session: self._set_sealed(session, values, note), tenant)
         for _ in range(_MOST_TRIES):
             row = self._replace(values, note)
             if row is not None:
@@ -115,6 +132,25 @@ class PostgresKeyValue:
             if version is not None or expected == 0:
                 return version
         return None
+
+    def _set_sealed(self, session: Session, values: dict[str, Any], note: Note | None) -> int | None:
+        """Store a value that is sealed for its version, which must be known first."""
+        contents = self._safe.held(session, values["tenant"])
+        name, expected = values["key"], values["expected"]
+        session.execute(_MAKE_FLOOR, values)
+        floor: int = session.value(_HOLD_FLOOR, values)
+        place = {**values, "key": contents.put_name(name), "names": list(contents.names(name))}
+        session.execute(_RENAME, place)
+        # Below zero: it has expired, and still counts its versions on.
+        held: int = session.value(_VERSION, place) or 0
+        if expected is not None and expected != max(held, 0):
+            return None
+        version = abs(held) + 1 if held else floor + 1
+        kept = contents.put(values["value"], FIELD, identity(values["space"], name), version)
+        session.execute(_SET, {**place, "value": kept, "version": version})
+        if note is not None:
+            append(session, veiled(note, contents))
+        return version
 
     def _replace(self, values: dict[str, Any], note: Note | None) -> Any:
         if note is None:
@@ -130,40 +166,88 @@ class PostgresKeyValue:
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
         """Remove an entry; False when there was none."""
-        values = {"tenant": tenant, "space": space, "key": key, "now": to_micros(moment)}
-        gone = self._database.write(lambda session: _remove(session, _DELETE, values, note))
+        values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
+
+        def delete(session: Session) -> list[Any]:
+            contents = self._safe.held(session, tenant)
+            told = None if note is None else veiled(note, contents)
+            return _remove(session, _DELETE, {**values, "names": list(contents.names(key))}, told)
+
+        gone = self._safe.write(self._database, delete, tenant)
         return any(alive for _, alive in gone)
 
     def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
         """Remove every key that a glob pattern matches; returns how many there were."""
-        values = {"tenant": tenant, "space": space, "pattern": to_expression(pattern), "now": to_micros(moment)}
-        gone = self._database.write(lambda session: _remove(session, _INVALIDATE, values, note, count=True))
+        values: dict[str, Any] = {"tenant": tenant, "space": space, "now": to_micros(moment)}
+
+        def invalidate(session: Session) -> list[Any]:
+            contents = self._safe.held(session, tenant)
+            if not contents.sealed:
+                pattern_too = {**values, "pattern": to_expression(pattern)}
+                return _remove(session, _INVALIDATE, pattern_too, note, count=True)
+            meant = re.compile(to_expression(pattern), re.DOTALL)
+            kept = [row[0] for row in session.rows(_NAMES, values)]
+            names = [one for one in kept if meant.fullmatch(contents.get_name(one) or "")]
+            told = None if note is None else veiled(note, contents)
+            return _remove(session, _DELETE, {**values, "names": names}, told, count=True)
+
+        gone = self._safe.write(self._database, invalidate, tenant)
         return sum(alive for _, alive in gone)
 
     def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        values = {"tenant": tenant, "space": space, "pattern": to_expression(pattern), "now": to_micros(moment)}
-        return [row[0] for row in self._database.rows(_KEYS, values)]
+        contents, expression = self._safe.contents(tenant), to_expression(pattern)
+        values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
+        if contents.sealed:
+            meant = re.compile(expression, re.DOTALL)
+            names = [contents.get_name(row[0]) or "" for row in self._database.rows(_KEYS, {**values, "pattern": ""})]
+            return sorted(name for name in names if meant.fullmatch(name))
+        return [row[0] for row in self._database.rows(_KEYS, {**values, "pattern": expression})]
 
     def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
         """Return the versions of entries, 0 for nothing there."""
         if not entries:
             return ()
-        spaces, keys = [space for space, _ in entries], [key for _, key in entries]
-        values = {"tenant": tenant, "spaces": spaces, "keys": keys, "now": to_micros(moment)}
-        return tuple(row[0] for row in self._database.rows(_VERSIONS, values))
+        contents = self._safe.contents(tenant)
+        asked = [(place, space, name) for place, (space, key) in enumerate(entries) for name in contents.names(key)]
+        values = {
+            "tenant": tenant,
+            "spaces": [space for _, space, _ in asked],
+            "keys": [name for _, _, name in asked],
+            "now": to_micros(moment),
+        }
+        found = [0] * len(entries)
+        for (place, _, _), (version,) in zip(asked, self._database.rows(_VERSIONS, values), strict=True):
+            found[place] += version
+        return tuple(found)
 
     def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
         """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
+        contents = self._safe.contents(tenant)
         values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
-        return [_entry(row) for row in self._database.rows(_ENTRIES, values)]
+        found = [to_entry(row, space, contents) for row in self._database.rows(_ENTRIES, values)]
+        return sorted(found, key=lambda entry: entry.key)
+
+    def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
+        """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
+        contents, total = self._safe.contents(tenant), 0
+        place: dict[str, Any] = {"tenant": tenant, "space": "", "key": ""}
+        while rows := self._database.rows(_PAGE, place):
+            place["space"], place["key"] = rows[-1]
+            going = [(space, key) for space, key in rows if doomed(space, contents.get_name(key) or "")]
+            if going:
+                spaces, keys = map(list, zip(*going, strict=True))
+                values = {"tenant": tenant, "spaces": spaces, "keys": keys}
+                total += len(self._database.write(lambda session, values=values: _remove(session, _ERASE, values)))
+        return total
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
         place: dict[str, Any] = {"tenant": tenant, "space": "", "key": "", "now": to_micros(moment)}
         while rows := self._database.rows(_DUMP, place):
+            contents = self._safe.contents(tenant)
             for row in rows:
-                yield row[0], _entry(row[1:])
+                yield row[0], to_entry(row[1:], row[0], contents)
             place["space"], place["key"] = rows[-1][:2]
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
@@ -171,13 +255,21 @@ class PostgresKeyValue:
         values = {
             "tenant": tenant,
             "space": space,
-            "key": entry.key,
-            "value": entry.value,
             "version": entry.version,
             "ends": None if entry.expires_at is None else to_micros(entry.expires_at),
             "sliding": None if entry.sliding is None else round(entry.sliding * _SECOND),
         }
-        return self._database.write(lambda session: session.changed(_LOAD, values) == 1)
+
+        def load(session: Session) -> bool:
+            contents = self._safe.held(session, tenant)
+            names = list(contents.names(entry.key))
+            place = {**values, "key": names[0], "names": names}
+            if len(names) > 1:
+                session.execute(_RENAME, place)
+            value = contents.put(entry.value, FIELD, identity(space, entry.key), entry.version)
+            return session.changed(_LOAD, {**place, "value": value}) == 1
+
+        return self._safe.write(self._database, load, tenant)
 
 
 def sweep_expired(database: Database, now: int, limit: int) -> int:
@@ -214,11 +306,13 @@ def _remove(
     return gone
 
 
-def _entry(row: Any) -> Entry:
-    key, value, version, expires_at, sliding = row
+def to_entry(row: Any, space: str, contents: ServerContents) -> Entry:
+    """Return the entry of a row; one that is not what was written raises `Corrupt`."""
+    name, value, version, expires_at, sliding = row
+    key = contents.get_name(name) or ""
     return Entry(
         key=key,
-        value=value,
+        value=contents.get(value, FIELD, identity(space, key), version),
         version=version,
         expires_at=None if expires_at is None else from_micros(expires_at),
         sliding=None if sliding is None else sliding / _SECOND,

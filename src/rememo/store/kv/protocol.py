@@ -8,6 +8,14 @@ from typing import Protocol, runtime_checkable
 from rememo.model.audit import Note
 from rememo.model.health import Health
 
+FIELD = "kv"
+"""The field that values are sealed as."""
+
+
+def identity(space: str, key: str) -> str:
+    """Return what a value is sealed for."""
+    return f"{space}\0{key}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:

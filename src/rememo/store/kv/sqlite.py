@@ -8,16 +8,16 @@ from typing import Any, cast
 from rememo.model.audit import Note
 from rememo.model.check import dump_json
 from rememo.model.times import from_micros, to_micros
+from rememo.store.auditing import veiled
 from rememo.store.chain import noted
 from rememo.store.contents import Contents, Kept
-from rememo.store.kv.protocol import Entry
-from rememo.store.sqlite.auditing import append, veiled
+from rememo.store.kv.protocol import FIELD, Entry, identity
+from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.safe import Safe
 
 _SECOND = 1_000_000
-FIELD = "kv"
 _GET = """SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)"""
 _VERSION = """ifnull((SELECT version FROM kv
@@ -258,11 +258,6 @@ def _meant(
     sql = "SELECT key FROM json_each(?) WHERE value GLOB ?"  # each key's place in the list
     places = [row[0] for row in connection.execute(sql, (dump_json(names), pattern)).fetchall()]
     return [(rows[place][0], names[place], rows[place][1]) for place in places]
-
-
-def identity(space: str, key: str) -> str:
-    """Return what a value is sealed for."""
-    return f"{space}\0{key}"
 
 
 def to_entry(row: Any, space: str, contents: Contents) -> Entry:

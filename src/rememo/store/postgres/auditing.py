@@ -1,23 +1,27 @@
 """The audit trail on the server: appended inside the transaction of what it tells of."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from rememo.model.audit import AuditHead, Note
-from rememo.model.scope import Scope
-from rememo.model.times import to_micros
-from rememo.store.chain import Link, forge, no_lines
+from rememo.store.auditing import COLUMNS, REDACTED, Trails
+from rememo.store.chain import Half, Link, forge, no_lines
+from rememo.store.contents import Contents
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.session import Session
 
-_COLUMNS = 'number, at, operation, detail, actor, session, address, agent, "user", room, ids, flags, salt, gone, hash'
 # Takes the head's row: lines of one tenant follow one another.
 _TAKE = """INSERT INTO trails AS held (tenant) VALUES (%s)
 ON CONFLICT (tenant) DO UPDATE SET audited = held.audited RETURNING audited, hash"""
 _APPEND = f"""WITH moved AS (UPDATE trails SET audited = %(number)s, hash = %(hash)s WHERE tenant = %(tenant)s)
-INSERT INTO audit (tenant, {_COLUMNS}) VALUES (%(tenant)s, %(number)s, %(at)s, %(operation)s, %(detail)s, %(actor)s, %(session)s,
+INSERT INTO audit (tenant, {COLUMNS}) VALUES (%(tenant)s, %(number)s, %(at)s, %(operation)s, %(detail)s, %(actor)s, %(session)s,
   %(address)s, %(agent)s, %(user)s, %(room)s, %(ids)s, %(flags)s, %(salt)s, %(gone)s, %(hash)s)"""
+_LINES = f"SELECT {COLUMNS} FROM audit WHERE tenant = %s AND number = ANY(%s::bigint[]) ORDER BY number FOR UPDATE"
+_REDACT = (
+    "UPDATE audit SET "
+    + ", ".join(f'"{name}" = %({name})s' for name in REDACTED)
+    + " WHERE tenant = %(tenant)s AND number = %(number)s"
+)
 _HEAD = """SELECT audited, hash, (SELECT max(number) FROM audit WHERE tenant = %(tenant)s)
 FROM (SELECT 1) AS always LEFT JOIN trails ON tenant = %(tenant)s"""
 
@@ -34,8 +38,10 @@ def _head(tenant: str, count: int | None, last: bytes | None) -> AuditHead:
     return AuditHead(count=count, hash=last.hex()) if count and last is not None else no_lines(tenant)
 
 
-class AuditTable(Part):
+class AuditTable(Trails, Part):
     """The `Auditing` half of the store."""
+
+    _value_sign: ClassVar[str] = "%s"
 
     def note(self, note: Note) -> None:
         """Append a line in a transaction of its own."""
@@ -46,41 +52,20 @@ class AuditTable(Part):
         count, last, newest = self._database.row(_HEAD, {"tenant": tenant})
         return _head(tenant, count, last), newest or 0
 
-    def audit_lines(
-        self,
-        scope: Scope,
-        *,
-        start: int = 1,
-        after: datetime | None = None,
-        before: datetime | None = None,
-        actor: str | None = None,
-        operation: str | None = None,
-        limit: int,
-        newest: bool = False,
-    ) -> list[Link]:
-        """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
-        parts, values = ["tenant = %s", "number >= %s"], [scope.tenant, start]
-        conditions: tuple[tuple[str, Any], ...] = (
-            ("agent = %s", scope.agent),
-            ('"user" = %s', scope.user),
-            ("room = %s", scope.room),
-            ("at >= %s", None if after is None else to_micros(after)),
-            ("at < %s", None if before is None else to_micros(before)),
-            ("actor = %s", actor),
-            ("operation = %s", operation),
-        )
-        for sql, value in conditions:
-            if value is not None:
-                parts.append(sql)
-                values.append(value)
-        order = "DESC" if newest else "ASC"
-        rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM audit WHERE {' AND '.join(parts)} ORDER BY number {order} LIMIT %s",
-            [*values, limit],
-        )
-        lines = [Link(*row) for row in rows]
-        return lines[::-1] if newest else lines
+    def _audit_rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        return self._database.rows(sql, values)
 
-    def audit_names(self, _tenant: str, /, ids: Sequence[str]) -> tuple[str, ...]:
-        """Return what the ids of a line stand for: here they stand for themselves."""
-        return tuple(ids)
+    def _audit_contents(self, tenant: str) -> Contents | None:
+        return self._safe.readable(tenant)
+
+    def _take_out(self, note: Note, chosen: dict[int, Sequence[Half]]) -> None:
+        tenant = note.scope.tenant
+
+        def run(session: Session) -> None:
+            for row in session.rows(_LINES, (tenant, list(chosen))):
+                one = Link(*row)
+                left = one.without(*chosen[one.number])
+                session.execute(_REDACT, {"tenant": tenant, **{name: getattr(left, name) for name in Link.__slots__}})
+            append(session, note)
+
+        self._database.write(run, repeatable=True)

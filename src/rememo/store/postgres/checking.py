@@ -1,13 +1,20 @@
 """Verify: records, words, vectors and jobs agree."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
+from typing import Any
 
+from rememo.errors import Corrupt
 from rememo.store.commits import content_hash
+from rememo.store.kv.postgres import to_entry
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.safe import ServerContents, ServerSafe
 from rememo.store.postgres.session import Session
+from rememo.store.postgres.vectors import from_wire
 from rememo.store.protocol import Check
+from rememo.store.seal import OVERHEAD
 
 _MOST_FAULTS = 100
 _STEP = 1_000
@@ -92,33 +99,71 @@ _RULES = (
         ),
     ),
 )
-_CONTENTS = "SELECT tenant, id, version, kind, text, data, metadata, hash FROM records"
+_CONTENTS = """SELECT tenant, id, version, kind, text, packed, data, metadata, source, quarantine, speaker, hash
+FROM records ORDER BY tenant"""
+_VECTORS = "SELECT tenant, model, number, sealed FROM vectors WHERE sealed IS NOT NULL ORDER BY tenant"
+_VALUES = "SELECT tenant, space, key, value, version, expires_at, sliding FROM kv ORDER BY tenant"
+_LOST = "SELECT DISTINCT tenant FROM vault WHERE wrapped = '' ORDER BY tenant"
 _SIZES = """SELECT tenant || ' number ' || number FROM vectors JOIN models ON models.model = vectors.model
-WHERE octet_length({bytes}) <> 4 + 4 * dimension"""
+WHERE octet_length({bytes}) <> 4 + 4 * dimension OR octet_length(sealed) <> {overhead} + 4 * dimension"""
 
 
-def verify(database: Database) -> Check:
+Readable = Callable[[str], ServerContents | None]
+"""How a tenant's contents are kept; None when nobody can read them any more."""
+
+
+def verify(database: Database, safe: ServerSafe) -> Check:
     """Return every fault found, the first hundred named."""
     checked: dict[str, int] = {}
     with database.snapshot() as session:
-        faults = list(islice(_faults(session, checked, pgvector=database.has_pgvector), _MOST_FAULTS))
-    return Check(faults=tuple(faults), checked=checked)
+        lost = session.rows(_LOST)
+        found = _faults(session, checked, cache(safe.readable), pgvector=database.has_pgvector)
+        faults = tuple(islice(found, _MOST_FAULTS))
+    unchecked = tuple(f"the contents of tenant {tenant!r}: its key was dropped" for (tenant,) in lost)
+    return Check(faults=faults, checked=checked, unchecked=unchecked)
 
 
-def _faults(session: Session, checked: dict[str, int], *, pgvector: bool) -> Iterator[str]:
+def _faults(session: Session, checked: dict[str, int], readable: Readable, *, pgvector: bool) -> Iterator[str]:
     for table in ("records", "words", "vectors", "jobs", "kv"):
         checked[table] = session.value(f"SELECT count(*) FROM {table}")
-    sizes = _SIZES.format(bytes="vector_send(vector)" if pgvector else "vector")
+    sizes = _SIZES.format(bytes="vector_send(vector)" if pgvector else "vector", overhead=OVERHEAD)
     for fault, sql in (*_RULES, ("is a vector of the wrong size", sizes)):
         for row in session.rows(sql):
             yield f"{row[0]} {fault}"
-    for tenant, id, version, kind, text, data, metadata, digest in session.stream(_CONTENTS, (), _STEP):
-        if content_hash(kind, text, data) != digest or not _readable(data, metadata):
-            yield f"{tenant}/{id} version {version} is not what was written"
+    for row in session.stream(_CONTENTS, (), _STEP):
+        if not _sound(row, readable(row[0])):
+            yield f"{row[0]}/{row[1]} version {row[2]} is not what was written"
+    for tenant, model, number, kept in session.stream(_VECTORS, (), _STEP):
+        contents = readable(tenant)
+        try:
+            if contents is not None:
+                from_wire(model, [(number, kept)], contents)
+        except Corrupt:
+            yield f"{tenant} number {number} has a vector that is not what was written"
+    for tenant, space, *row in session.stream(_VALUES, (), _STEP):
+        contents = readable(tenant)
+        try:
+            if contents is not None:
+                json.loads(to_entry(row, space, contents).value)
+        except (Corrupt, ValueError):
+            yield f"{tenant}/{space} has a value that is not what was written"
 
 
-def _readable(*texts: str) -> bool:
+def _sound(row: Any, contents: ServerContents | None) -> bool:
+    """Whether a version's content is what was written, and can be read as what it is."""
+    _, id, version, kind, text, packed, data, metadata, source, quarantine, speaker, digest = row
+    if content_hash(kind, text if packed is None else packed, data) != digest:
+        return False
+    if contents is None:
+        return True
     try:
-        return all(isinstance(json.loads(text), dict) for text in texts)
-    except ValueError:
+        contents.get_text(text, packed, id, version)
+        contents.get_optional(source, "source", id, version)
+        contents.get_optional(quarantine, "quarantine", id, version)
+        contents.get_name(speaker)
+        return all(
+            isinstance(json.loads(contents.get(kept, field, id, version)), dict)
+            for kept, field in ((data, "data"), (metadata, "metadata"))
+        )
+    except (Corrupt, ValueError):
         return False

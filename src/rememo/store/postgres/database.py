@@ -268,6 +268,11 @@ class Database:
         with self._seam():
             return self._again(begin)
 
+    def alone(self, run: Callable[[Session], T]) -> T:
+        """Run a function whose statements must not be inside a transaction, such as `VACUUM`."""
+        with self._seam(), self._lent() as connection:
+            return run(Session(connection))
+
     def write_at_once(self, sql: str, values: Values = ()) -> Any:
         """Run one statement as a transaction of its own; returns its first row. It is never run a second time."""
 

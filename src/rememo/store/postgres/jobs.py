@@ -1,6 +1,5 @@
 """Jobs: leased by one worker at a time, tried again later, or kept dead with their reason."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.model.check import dump_json
 from rememo.model.job import Job, Settlement
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.payloads import keep_payload, read_payload
 from rememo.store.postgres.part import Part
+from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.types import Wire
+from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
@@ -41,12 +41,10 @@ _REQUEUE = """UPDATE jobs SET state = 'waiting', attempts = 0, due_at = %s, leas
 WHERE tenant = %s AND id = %s AND state = 'dead'"""
 _LIST = f"""SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND (%s::text[] IS NULL OR id = ANY(%s::text[]))
   AND (%s::text IS NULL OR state = %s) ORDER BY created_at, id"""
-_SET_VECTOR = """INSERT INTO vectors (tenant, model, number, vector)
-SELECT records.tenant, models.model, records.number, %s FROM models, records
-WHERE models.current AND records.tenant = %s AND records.id = %s AND records.version = %s
-ON CONFLICT (tenant, model, number) DO UPDATE SET vector = excluded.vector"""
+_PLACE = """SELECT models.model, records.number FROM models, records
+WHERE models.current AND records.tenant = %s AND records.id = %s AND records.version = %s"""
 # No version changed, so the clock shows nothing: caches of vectors must start over.
-_TURN = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s"
+_TURN = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s RETURNING sealed_by"
 
 
 class JobTable(Part):
@@ -69,7 +67,7 @@ class JobTable(Part):
             "until": to_micros(moment + timedelta(seconds=seconds)),
         }
         # A lease that was given and not received runs out by itself, so this may be tried twice.
-        jobs = [_job(row) for row in self._database.rows(_TAKE, values)]
+        jobs = self._jobs(self._database.rows(_TAKE, values))
         return sorted(jobs, key=lambda job: (job.due_at, job.id))
 
     def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:
@@ -79,21 +77,18 @@ class JobTable(Part):
 
     def load_jobs(self, jobs: Sequence[Job]) -> int:
         """Store jobs as they are; those already there are passed over. Returns how many were new."""
-        rows = [
-            (
-                job.tenant,
-                job.id,
-                job.task,
-                dump_json(dict(job.payload)),
-                job.state,
-                job.attempts,
-                to_micros(job.due_at),
-                job.error,
-                to_micros(job.created_at),
-            )
-            for job in jobs
-        ]
-        return self._database.write(lambda session: sum(session.changed(_LOAD, row) for row in rows))
+
+        def load(session: Session) -> int:
+            added = 0
+            for job in jobs:
+                contents = self._safe.held(session, job.tenant)
+                payload, error = keep_payload(job.payload, job.id, contents), _error(job, job.error, contents)
+                due_at, created_at = to_micros(job.due_at), to_micros(job.created_at)
+                row = (job.tenant, job.id, job.task, payload, job.state, job.attempts, due_at, error, created_at)
+                added += session.changed(_LOAD, row)
+            return added
+
+        return self._safe.write(self._database, load, *sorted({job.tenant for job in jobs}))
 
     def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
         """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
@@ -104,10 +99,18 @@ class JobTable(Part):
         values = {
             **_held([one.job for one in endings]),
             "states": [one.state for one in endings],
-            "errors": [one.error for one in endings],
             "due": [None if one.due_at is None else to_micros(one.due_at) for one in endings],
         }
-        return self._database.write(lambda session: session.changed(_END, values))
+        # What went wrong may quote what the job was about. What nobody can read any more needs no reason.
+        told = {one.job.tenant for one in endings if one.error is not None}
+        tenants = sorted(tenant for tenant in told if not self._safe.lost(tenant))
+
+        def end(session: Session) -> int:
+            contents = {tenant: self._safe.held(session, tenant) for tenant in tenants}
+            errors = [_error(one.job, one.error, contents.get(one.job.tenant)) for one in endings]
+            return session.changed(_END, {**values, "errors": errors})
+
+        return self._safe.write(self._database, end, *tenants)
 
     def requeue(self, tenant: str, id: str, moment: datetime) -> bool:
         """Let a dead job be tried again from now on; False when it is not dead."""
@@ -117,17 +120,27 @@ class JobTable(Part):
     def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
         """Return jobs, oldest first."""
         wanted = None if ids is None else list(ids)
-        return [_job(row) for row in self._database.rows(_LIST, (tenant, wanted, wanted, state, state))]
+        return self._jobs(self._database.rows(_LIST, (tenant, wanted, wanted, state, state)))
+
+    def _jobs(self, rows: Sequence[Any]) -> list[Job]:
+        contents = {tenant: self._safe.contents(tenant) for tenant in {row[0] for row in rows}}
+        return [_job(row, contents[row[0]]) for row in rows]
 
     def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
         """Give a version its vector; False when the version is gone."""
 
         def store(session: Session) -> bool:
             # The tenant's row first, as every write: two that take turns cannot wait for each other.
-            session.execute(_TURN, (scope.tenant,))
-            return session.changed(_SET_VECTOR, (Wire(vector), scope.tenant, id, version)) == 1
+            contents = self._safe.in_step(scope.tenant, session.value(_TURN, (scope.tenant,)) or 0)
+            place = session.row(_PLACE, (scope.tenant, id, version))
+            if place is None:
+                return False
+            model, number = place
+            values = (scope.tenant, model, number, to_wire(vector, model, number, contents))
+            session.execute(PUT_VECTOR.format(column=column(contents)), values)
+            return True
 
-        return self._database.write(store, repeatable=True)
+        return self._safe.write(self._database, store, scope.tenant, repeatable=True)
 
 
 def _held(jobs: Sequence[Job]) -> dict[str, Any]:
@@ -138,17 +151,21 @@ def _held(jobs: Sequence[Job]) -> dict[str, Any]:
     }
 
 
-def _job(row: Any) -> Job:
+def _error(job: Job, error: str | None, contents: ServerContents | None) -> str | None:
+    return None if contents is None else contents.put_optional(error, "error", job.id, 0)
+
+
+def _job(row: Any, contents: ServerContents) -> Job:
     tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
     return Job(
         id=id,
         tenant=tenant,
         task=task,
-        payload=json.loads(payload),
+        payload=read_payload(payload, id, contents),
         state=state,
         attempts=attempts,
         due_at=from_micros(due_at),
         leased_until=None if leased_until is None else from_micros(leased_until),
-        error=error,
+        error=contents.get_optional(error, "error", id, 0),
         created_at=from_micros(created_at),
     )

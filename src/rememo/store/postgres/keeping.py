@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from rememo.errors import AlreadyExists, StorageError
 from rememo.model.audit import Note
 from rememo.model.check import dump_json
@@ -17,8 +19,9 @@ from rememo.store.postgres.auditing import append
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.queries import COLUMNS, within
 from rememo.store.postgres.reading import to_record
+from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.types import to_floats
+from rememo.store.postgres.vectors import Vectors, column, from_wire
 from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, store_versions
 from rememo.store.protocol import Condition, Stats, Stored
 
@@ -27,12 +30,12 @@ _ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON
 _SNAPSHOTS = "SELECT name, at FROM snapshots WHERE tenant = %s ORDER BY at"
 # Makes the tenant's row, takes it, and sees that no later system time is earlier than one that was brought here.
 _TAKE = """INSERT INTO tenants AS held (tenant, clock) VALUES (%s, %s)
-ON CONFLICT (tenant) DO UPDATE SET clock = greatest(held.clock, excluded.clock) RETURNING number"""
+ON CONFLICT (tenant) DO UPDATE SET clock = greatest(held.clock, excluded.clock) RETURNING number, sealed_by"""
 _LOADED = (
     "UPDATE tenants SET clock = greatest(clock, %s), number = %s, loaded = %s, epoch = epoch + 1 WHERE tenant = %s"
 )
 _NEWEST = "SELECT number, clock FROM tenants WHERE tenant = %s"
-_THERE = """SELECT id, version, number, arrival, created_at, superseded_at, recorded_at, kind, text, data, metadata FROM records
+_THERE = """SELECT id, version, number, arrival, created_at, superseded_at, recorded_at, kind, text, packed, data, metadata FROM records
 WHERE tenant = %s AND (id, version) IN (SELECT * FROM unnest(%s::text[], %s::int[]))"""
 # A version that comes back takes its time back from the one that took it over when it was thinned.
 _GIVE_BACK = """UPDATE records SET superseded_at = %s
@@ -97,29 +100,36 @@ class Keeper(Part):
         inside, values = within(scope)
         if ids is not None:
             inside, values = f"{inside} AND id = ANY(%s)", [*values, list(ids)]
+        contents = self._safe.contents(scope.tenant)
+        vectors = (
+            f"(SELECT {column(contents)} FROM vectors WHERE vectors.tenant = records.tenant"
+            " AND vectors.model = (SELECT model FROM models WHERE current) AND vectors.number = records.number)"
+        )
         sql = (
-            f"SELECT {COLUMNS}, speaker, (SELECT vector FROM vectors WHERE vectors.tenant = records.tenant"
-            " AND vectors.model = (SELECT model FROM models WHERE current) AND vectors.number = records.number), number"
+            f"SELECT {COLUMNS}, speaker, (SELECT model FROM models WHERE current), {vectors}, number"
             f" FROM records WHERE {inside} AND number > %s AND number <= %s ORDER BY number LIMIT {_CHUNK}"
         )
         number = 0
         while rows := self._database.rows(sql, [*values, number, last]):
-            for row in rows:
-                record = to_record(row[:-3], scope.tenant)
+            contents = self._safe.contents(scope.tenant)
+            for *row, speaker, model, kept, number in rows:
+                record = to_record(row, scope.tenant, contents)
                 if to_micros(record.recorded_at) > clock:
                     continue
                 if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
                     record = replace(record, superseded_at=None, deleted=False)
-                vector = None if row[-2] is None else to_floats([row[-2]])[0]
-                yield Stored(record=record, speaker=row[-3], vector=vector)
-            number = rows[-1][-1]
+                blob = None if kept is None else from_wire(model, [(number, kept)], contents)[number]
+                vector = None if blob is None else np.frombuffer(blob, np.float32)
+                yield Stored(record=record, speaker=contents.get_name(speaker), vector=vector)
 
     def clashes(self, versions: Sequence[Stored]) -> list[str]:
         """Return the ids of versions that are there already with another content."""
         found: list[str] = []
+        by_tenant = _by_tenant(versions)
+        contents = {tenant: self._safe.contents(tenant) for tenant in by_tenant}
         with self._database.snapshot() as session:
-            for tenant, some in _by_tenant(versions).items():
-                there = _there(session, tenant, some)
+            for tenant, some in by_tenant.items():
+                there = _there(session, tenant, some, contents[tenant])
                 for one in some:
                     held = there.get((one.record.id, one.record.version))
                     if held is not None and held.content != _content(one):
@@ -136,11 +146,12 @@ class Keeper(Part):
                 append(session, noted(note, versions=added))
             return added
 
-        return self._database.write(store)
+        return self._safe.write(self._database, store, *sorted({one.record.scope.tenant for one in versions}))
 
     def _load(self, session: Session, tenant: str, versions: Sequence[Stored]) -> int:
-        number: int = session.value(_TAKE, (tenant, 0))
-        there = _there(session, tenant, versions)
+        number, serial = session.row(_TAKE, (tenant, 0))
+        contents = self._safe.in_step(tenant, serial)
+        there = _there(session, tenant, versions, contents)
         new: list[Version] = []
         ended: dict[int, dict[int, bool]] = {}
         latest = 0
@@ -178,7 +189,7 @@ class Keeper(Part):
         for at, some in ended.items():
             close_versions(session, tenant, at, some)
         if new:
-            store_versions(session, new, model=self._model, vector_type=self._database.vector_type)
+            store_versions(session, new, Vectors(self._model, self._database.vector_type, contents))
             for one in new:
                 session.execute(_GIVE_BACK, (one.recorded_at, tenant, one.draft.id, one.version, one.recorded_at))
         if new or ended:
@@ -261,16 +272,26 @@ class _There:
         self.content = content
 
 
-def _there(session: Session, tenant: str, versions: Sequence[Stored]) -> dict[tuple[str, int], _There]:
+def _there(
+    session: Session, tenant: str, versions: Sequence[Stored], contents: ServerContents
+) -> dict[tuple[str, int], _There]:
     """Return which of the versions, and of those before them, are there."""
     places = {(one.record.id, one.record.version - step) for one in versions for step in (0, 1)}
     ids, numbers = [id for id, _ in places], [version for _, version in places]
-    return {
-        (id, version): _There(number, arrival, created_at, superseded_at is None, tuple(content))
-        for id, version, number, arrival, created_at, superseded_at, *content in session.rows(
-            _THERE, (tenant, ids, numbers)
+    found: dict[tuple[str, int], _There] = {}
+    for id, version, number, arrival, created_at, ended, recorded_at, kind, *kept in session.rows(
+        _THERE, (tenant, ids, numbers)
+    ):
+        text, packed, data, metadata = kept
+        content = (
+            recorded_at,
+            kind,
+            contents.get_text(text, packed, id, version),
+            contents.get(data, "data", id, version),
+            contents.get(metadata, "metadata", id, version),
         )
-    }
+        found[id, version] = _There(number, arrival, created_at, ended is None, content)
+    return found
 
 
 def _content(one: Stored) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """Embedding models of a store: the one in use, and one that is built beside it until it takes over."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from rememo.errors import EmbeddingMismatch
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.types import Wire
+from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
 
 # Those who change models do so one after another.
 _LOCK = "LOCK TABLE models IN SHARE ROW EXCLUSIVE MODE"
@@ -30,9 +31,9 @@ _LEFT = """SELECT tenants.tenant, coalesce(progress.done, 0), tenants.number FRO
 LEFT JOIN progress ON progress.tenant = tenants.tenant AND progress.model = %s
 WHERE tenants.number > coalesce(progress.done, 0) ORDER BY tenants.tenant"""
 _COUNT = "SELECT count(*) FROM records WHERE tenant = %s AND number > %s"
-_NEXT = "SELECT number, text FROM records WHERE tenant = %s AND number > %s ORDER BY number LIMIT %s"
-_PUT = """INSERT INTO vectors (tenant, model, number, vector) VALUES (%s, %s, %s, %s)
-ON CONFLICT (tenant, model, number) DO UPDATE SET vector = excluded.vector"""
+_NEXT = (
+    "SELECT number, id, version, text, packed FROM records WHERE tenant = %s AND number > %s ORDER BY number LIMIT %s"
+)
 _DONE = """INSERT INTO progress AS held (tenant, model, done) VALUES (%s, %s, %s)
 ON CONFLICT (tenant, model) DO UPDATE SET done = greatest(held.done, excluded.done)"""
 _SWAP = "UPDATE models SET current = (model = %s)"
@@ -93,36 +94,45 @@ class ModelTable(Part):
 
     def unembedded(self, model: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
         """Return how many versions still have no vector by a model, and the first of them with their texts."""
-        left, versions = 0, list[tuple[int, str]]()
-        self._handed = {}
+        left, found = 0, list[tuple[str, Any]]()
         with self._database.snapshot() as session:
             for tenant, done, _ in session.rows(_LEFT, (model,)):
                 left += session.value(_COUNT, (tenant, done))
-                if len(versions) < limit:
-                    for number, text in session.rows(_NEXT, (tenant, done, limit - len(versions))):
-                        # Numbers belong to a tenant; these are numbers among those that are given out together.
-                        self._handed[len(versions)] = (tenant, number)
-                        versions.append((len(versions), text))
+                if len(found) < limit:
+                    found += [(tenant, row) for row in session.rows(_NEXT, (tenant, done, limit - len(found)))]
+        readable = {tenant: self._safe.readable(tenant) for tenant in {tenant for tenant, _ in found}}
+        versions: list[tuple[int, str]] = []
+        self._handed = {}
+        for tenant, (number, id, version, text, packed) in found:
+            # Numbers belong to a tenant; these are numbers among those that are given out together.
+            self._handed[len(versions)] = (tenant, number)
+            contents = readable[tenant]
+            # A text that nobody can read any more has none.
+            versions.append((len(versions), "" if contents is None else contents.get_text(text, packed, id, version)))
         return left, versions
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:
         """Store vectors by a model under construction, in the order they were asked for."""
         handed = self._handed
         done: dict[str, int] = {}
-        rows: list[tuple[str, int, int, Wire]] = []
+        made: dict[str, dict[int, NDArray[np.float32]]] = {}
         for given, vector in vectors:
             tenant, number = handed[given]
             done[tenant] = max(done.get(tenant, 0), number)
             if vector is not None:
-                rows.append((tenant, model, number, Wire(vector)))
+                made.setdefault(tenant, {})[number] = vector
+        tenants = sorted(tenant for tenant in made if not self._safe.lost(tenant))
 
         def put(session: Session) -> None:
-            for row in rows:
-                session.execute(_PUT, row)
+            for tenant in tenants:
+                contents = self._safe.held(session, tenant)
+                sql = PUT_VECTOR.format(column=column(contents))
+                for number, vector in made[tenant].items():
+                    session.execute(sql, (tenant, model, number, to_wire(vector, model, number, contents)))
             for tenant, number in sorted(done.items()):
                 session.execute(_DONE, (tenant, model, number))
 
-        self._database.write(put, repeatable=True)
+        self._safe.write(self._database, put, *tenants, repeatable=True)
 
     def swap_model(self, model: int) -> bool:
         """Put a model into use if every version has its vector by it; False when some came in meanwhile."""

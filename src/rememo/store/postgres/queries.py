@@ -1,5 +1,6 @@
 """Filters as SQL: pure builders that return text made of constants, and the values as parameters."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from rememo.model.times import to_micros
 
 COLUMNS = (
     'id, version, kind, agent, "user", room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,'
-    " expires_at, deleted, pinned, importance, source, trust, quarantine, data, metadata, text"
+    " expires_at, deleted, pinned, importance, source, trust, quarantine, data, metadata, text, packed"
 )
 # Where the id is known: so that only the key can be used, and no index of what is current.
 CURRENT_BY_ID = "coalesce(superseded_at, 0) = 0"
@@ -26,7 +27,7 @@ def within(scope: Scope) -> Sql:
     Only the first label, which holds the fewest records as a rule, can be looked up: a planner that has not counted the
     rows yet would as soon take the widest.
     """
-    parts, values = ["tenant = %s"], [scope.tenant]
+    parts, values = ["tenant = %s"], list[Any]([scope.tenant])
     for name, label in (("room", scope.room), ('"user"', scope.user), ("agent", scope.agent)):
         if label is not None:
             parts.append(f"{name} = %s" if len(parts) == 1 else f"{name} || '' = %s")
@@ -34,10 +35,13 @@ def within(scope: Scope) -> Sql:
     return " AND ".join(parts), values
 
 
-def where(filter: Filter, moment: datetime) -> Sql:
+def where(filter: Filter, moment: datetime, numbers: Sequence[int] | None = None) -> Sql:
     """Return the condition of a filter, without kinds and without the choice between current and past versions."""
     inside, values = within(filter.scope)
     parts = [inside]
+    if numbers is not None:
+        parts.append("number = ANY(%s::bigint[])")
+        values.append(list(numbers))
     if filter.ids is not None:
         parts.append("id = ANY(%s::text[])")
         values.append(list(filter.ids))
@@ -76,9 +80,9 @@ def _versions(filter: Filter) -> list[Sql]:
     ]
 
 
-def select(filter: Filter, moment: datetime, columns: str) -> Sql:
+def select(filter: Filter, moment: datetime, columns: str, numbers: Sequence[int] | None = None) -> Sql:
     """Return the query for what a filter means, in no order."""
-    condition, values = where(filter, moment)
+    condition, values = where(filter, moment, numbers)
     if filter.kinds:
         condition, values = f"{condition} AND kind = ANY(%s::text[])", [*values, list(filter.kinds)]
     return _union(
@@ -89,13 +93,21 @@ def select(filter: Filter, moment: datetime, columns: str) -> Sql:
     )
 
 
-def select_ordered(filter: Filter, moment: datetime, columns: str, *, oldest: bool, most: int | None) -> Sql:
+def select_ordered(
+    filter: Filter,
+    moment: datetime,
+    columns: str,
+    numbers: Sequence[int] | None = None,
+    *,
+    oldest: bool,
+    most: int | None,
+) -> Sql:
     """Return the query for the first rows by `at` and arrival, or the last: at the most so many.
 
     Indexes hold each kind in that order, so each kind is asked for by itself, and the first of them together are cut.
     """
     order = "at, arrival" if oldest else "at DESC, arrival DESC"
-    condition, values = where(filter, moment)
+    condition, values = where(filter, moment, numbers)
     kinds = list(filter.kinds) or _ALL_KINDS
     parts: list[Sql] = []
     for sql, more in _versions(filter):

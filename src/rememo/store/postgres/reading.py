@@ -8,8 +8,10 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.postgres.meaning import read_rows
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.queries import COLUMNS, CURRENT_BY_ID, select, select_ordered, within
+from rememo.store.postgres.safe import ServerContents
 from rememo.store.rows import make_record
 
 _LATEST = 2**63 - 1
@@ -21,10 +23,21 @@ _FIRST_AFTER = """SELECT coalesce((SELECT number FROM records WHERE tenant = %(t
   (SELECT loaded FROM tenants WHERE tenant = %(tenant)s), 0), coalesce((SELECT loaded FROM tenants WHERE tenant = %(tenant)s), 0)"""
 
 
-def to_record(row: Any, tenant: str) -> Record:
+_NAMES = [name.strip('"') for name in COLUMNS.split(", ")]
+_TEXT = _NAMES.index("text")
+_SEALED = [(_NAMES.index(name), name) for name in ("source", "quarantine", "data", "metadata")]
+
+
+def to_record(row: Any, tenant: str, contents: ServerContents) -> Record:
     """Return the record of a row of `COLUMNS`; one that cannot be a record raises `Corrupt`."""
     try:
-        return make_record(row, tenant)
+        *plain, packed = row
+        if contents.sealed:
+            for place, name in _SEALED:
+                plain[place] = contents.get_optional(plain[place], name, row[0], row[1])
+        if contents.sealed or packed is not None:
+            plain[_TEXT] = contents.get_text(plain[_TEXT], packed, row[0], row[1])
+        return make_record(plain, tenant)
     except (ValueError, TypeError, OverflowError) as error:
         raise Corrupt(
             f"a record of tenant {tenant!r} is damaged in the database ({error}); restore it from a backup"
@@ -39,36 +52,54 @@ class Reader(Part):
         scope = filter.scope
         if filter.ids is not None and filter.names_one:
             # The commonest question of all: in the tenant's own partition it is planned once and not for each id.
+            contents = self._safe.contents(scope.tenant)
             sql = _GET.format(part=self._database.partition(scope.tenant))
             row = self._database.row(sql, (scope.tenant, filter.ids[0], to_micros(moment)))
             if row is None:
                 return None
-            record = to_record(row, scope.tenant)
+            record = to_record(row, scope.tenant, contents)
             return record if scope.contains(record.scope) and filter.reaches(record) else None
-        row = self._database.row(*select(filter, moment, COLUMNS))
-        return None if row is None else to_record(row, scope.tenant)
+        rows = self._select(filter, moment, COLUMNS)
+        return to_record(rows[0], scope.tenant, self._safe.known(scope.tenant)) if rows else None
+
+    def _select(self, filter: Filter, moment: datetime, columns: str) -> list[Any]:
+        return read_rows(
+            self._database,
+            filter,
+            moment,
+            lambda meant, numbers: select(meant, moment, columns, numbers),
+            self._safe,
+        )
 
     def read(
         self, filter: Filter, moment: datetime, *, limit: int | None = None, offset: int = 0, oldest: bool = False
     ) -> list[Record]:
         """Return the latest `limit` records, oldest first; `offset` passes over the newest."""
         most = None if limit is None else limit + offset
-        rows = self._database.rows(*select_ordered(filter, moment, COLUMNS, oldest=oldest, most=most))[offset:]
+        rows = read_rows(
+            self._database,
+            filter,
+            moment,
+            lambda meant, numbers: select_ordered(meant, moment, COLUMNS, numbers, oldest=oldest, most=most),
+            self._safe,
+        )[offset:]
         if not oldest:
             rows.reverse()
-        return [to_record(row[:-2], filter.scope.tenant) for row in rows]
+        contents = self._safe.known(filter.scope.tenant)
+        return [to_record(row[:-2], filter.scope.tenant, contents) for row in rows]
 
     def count(self, filter: Filter, moment: datetime) -> int:
         """Return how many records a filter means."""
-        return sum(row[0] for row in self._database.rows(*select(filter, moment, "count(*)")))
+        return sum(row[0] for row in self._select(filter, moment, "count(*)"))
 
     def history(self, scope: Scope, id: str) -> list[Record]:
         """Return all versions of a record within a scope, oldest first."""
+        contents = self._safe.contents(scope.tenant)
         inside, values = within(scope)
         rows = self._database.rows(
             f"SELECT {COLUMNS} FROM records WHERE {inside} AND id = %s ORDER BY version", [*values, id]
         )
-        return [to_record(row, scope.tenant) for row in rows]
+        return [to_record(row, scope.tenant, contents) for row in rows]
 
     def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
         """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
@@ -89,8 +120,5 @@ class Reader(Part):
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
         """Return the agents, users or rooms of the records that a filter means, sorted."""
         column = {"agent": "agent", "user": '"user"', "room": "room"}[name]
-        sql, values = select(filter, moment, f"{column} AS label")
-        rows = self._database.rows(
-            f"SELECT DISTINCT label FROM ({sql}) AS found WHERE label IS NOT NULL ORDER BY label", values
-        )
-        return [row[0] for row in rows]
+        found = self._select(filter, moment, f"DISTINCT {column}")
+        return sorted({row[0] for row in found if row[0] is not None})

@@ -1,6 +1,6 @@
 """How a view of a scope is read from the server."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,23 +9,25 @@ from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.queries import within
-from rememo.store.postgres.types import to_floats
+from rememo.store.postgres.safe import ServerContents
+from rememo.store.postgres.vectors import column, from_wire
 from rememo.store.scopes import Columns, Stamp
 
 # A fact that holds no more answers no question about the present: its end counts like an expiry.
 _END = "CASE WHEN kind = 'fact' AND valid_to IS NOT NULL THEN least(valid_to, expires_at) ELSE expires_at END"
 COLUMNS = f"number, room, at, speaker, kind, length, importance, trust, fingerprint, asks, {_END} AS ends"
+_SPEAKER = COLUMNS.split(", ").index("speaker")
 _STAMP = """SELECT coalesce(number, 0), coalesce(clock, 0), coalesce(epoch, 0),
   coalesce((SELECT model FROM models WHERE current), 0), coalesce(ended, 0)
 FROM (SELECT 1) AS always LEFT JOIN tenants ON tenant = %s"""
 _MODEL = "SELECT model, dimension FROM models WHERE current"
 _DIMENSION = "SELECT dimension FROM models WHERE model = %s"
 _ENDED = "SELECT number FROM records WHERE tenant = %s AND superseded_at > %s AND superseded_at <= %s"
-_VECTORS = "SELECT number, vector FROM vectors WHERE tenant = %s AND model = %s AND number = ANY(%s::bigint[])"
+_VECTORS = "SELECT number, {column} FROM vectors WHERE tenant = %s AND model = %s AND number = ANY(%s::bigint[])"
 # Only the new ones, by their numbers; the fence keeps the planner from going through the scope instead.
 _ADDED = "(SELECT * FROM records_{part} WHERE tenant = %s AND number > %s AND number <= %s OFFSET 0) AS added"
 _OWN_VECTOR = (
-    "(SELECT vector FROM vectors_{part} AS held WHERE tenant = %s AND model = %s AND held.number = added.number)"
+    "(SELECT {column} FROM vectors_{part} AS held WHERE tenant = %s AND model = %s AND held.number = added.number)"
 )
 _READ = 2_000
 _FEW = 1_000
@@ -47,11 +49,12 @@ class ServerState:
     at a stamp can be told by them, and no transaction is needed that would take longer to begin than to read.
     """
 
-    __slots__ = ("_database", "_stamp")
+    __slots__ = ("_contents", "_database", "_stamp")
 
-    def __init__(self, database: Database, stamp: Stamp) -> None:
+    def __init__(self, database: Database, stamp: Stamp, contents: Callable[[str], ServerContents]) -> None:
         self._database = database
         self._stamp = stamp
+        self._contents = contents
 
     def stamp(self, _tenant: str, /) -> Stamp:
         """Return its stamp."""
@@ -72,29 +75,32 @@ class ServerState:
         tenant, newest, model = scope.tenant, self._stamp.number, self._stamp.model
         if start == newest:
             return
+        contents = self._contents(tenant)
         inside, values = within(scope)
         inside += f" AND ({_END} IS NULL OR {_END} > %s) AND kind <> '{STATE}' AND quarantine IS NULL"
         values.append(now)
         clock = self._stamp.clock
         if start and newest - start < _FEW:
             sql = f"SELECT {COLUMNS}, {_OWN_VECTOR} FROM {_ADDED} WHERE {inside} AND (superseded_at IS NULL OR superseded_at > %s)"
-            sql = f"{sql} ORDER BY number".format(part=self._database.partition(tenant))
+            sql = f"{sql} ORDER BY number".format(part=self._database.partition(tenant), column=column(contents))
             rows = self._database.rows(sql, [tenant, model, tenant, start, newest, *values, clock])
-            columns.append([(*row[:-1], None if row[-1] is None else to_floats([row[-1]]).tobytes()) for row in rows])
+            blobs = from_wire(model, [(row[0], row[-1]) for row in rows if row[-1] is not None], contents)
+            columns.append([(*_named(row[:-1], contents), blobs.get(row[0])) for row in rows])
             return
         new = f"SELECT {COLUMNS} FROM records WHERE {inside} AND number > %s AND number <= %s"
         rows = self._database.rows(
             f"{new} AND superseded_at IS NULL UNION ALL {new} AND superseded_at > %s",
             [*values, start, newest, *values, start, newest, clock],
         )
-        add_rows(self._database, tenant, model, columns, rows)
+        add_rows(self._database, tenant, model, columns, rows, contents=contents)
 
 
 class ServerViews:
     """The server as a source of views."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, contents: Callable[[str], ServerContents]) -> None:
         self._database = database
+        self._contents = contents
         self.newest: dict[str, int] = {}
         """The newest number of each tenant, as it was seen last: for guessing how much of it a scope holds."""
 
@@ -109,7 +115,7 @@ class ServerViews:
     @contextmanager
     def state(self, stamp: Stamp) -> Generator[ServerState]:
         """Lend the state of a stamp."""
-        yield ServerState(self._database, stamp)
+        yield ServerState(self._database, stamp, self._contents)
 
 
 def current_model(database: Database) -> tuple[int, int]:
@@ -117,12 +123,21 @@ def current_model(database: Database) -> tuple[int, int]:
     return database.row(_MODEL) or (0, 0)
 
 
-def add_rows(database: Database, tenant: str, model: int, columns: Columns, rows: list[Any]) -> None:
+def add_rows(
+    database: Database, tenant: str, model: int, columns: Columns, rows: list[Any], *, contents: ServerContents
+) -> None:
     """Append rows of `COLUMNS` with their vectors, which are read in parts: all at once they would weigh too much."""
     rows.sort(key=lambda row: row[0])
     for first in range(0, len(rows), _READ):
         part = rows[first : first + _READ]
-        found = database.rows(_VECTORS, (tenant, model, [row[0] for row in part])) if model else []
-        floats = to_floats([blob for _, blob in found]) if found else ()
-        blobs = {number: one.tobytes() for (number, _), one in zip(found, floats, strict=True)}
-        columns.append([(*row, blobs.get(row[0])) for row in part])
+        sql = _VECTORS.format(column=column(contents))
+        found = database.rows(sql, (tenant, model, [row[0] for row in part])) if model else []
+        blobs = from_wire(model, found, contents)
+        columns.append([(*_named(row, contents), blobs.get(row[0])) for row in part])
+
+
+def _named(row: Sequence[Any], contents: ServerContents) -> Sequence[Any]:
+    """Return a row of `COLUMNS` with the speaker's name as it was told."""
+    if not contents.sealed:
+        return row
+    return (*row[:_SPEAKER], contents.get_name(row[_SPEAKER]), *row[_SPEAKER + 1 :])

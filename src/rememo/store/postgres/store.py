@@ -12,6 +12,7 @@ from rememo.store.commits import key_space, pack_commit, unpack_commit
 from rememo.store.postgres.auditing import AuditTable, append
 from rememo.store.postgres.calling import Caller, Listener
 from rememo.store.postgres.checking import verify
+from rememo.store.postgres.erasing import Eraser
 from rememo.store.postgres.errors import Unknown
 from rememo.store.postgres.finding import Finder
 from rememo.store.postgres.jobs import JobTable
@@ -23,13 +24,13 @@ from rememo.store.postgres.thinning import Thinner
 from rememo.store.postgres.writing import Transaction, add_one
 from rememo.store.protocol import Check, Commit, Draft, Put, Write, Written
 
-_KEPT = "SELECT commit FROM keys WHERE tenant = %s AND scope = %s AND key = %s"
+_KEPT = "SELECT commit FROM keys WHERE tenant = %s AND scope = %s AND key = ANY(%s::text[])"
 _HOLD = "SELECT 1 FROM tenants WHERE tenant = %s FOR UPDATE"
 _RECORDED = "SELECT recorded_at FROM records WHERE tenant = %s AND id = %s AND version = 1"
 _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %s, %s)"
 
 
-class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, ModelTable):
+class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable):
     """The `Store` protocol on a schema of a PostgreSQL database."""
 
     def write(
@@ -43,10 +44,11 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Model
         note: Callable[[Commit], Note | None] | None = None,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
-        attempt, lost = _Attempt(scope.tenant, writes), False
-        if len(writes) == 1 and key is None and note is None and isinstance(one := writes[0], Put) and one.fresh:
+        attempt, lost, sealed = _Attempt(scope.tenant, writes), False, self._safe.seal is not None
+        if len(writes) == 1 and not (sealed or key or note) and isinstance(one := writes[0], Put) and one.fresh:
+            contents = self._safe.known(scope.tenant)
             try:
-                added = add_one(self._database, one.draft, moment, model=self._model, after=after)
+                added = add_one(self._database, one.draft, moment, model=self._model, after=after, contents=contents)
             except Unknown:
                 added, lost = None, True
             if added is not None:
@@ -55,30 +57,38 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Model
         def run(session: Session) -> Commit:
             # It takes the tenant's row first: whoever wrote under the same key is done, and seen.
             batch = Transaction(
-                session, scope, writes, moment, model=self._model, vector_type=self._database.vector_type
+                session,
+                scope,
+                writes,
+                moment,
+                model=self._model,
+                vector_type=self._database.vector_type,
+                safe=self._safe,
             )
-            space = key_space(scope)
-            if key is not None and (kept := session.value(_KEPT, (scope.tenant, space, key))) is not None:
+            space, names = key_space(scope), () if key is None else batch.contents.names(key)
+            if names and (kept := session.value(_KEPT, (scope.tenant, space, list(names)))) is not None:
                 return unpack_commit(kept, scope.tenant)
             commit = batch.apply(after)
-            if key is not None:
-                session.execute(_KEEP, (scope.tenant, space, key, pack_commit(commit), to_micros(commit.recorded_at)))
+            if names:
+                values = (scope.tenant, space, names[0], pack_commit(commit), to_micros(commit.recorded_at))
+                session.execute(_KEEP, values)
             if note is not None and (noted := note(commit)) is not None:
                 append(session, noted)
             attempt.commit = commit
             return commit
 
         done = attempt.done if attempt.mark is not None else None
-        return self._database.write(run, repeatable=key is not None, done=done, lost=lost)
+        return self._safe.write(self._database, run, scope.tenant, repeatable=key is not None, done=done, lost=lost)
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
-        kept = self._database.value(_KEPT, (scope.tenant, key_space(scope), key))
+        names = self._safe.contents(scope.tenant).names(key)
+        kept = self._database.value(_KEPT, (scope.tenant, key_space(scope), list(names)))
         return None if kept is None else unpack_commit(kept, scope.tenant)
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
-        return verify(self._database)
+        return verify(self._database, self._safe)
 
     @lazy
     def _caller(self) -> Caller:

@@ -7,15 +7,17 @@ narrowest label of the view: the index itself keeps to it, and the timeline of t
 
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from rememo.errors import Busy
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.safe import ServerSafe
 from rememo.store.protocol import WordMatch
 
 MOST_COUNTED = 3
@@ -27,6 +29,11 @@ _MATCH = """SELECT wanted.place, found.numbers FROM unnest(%(marks)s::text[]) WI
 CROSS JOIN LATERAL (SELECT array_agg(number) AS numbers FROM words_{part}
   WHERE tenant || '' = %(tenant)s AND {current} AND terms @> {terms}) AS found
 WHERE found.numbers IS NOT NULL"""
+_SEALED_BY = "(SELECT 0, ARRAY[sealed_by::bigint] FROM tenants WHERE tenant = %(tenant)s)"
+_HAVING = """SELECT (SELECT count(*) FROM words_{part} AS words WHERE tenant || '' = %(tenant)s AND current AND terms && %(terms)s::text[] {which})
+  + (SELECT count(*) FROM words_{part} AS words WHERE tenant || '' = %(tenant)s AND NOT current AND terms && %(terms)s::text[] {which})"""
+_NONE = (0,)
+_TRIES = 10
 _LABELLED, _BARE = "ARRAY[%(label)s::text, wanted.mark]", "ARRAY[wanted.mark]"
 
 
@@ -51,14 +58,17 @@ def _narrowest(scope: Scope) -> str:
     return label(scope.tenant, "", "")
 
 
-def entry(scope: Scope, terms: Sequence[str]) -> list[str]:
-    """Return the row of the index for a text's terms."""
-    row = list(_labels(scope))
+def entry(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None = None) -> list[str]:
+    """Return the row of the index for a text's terms, or for what a `veil` makes of them."""
+    parts: list[str] = []
     for term, count in Counter(terms).items():
         short = _short(term)
-        row.append(short)
-        row += [f"{short}^{level}" for level in range(2, min(count, MOST_COUNTED) + 1)]
-    return row
+        parts.append(short)
+        parts += [f"{short}^{level}" for level in range(2, min(count, MOST_COUNTED) + 1)]
+    if veil is not None:
+        # Sorted, because the order of the words would tell of the text.
+        parts = sorted([veil(part) for part in parts])
+    return [*_labels(scope), *parts]
 
 
 def _short(term: str) -> str:
@@ -69,7 +79,7 @@ def _short(term: str) -> str:
 
 
 def match(
-    database: Database, scope: Scope, terms: Sequence[str], *, past: bool, held: int, newest: int
+    database: Database, scope: Scope, terms: Sequence[str], *, past: bool, held: int, newest: int, safe: ServerSafe
 ) -> list[WordMatch]:
     """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too.
 
@@ -82,15 +92,12 @@ def match(
     marks = [
         one if level == 1 else f"{one}^{level}" for one in map(_short, wanted) for level in range(1, MOST_COUNTED + 1)
     ]
-    values = {"tenant": scope.tenant, "label": _narrowest(scope), "marks": marks}
     form = _LABELLED if held * _LARGE_SHARE < newest else _BARE
     part = database.partition(scope.tenant)
     sql = _MATCH.format(part=part, current="current", terms=form)
     if past:
         sql += " UNION ALL " + _MATCH.format(part=part, current="NOT current", terms=form)
-    places: list[list[Any]] = [[] for _ in marks]
-    for row in database.rows(sql, values):
-        places[row[0] - 1].append(row[1])
+    places = _places(database, sql, {"tenant": scope.tenant, "label": _narrowest(scope)}, marks, safe)
     found: list[WordMatch] = []
     for position, term in enumerate(wanted):
         levels = places[position * MOST_COUNTED : (position + 1) * MOST_COUNTED]
@@ -101,3 +108,47 @@ def match(
                 counts[np.searchsorted(standing, one)] += 1
         found.append(WordMatch(term, standing, counts))
     return found
+
+
+def _places(
+    database: Database, sql: str, values: dict[str, Any], marks: Sequence[str], safe: ServerSafe
+) -> list[list[Any]]:
+    """Return where each mark stands, as parts of lists."""
+    places: list[list[Any]] = [[] for _ in marks]
+    if safe.seal is None:
+        for place, numbers in database.rows(sql, {**values, "marks": marks}):
+            places[place - 1].append(numbers)
+        return places
+    sql = f"{sql} UNION ALL {_SEALED_BY}"
+    contents = safe.known(values["tenant"])
+    for _ in range(_TRIES):
+        veils = contents.veils or _itself
+        forms = [(place, form) for place, mark in enumerate(marks) for form in veils(mark)]
+        rows = database.rows(sql, {**values, "marks": [form for _, form in forms]})
+        # Terms were looked up by every key that there is in the state they were looked up in; else it is done again.
+        if dict(rows).get(0, _NONE)[0] == contents.serial:
+            for place, numbers in rows:
+                if place:
+                    places[forms[place - 1][0]].append(numbers)
+            return places
+        contents = safe.contents(values["tenant"])
+    raise Busy("the keys of this tenant are changed all the time; try again")
+
+
+def _itself(mark: str) -> tuple[str, ...]:
+    return (mark,)
+
+
+def label_count(database: Database, scope: Scope) -> int:
+    """Return how many rows of words stand under the narrowest label of a scope."""
+    sql = _HAVING.format(part=database.partition(scope.tenant), which="")
+    return database.value(sql, {"tenant": scope.tenant, "terms": [_narrowest(scope)]})
+
+
+def lost_count(database: Database, tenant: str, forms: Sequence[str]) -> int:
+    """Return how many rows of words under some terms belong to no version."""
+    lost = (
+        "AND NOT EXISTS (SELECT 1 FROM records WHERE records.tenant = words.tenant AND records.number = words.number)"
+    )
+    sql = _HAVING.format(part=database.partition(tenant), which=lost)
+    return database.value(sql, {"tenant": tenant, "terms": [_short(form) for form in forms]})

@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.model.check import dump_json
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.commits import content_hash
+from rememo.store.payloads import keep_payload
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.meaning import rows_of
 from rememo.store.postgres.queries import select
+from rememo.store.postgres.safe import ServerContents, ServerSafe
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.types import Wire
+from rememo.store.postgres.vectors import Vectors
 from rememo.store.postgres.words import entry
 from rememo.store.protocol import Commit, Draft, Put, RemoveAll, Revise, Write, Written
 from rememo.store.rules import Last, Rules
@@ -29,23 +32,22 @@ from rememo.store.rules import Last, Rules
 _COLUMNS = (
     "tenant, number, version, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
     ' expires_at, fingerprint, importance, trust, length, deleted, pinned, asks, id, kind, agent, "user", room, source,'
-    " quarantine, speaker, hash, data, metadata, text"
+    " quarantine, speaker, hash, data, metadata, text, packed"
 )
 _NAMES = [name.strip('"') for name in _COLUMNS.split(", ")]
 _TYPES = (
     "text", "int8", "int4", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "float8",
     "float8", "int4", "bool", "bool", "bool", "text", "text", "text", "text", "text", "text", "text", "text", "bytea",
-    "text", "text", "text",
+    "text", "text", "text", "bytea",
 )  # fmt: skip
 _COPY_RECORDS = f"COPY records ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _COPY_WORDS = "COPY words (tenant, number, current, terms) FROM STDIN (FORMAT BINARY)"
-_COPY_VECTORS = "COPY vectors (tenant, model, number, vector) FROM STDIN (FORMAT BINARY)"
 _COPY_JOBS = "COPY jobs (tenant, id, task, payload, state, attempts, due_at, created_at) FROM STDIN (FORMAT BINARY)"
 
 # Takes the tenant's row, so that its writes follow one another, and moves its clock and its numbers on.
 MOVE_ON = """INSERT INTO tenants AS held (tenant, number, clock) VALUES (%(tenant)s, %(opening)s, %(now)s)
 ON CONFLICT (tenant) DO UPDATE SET number = held.number + excluded.number, clock = greatest(held.clock + 1, excluded.clock)
-RETURNING number, clock, (SELECT model FROM models WHERE current)"""
+RETURNING number, clock, (SELECT model FROM models WHERE current), sealed_by"""
 
 _PLACE = """INSERT INTO tenants AS held (tenant, number, clock) SELECT %(tenant)s, 1, %(now)s::bigint {unless}
 ON CONFLICT (tenant) DO UPDATE SET number = held.number + 1, clock = greatest(held.clock + 1, excluded.clock)
@@ -57,31 +59,32 @@ _STORE = f"""stored AS (INSERT INTO records ({_COLUMNS}) SELECT
   coalesce(%(arrival)s::bigint, number), coalesce(%(created_at)s::bigint, clock), clock, %(superseded_at)s::bigint,
   %(occurred_at)s::bigint, %(valid_from)s::bigint, %(valid_to)s::bigint, %(expires_at)s::bigint, %(fingerprint)s,
   %(importance)s::float8, %(trust)s, %(length)s, %(deleted)s, %(pinned)s, %(asks)s, %(id)s, %(kind)s, %(agent)s, %(user)s,
-  %(room)s, %(source)s, %(quarantine)s, %(speaker)s, %(hash)s, %(data)s, %(metadata)s, %(text)s FROM place)"""
+  %(room)s, %(source)s, %(quarantine)s, %(speaker)s, %(hash)s, %(data)s, %(metadata)s, %(text)s, %(packed)s::bytea FROM place)"""
 _INDEX = """indexed AS (INSERT INTO words (tenant, number, current, terms)
   SELECT %(tenant)s, number, %(superseded_at)s::bigint IS NULL, %(terms)s::text[] FROM place)"""
-_EMBED = """embedded AS (INSERT INTO vectors (tenant, model, number, vector)
+_EMBED = """embedded AS (INSERT INTO vectors (tenant, model, number, {column})
   SELECT %(tenant)s, %(model)s, number, %(vector)s FROM place)"""
 _CAUSE = """caused AS (INSERT INTO jobs (tenant, id, task, payload, state, due_at, created_at)
   SELECT %(tenant)s, job.id, job.task, job.payload, 'waiting', clock, clock
   FROM place, unnest(%(job_ids)s::text[], %(job_tasks)s::text[], %(job_payloads)s::text[]) AS job (id, task, payload))"""
 
 
-def _store_one(*, fresh: bool, vector: bool, jobs: bool) -> str:
+def _store_one(*, fresh: bool, vector: str | None, jobs: bool) -> str:
     """Return the statement that stores one version with all that belongs to it, in one way there and back.
 
     A fresh one takes its number and its system time by itself. It does nothing and returns no row where the store has
     another model by now: then its vector is not what is searched any more, and something else is to be done.
     """
     place = _PLACE.format(unless=_SAME_MODEL if vector else "") if fresh else _GIVEN
-    parts = [f"place AS ({place})", _STORE, _INDEX, *([_EMBED] if vector else []), *([_CAUSE] if jobs else [])]
+    embed = [_EMBED.format(column=vector)] if vector else []
+    parts = [f"place AS ({place})", _STORE, _INDEX, *embed, *([_CAUSE] if jobs else [])]
     return f"WITH {', '.join(parts)} SELECT clock FROM place"
 
 
 _STORE_ONE = {
     (fresh, vector, jobs): _store_one(fresh=fresh, vector=vector, jobs=jobs)
     for fresh in (True, False)
-    for vector in (True, False)
+    for vector in ("vector", "sealed", None)
     for jobs in (True, False)
 }
 _FEW = 2
@@ -91,11 +94,6 @@ _CLOSE = """WITH ended AS (UPDATE records SET superseded_at = %(clock)s, deleted
   WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[])),
 told AS (UPDATE tenants SET ended = greatest(ended, %(clock)s) WHERE tenant = %(tenant)s)
 UPDATE words SET current = false WHERE tenant = %(tenant)s AND number = ANY(%(numbers)s::bigint[])"""
-_COPY_VECTOR = """INSERT INTO vectors (tenant, model, number, vector)
-SELECT %(tenant)s, %(model)s, wanted.target, vectors.vector
-FROM unnest(%(targets)s::bigint[], %(ids)s::text[], %(versions)s::int[]) AS wanted (target, id, version)
-JOIN records ON records.tenant = %(tenant)s AND records.id = wanted.id AND records.version = wanted.version
-JOIN vectors ON vectors.tenant = %(tenant)s AND vectors.model = %(model)s AND vectors.number = records.number"""
 
 
 @dataclass(slots=True)
@@ -111,17 +109,20 @@ class Version:
     superseded_at: int | None = None
     deleted: bool = False
 
-    def values(self) -> dict[str, Any]:
+    def values(self, contents: ServerContents) -> dict[str, Any]:
         """Return it for `_store_one`."""
-        row = dict(zip(_NAMES, self.row(), strict=True))
-        row["terms"] = entry(self.draft.scope, self.draft.terms)
+        row = dict(zip(_NAMES, self.row(contents), strict=True))
+        row["terms"] = entry(self.draft.scope, self.draft.terms, contents.veil)
         row["clock"] = self.recorded_at
         return row
 
-    def row(self) -> tuple[Any, ...]:
+    def row(self, contents: ServerContents) -> tuple[Any, ...]:
         """Return its row of `records`."""
         draft, scope = self.draft, self.draft.scope
+        id, version = draft.id, self.version
         occurred_at = _micros(draft.occurred_at)
+        text, packed = contents.put_text(draft.text, id, version)
+        data = contents.put(draft.data, "data", id, version)
         return (
             scope.tenant,
             self.number,
@@ -135,7 +136,7 @@ class Version:
             _micros(draft.valid_from),
             _micros(draft.valid_to),
             _micros(draft.expires_at),
-            draft.fingerprint,
+            contents.mark(draft.fingerprint),
             draft.importance,
             draft.trust,
             len(draft.terms),
@@ -147,13 +148,14 @@ class Version:
             scope.agent,
             scope.user,
             scope.room,
-            draft.source,
-            draft.quarantine,
-            draft.speaker,
-            content_hash(draft.kind, draft.text, draft.data),
-            draft.data,
-            draft.metadata,
-            draft.text,
+            contents.put_optional(draft.source, "source", id, version),
+            contents.put_optional(draft.quarantine, "quarantine", id, version),
+            contents.put_name(draft.speaker),
+            content_hash(draft.kind, text if packed is None else packed, data),
+            data,
+            contents.put(draft.metadata, "metadata", id, version),
+            text,
+            packed,
         )
 
 
@@ -174,18 +176,20 @@ class Transaction(Rules):
         *,
         model: int | None,
         vector_type: int,
+        safe: ServerSafe,
     ) -> None:
         super().__init__(scope)
         self._session = session
         self._writes = writes
-        self._vector_type = vector_type
         number = opening(writes)
         values = {"tenant": scope.tenant, "opening": number, "now": to_micros(moment)}
-        newest, self.clock, current = session.row(MOVE_ON, values)
+        newest, self.clock, current, serial = session.row(MOVE_ON, values)
+        self._safe = safe
+        self.contents = safe.in_step(scope.tenant, serial)
         self._next = newest - number + 1
         # Another process may have changed the model: then our vectors are not what is searched any more.
         self._stale = model is not None and current != model
-        self._model = None if self._stale else model
+        self._how = Vectors(None if self._stale else model, vector_type, self.contents)
         self._known: dict[str, Last | None] = {}
         self._new: dict[int, Version] = {}
         self._ended: dict[int, bool] = {}
@@ -203,7 +207,7 @@ class Transaction(Rules):
         written = self.do(self._writes)
         if after is not None:
             for one in written:
-                self._add_jobs(one.id, one.version, after(one))
+                self._add_jobs(one, after(one))
         self._flush()
         store_jobs(self._session, self._jobs)
         return Commit(
@@ -267,13 +271,20 @@ class Transaction(Rules):
             open=True,
             live=expires_at is None or expires_at > self.clock,
         )
-        self._add_jobs(draft.id, version, self._owed(draft))
-        return Written(draft.id, version, outcome, draft.kind, draft.scope)
+        written = Written(draft.id, version, outcome, draft.kind, draft.scope)
+        self._add_jobs(written, self._owed(draft))
+        return written
 
     def _meant(self, write: RemoveAll) -> Sequence[tuple[str, Last]]:
         self._flush()
         columns = 'id, number, arrival, version, created_at, kind, agent, "user", room, superseded_at, expires_at'
-        rows = self._session.rows(*select(write.filter, from_micros(self.clock), columns))
+        rows = rows_of(
+            self._session,
+            write.filter,
+            from_micros(self.clock),
+            lambda filter, numbers: select(filter, from_micros(self.clock), columns, numbers),
+            self._safe,
+        )
         found = sorted(((row[0], self._found(row[1:])) for row in rows), key=lambda one: one[1].number)
         self._known.update(found)
         return found
@@ -286,8 +297,8 @@ class Transaction(Rules):
             return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
         return draft.jobs
 
-    def _add_jobs(self, id: str, version: int, jobs: Sequence[NewJob]) -> None:
-        self._jobs += job_rows(self._tenant, id, version, jobs, self.clock)
+    def _add_jobs(self, written: Written, jobs: Sequence[NewJob]) -> None:
+        self._jobs += job_rows(written, jobs, self.clock, self.contents)
 
     # ---- writing
 
@@ -296,7 +307,7 @@ class Transaction(Rules):
         if self._ended:
             close_versions(self._session, self._tenant, self.clock, self._ended)
         if self._new:
-            store_versions(self._session, list(self._new.values()), model=self._model, vector_type=self._vector_type)
+            store_versions(self._session, list(self._new.values()), self._how)
         self._ended, self._new = {}, {}
 
 
@@ -306,32 +317,29 @@ def close_versions(session: Session, tenant: str, clock: int, ended: dict[int, b
     session.execute(_CLOSE, {"tenant": tenant, "clock": clock, "numbers": list(ended), "deleted": deleted})
 
 
-def store_versions(session: Session, versions: Sequence[Version], *, model: int | None, vector_type: int) -> None:
+def store_versions(session: Session, versions: Sequence[Version], how: Vectors) -> None:
     """Store versions of one tenant with their words and their vectors."""
-    tenant = versions[0].draft.scope.tenant
-    vectors, copies = _vectors(versions) if model is not None else ({}, [])
+    tenant, contents = versions[0].draft.scope.tenant, how.contents
+    vectors, copies = _vectors(versions) if how.model is not None else ({}, [])
+    wires = {number: how.to_wire(vector, number) for number, vector in vectors.items()}
     if len(versions) <= _FEW:
         for one in versions:
-            vector = vectors.get(one.number)
-            values = {**one.values(), "model": model, "vector": None if vector is None else Wire(vector)}
-            session.execute(_STORE_ONE[False, vector is not None, False], values)
+            wire = wires.get(one.number)
+            values = {**one.values(contents), "model": how.model, "vector": wire}
+            session.execute(_STORE_ONE[False, None if wire is None else how.column, False], values)
     else:
-        wired = [(tenant, model, number, Wire(vector)) for number, vector in vectors.items()]
-        session.copy(_COPY_RECORDS, _TYPES, (one.row() for one in versions))
-        session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions))
-        if wired:
-            session.copy(_COPY_VECTORS, ("text", "int4", "int8", vector_type), wired)
+        session.copy(_COPY_RECORDS, _TYPES, (one.row(contents) for one in versions))
+        session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions, contents))
+        if wires:
+            how.load(session, tenant, wires)
     if copies:
-        targets, ids, numbers = map(list, zip(*copies, strict=True))
-        session.execute(
-            _COPY_VECTOR, {"tenant": tenant, "model": model, "targets": targets, "ids": ids, "versions": numbers}
-        )
+        how.repeat(session, tenant, copies)
 
 
-def _entries(versions: Sequence[Version]) -> Iterator[tuple[str, int, bool, list[str]]]:
+def _entries(versions: Sequence[Version], contents: ServerContents) -> Iterator[tuple[str, int, bool, list[str]]]:
     for one in versions:
         scope = one.draft.scope
-        yield scope.tenant, one.number, one.superseded_at is None, entry(scope, one.draft.terms)
+        yield scope.tenant, one.number, one.superseded_at is None, entry(scope, one.draft.terms, contents.veil)
 
 
 def add_one(
@@ -341,22 +349,26 @@ def add_one(
     *,
     model: int | None,
     after: Callable[[Written], Sequence[NewJob]] | None,
+    contents: ServerContents,
 ) -> Commit | None:
-    """Store one record whose id is new, by one statement; None when it was not done because of another model."""
+    """Store one record whose id is new, by one statement; None when it was not done because of another model.
+
+    Not where contents are sealed: a vector is sealed for its number, which only the statement gives.
+    """
     written = Written(draft.id, 1, "added", draft.kind, draft.scope)
     jobs = [*draft.jobs, *(after(written) if after is not None else ())]
-    tenant, now = draft.scope.tenant, to_micros(moment)
+    now = to_micros(moment)
     vector = None if model is None else draft.vector
     created_at = 0 if draft.created_at is None else to_micros(draft.created_at)
-    values = Version(draft, 0, 1, arrival=0, created_at=created_at, recorded_at=0).values()
+    values = Version(draft, 0, 1, arrival=0, created_at=created_at, recorded_at=0).values(contents)
     # These are told by the tenant's row.
     values["arrival"] = None
     values["created_at"] = None if draft.created_at is None else created_at
     values |= {"now": now, "model": model, "vector": None if vector is None else Wire(vector)}
     if jobs:
-        rows = job_rows(tenant, draft.id, 1, jobs, now)
+        rows = job_rows(written, jobs, now, contents)
         values["job_ids"], values["job_tasks"], values["job_payloads"] = ([row[at] for row in rows] for at in (1, 2, 3))
-    row = database.write_at_once(_STORE_ONE[True, vector is not None, bool(jobs)], values)
+    row = database.write_at_once(_STORE_ONE[True, None if vector is None else "vector", bool(jobs)], values)
     if row is None:
         return None
     return Commit(written=(written,), recorded_at=from_micros(row[0]), jobs=tuple(job.id for job in jobs))
@@ -382,14 +394,14 @@ def _vectors(
     return own, copies
 
 
-def job_rows(tenant: str, id: str, version: int, jobs: Sequence[NewJob], clock: int) -> list[tuple[Any, ...]]:
+def job_rows(written: Written, jobs: Sequence[NewJob], clock: int, contents: ServerContents) -> list[tuple[Any, ...]]:
     """Return the rows of the jobs that a version causes."""
     return [
         (
-            tenant,
+            written.scope.tenant,
             job.id,
             job.task,
-            dump_json({**job.payload, "record": id, "version": version}),
+            keep_payload({**job.payload, "record": written.id, "version": written.version}, job.id, contents),
             "waiting",
             0,
             clock,

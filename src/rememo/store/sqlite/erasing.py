@@ -15,19 +15,19 @@ from typing import Any
 from rememo.model.check import dump_json
 from rememo.model.erasure import Target
 from rememo.model.record import Record
-from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.erasing import NOTE, add_up, tells_of
 from rememo.store.needles import Needles
+from rememo.store.payloads import read_payload
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.scrubbing import read_bytes, scrub
 from rememo.store.sqlite.words import narrowest, remove, tables
-from rememo.store.sqlite.writing import next_time, read_payload, tick, vector_place
+from rememo.store.sqlite.writing import next_time, tick, vector_place
 
 _MERGE_PAGES = 64
-_NOTE = "erased"
 _SCAN = 1 << 20
 
 
@@ -59,9 +59,11 @@ class Eraser(Part):
         rows = self._database.rows("SELECT number, target FROM erasures WHERE tenant = ? ORDER BY number", (tenant,))
         return [(number, None if target is None else Target.loaded(target)) for number, target in rows]
 
-    def erasure(self, number: int) -> tuple[datetime | None, dict[str, int]]:
+    def erasure(self, number: int, tenant: str) -> tuple[datetime | None, dict[str, int]]:
         """Return when an erasure began, and what it has removed so far."""
-        row = self._database.value("SELECT begun_at, counts FROM erasures WHERE number = ?", (number,))
+        row = self._database.value(
+            "SELECT begun_at, counts FROM erasures WHERE number = ? AND tenant = ?", (number, tenant)
+        )
         # Gone when somebody else was at the same and has ended it.
         return (None, {}) if row is None else (from_micros(row[0]), json.loads(row[1]))
 
@@ -69,7 +71,7 @@ class Eraser(Part):
         """Return the ids of records that an erasure has removed, with what was noted of them."""
         rows = self._database.rows("SELECT id, note FROM erased WHERE erasure = ?", (number,))
         contents = self._safe.contents(tenant)
-        return {id: json.loads(contents.get(note, _NOTE, id, number)) for id, note in rows}
+        return {id: json.loads(contents.get(note, NOTE, id, number)) for id, note in rows}
 
     def mark(self, number: int, tenant: str, marks: Mapping[str, Any]) -> None:
         """Note more of what an erasure must come back to."""
@@ -79,18 +81,20 @@ class Eraser(Part):
         contents = self._safe.contents(tenant)
         connection.executemany(
             "INSERT OR REPLACE INTO erased (erasure, id, note) VALUES (?, ?, ?)",
-            [(number, id, contents.put(dump_json(note), _NOTE, id, number)) for id, note in marks.items()],
+            [(number, id, contents.put(dump_json(note), NOTE, id, number)) for id, note in marks.items()],
         )
 
-    def end_erasure(self, number: int, *, cleaned: bool) -> None:
+    def end_erasure(self, number: int, tenant: str, *, cleaned: bool) -> None:
         """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
 
         def end(connection: Connection) -> None:
             connection.execute("DELETE FROM erased WHERE erasure = ?", (number,))
             if cleaned:
-                connection.execute("DELETE FROM erasures WHERE number = ?", (number,))
+                connection.execute("DELETE FROM erasures WHERE number = ? AND tenant = ?", (number, tenant))
             else:
-                connection.execute("UPDATE erasures SET target = NULL WHERE number = ?", (number,))
+                connection.execute(
+                    "UPDATE erasures SET target = NULL WHERE number = ? AND tenant = ?", (number, tenant)
+                )
 
         self._database.write(end)
 
@@ -164,8 +168,7 @@ class Eraser(Part):
         keys = [
             (scope, key)
             for scope, key, commit in self._pages("keys", 'scope, key, "commit"', "scope, key", tenant)
-            if target.covers(Scope(tenant=tenant, **json.loads(scope)))
-            or any(one[0] in gone for one in json.loads(commit)["written"])
+            if tells_of(target, gone, scope, commit)
         ]
         jobs: list[str] = []
         running, contents = 0, self._safe.contents(tenant)
@@ -201,23 +204,25 @@ class Eraser(Part):
 
             self._database.write(run)
 
-    def add_counts(self, number: int, counts: Mapping[str, int]) -> None:
+    def add_counts(self, number: int, _tenant: str, /, counts: Mapping[str, int]) -> None:
         """Add to what an erasure has removed."""
         self._database.write(lambda connection: _count(connection, number, counts))
 
     # ---- bytes
 
-    def purge(self, tenant: str, seconds: float) -> bool:
+    def purge(self, tenant: str, seconds: float) -> str | None:
         """Make the bytes of what was removed go: from segments of words, and from the log.
 
-        Writers wait for a step of it at the most. False when others read the log all the time that was given.
+        Writers wait for a step of it at the most. Says so when others read the log all the time that was given.
         """
         for table in tables(tenant):
             pages = -_MERGE_PAGES  # below zero: begin with everything there is
             while self._merge(table, pages):
                 pages = _MERGE_PAGES
         # What the cleaning finds must be in the file, not in the log.
-        return self._database.empty_log(seconds) and scrub(self._database, tenant, seconds)
+        if self._database.empty_log(seconds) and scrub(self._database, tenant, seconds):
+            return None
+        return "the log, which others are reading: erase again when they are done"
 
     def _merge(self, table: str, pages: int) -> bool:
         def merge(connection: Connection) -> bool:
@@ -255,11 +260,8 @@ class Eraser(Part):
                     )
         return {name: count for name, count in found.items() if count}
 
-    def search_bytes(self, needles: Needles) -> dict[str, int]:
-        """Look for texts in the bytes of the file and its log; returns how many bytes were searched of each.
-
-        What a record or a value that is still there has too is no leftover, and is taken out of what was found.
-        """
+    def search_bytes(self, _tenant: str, /, needles: Needles) -> dict[str, int]:
+        """Look for texts in the bytes of the file and its log, of all tenants; returns how many bytes were searched of each."""
         if self._database.in_memory:
             return {"file_bytes": 0, "log_bytes": 0}
         sizes = {
@@ -267,10 +269,13 @@ class Eraser(Part):
             "log_bytes": _look(_log(self._database.path + "-wal"), needles),
         }
         if needles.found:
-            shared = needles.found_in(self._contents())
-            needles.found -= shared
-            needles.elsewhere += len(shared)
+            needles.excuse(needles.found_in(self._contents()))
         return sizes
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Where copies may be that the store cannot reach: none but those that people made."""
+        return ()
 
     def _contents(self) -> Iterator[str]:
         """Give everything that is said in this file, of all tenants."""
@@ -319,13 +324,8 @@ def _remove_versions(connection: Connection, tenant: str, rows: Sequence[Any]) -
 
 
 def _count(connection: Connection, number: int, counts: Mapping[str, int]) -> None:
-    held: dict[str, int] = json.loads(
-        connection.execute("SELECT counts FROM erasures WHERE number = ?", (number,)).get or "{}"
-    )
-    for name, count in counts.items():
-        if count:
-            held[name] = held.get(name, 0) + count
-    connection.execute("UPDATE erasures SET counts = ? WHERE number = ?", (dump_json(held), number))
+    held: str | None = connection.execute("SELECT counts FROM erasures WHERE number = ?", (number,)).get
+    connection.execute("UPDATE erasures SET counts = ? WHERE number = ?", (add_up(held, counts), number))
 
 
 def _look(parts: Iterator[bytes], needles: Needles) -> int:

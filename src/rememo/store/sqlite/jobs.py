@@ -12,9 +12,9 @@ from rememo.model.job import Job, Settlement
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.contents import Kept
+from rememo.store.payloads import keep_payload, read_payload
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.writing import keep_payload, read_payload
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.

@@ -19,9 +19,10 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
+from rememo.store.commits import draft_of
 from rememo.store.contents import Contents
 from rememo.store.kv.sqlite import keep_floor
-from rememo.store.protocol import Condition, Draft, Stats, Stored
+from rememo.store.protocol import Condition, Stats, Stored
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
@@ -148,7 +149,7 @@ class Keeper(Part):
                 table = words if superseded_at is None else past
                 number = latest_version(connection, tenant)[0] + 1
                 insert_version(
-                    connection, self._draft(one), record.version, times,
+                    connection, draft_of(one, self._analysis), record.version, times,
                     number=number, words=table, model=self._model, contents=contents,
                 )  # fmt: skip
                 added += 1
@@ -181,32 +182,6 @@ class Keeper(Part):
             (record.scope.tenant, record.id, record.version),
         ).get
         return None if row is None else _There(row, record, self._safe.contents(record.scope.tenant))
-
-    def _draft(self, one: Stored) -> Draft:
-        record = one.record
-        terms = self._analyze(record.text)
-        return Draft(
-            id=record.id,
-            kind=record.kind,
-            text=record.text,
-            scope=record.scope,
-            data=dump_json(record.data),
-            metadata=dump_json(record.metadata),
-            occurred_at=record.occurred_at,
-            valid_from=record.valid_from,
-            valid_to=record.valid_to,
-            expires_at=record.expires_at,
-            pinned=record.pinned,
-            importance=record.importance,
-            source=record.source,
-            trust=record.trust,
-            quarantine=record.quarantine,
-            speaker=one.speaker,
-            terms=terms,
-            fingerprint=self._analysis.fingerprint(terms),
-            asks=self._analysis.asks(record.text),
-            vector=one.vector,
-        )
 
     # ---- reclaiming
 

@@ -6,7 +6,9 @@ from typing import Any
 from rememo.model.scope import Scope
 from rememo.store.commits import content_hash
 from rememo.store.contents import Contents
-from rememo.store.kv.sqlite import FIELD, identity, to_entry
+from rememo.store.kv.protocol import FIELD, identity
+from rememo.store.kv.sqlite import to_entry
+from rememo.store.payloads import keep_payload, read_payload
 from rememo.store.protocol import Analysis
 from rememo.store.seal import Seal
 from rememo.store.sqlite.connection import Connection
@@ -14,7 +16,6 @@ from rememo.store.sqlite.database import Database
 from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.vault import SqliteVault
 from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, tables
-from rememo.store.sqlite.writing import keep_payload, read_payload
 
 _STEP = 100  # a step holds the writer's place for some ten milliseconds
 _FIELDS = ("text", "data", "metadata", "source", "quarantine")

@@ -1,14 +1,11 @@
 """Writes: versions opened and closed, with their words, vectors, jobs and keys, inside the caller's transaction."""
 
-import json
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from rememo.model.audit import AuditHead, Note
-from rememo.model.check import dump_json
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
@@ -16,6 +13,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.commits import content_hash, key_space, pack_commit, unpack_commit
 from rememo.store.contents import Contents, Kept
+from rememo.store.payloads import keep_payload
 from rememo.store.protocol import Analyze, Commit, Draft, Put, RemoveAll, Write, Written
 from rememo.store.rules import Last, Rules
 from rememo.store.sqlite.auditing import append
@@ -344,26 +342,6 @@ def retire(connection: Connection, number: int, scope: Scope, row: str, *, at: i
     connection.execute(_CLOSE, (at, int(deleted), number))
     remove(connection, words, number)
     stage(connection, past, number, row)
-
-
-def keep_payload(payload: Mapping[str, Any], id: str, contents: Contents) -> str:
-    """Return what a job is told as it is to be stored: which version it is about stays readable, the rest is sealed."""
-    if not contents.sealed:
-        return dump_json(dict(payload))
-    open_parts = {name: payload[name] for name in ("record", "version") if name in payload}
-    rest = {name: value for name, value in payload.items() if name not in open_parts}
-    if rest:
-        kept = contents.put(dump_json(rest), "payload", id, 0)
-        open_parts["sealed"] = b64encode(kept if isinstance(kept, bytes) else kept.encode()).decode()
-    return dump_json(open_parts)
-
-
-def read_payload(kept: str, id: str, contents: Contents) -> dict[str, Any]:
-    """Return what a job was told."""
-    payload = json.loads(kept)
-    if contents.sealed and "sealed" in payload:
-        payload |= json.loads(contents.get(b64decode(payload.pop("sealed")), "payload", id, 0))
-    return payload
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ CREATE TABLE tenants (
   clock  bigint NOT NULL DEFAULT 0,     -- the system time of its last write
   ended  bigint NOT NULL DEFAULT 0,     -- the system time of its last write that closed a version
   epoch  bigint NOT NULL DEFAULT 0,
-  loaded bigint NOT NULL DEFAULT 0
+  loaded bigint NOT NULL DEFAULT 0,
+  sealed_by integer NOT NULL DEFAULT 0  -- the serial of the key that seals what is new; 0: none, -1: it was dropped
 ) WITH (fillfactor = 50);
 
 CREATE TABLE records (
@@ -42,10 +43,11 @@ CREATE TABLE records (
   source        text,
   quarantine    text,                   -- why it is held back; null: free
   speaker       text,
-  hash          bytea NOT NULL,         -- of kind, text and data, exactly
+  hash          bytea NOT NULL,         -- of kind, text and data, exactly as they stand here
   data          text NOT NULL,          -- JSON as it was written: jsonb would change it
   metadata      text NOT NULL,
   text          text NOT NULL,
+  packed        bytea,                  -- the text where it is compressed or sealed; `text` is empty then
   PRIMARY KEY (tenant, id, version)
 ) PARTITION BY HASH (tenant);
 
@@ -95,14 +97,16 @@ CREATE TABLE vectors (
   PRIMARY KEY (tenant, model, number)
 ) PARTITION BY HASH (tenant);
 
--- Unit length. Without pgvector the same bytes are kept as they are.
+-- Unit length. Without pgvector the same bytes are kept as they are; where contents are sealed, so are vectors.
 DO $$
 DECLARE
   pgvector regtype := (SELECT oid::regtype FROM pg_type WHERE typname = 'vector' LIMIT 1);
 BEGIN
-  EXECUTE format('ALTER TABLE vectors ADD COLUMN vector %s NOT NULL', coalesce(pgvector, 'bytea'::regtype));
-  -- They do not get smaller by packing.
-  ALTER TABLE vectors ALTER COLUMN vector SET STORAGE EXTERNAL;
+  EXECUTE format('ALTER TABLE vectors ADD COLUMN vector %s', coalesce(pgvector, 'bytea'::regtype));
+  ALTER TABLE vectors ADD COLUMN sealed bytea, ADD CHECK (num_nonnulls(vector, sealed) = 1);
+  -- They do not get smaller by packing, nor does what is packed already.
+  ALTER TABLE vectors ALTER COLUMN vector SET STORAGE EXTERNAL, ALTER COLUMN sealed SET STORAGE EXTERNAL;
+  ALTER TABLE records ALTER COLUMN packed SET STORAGE EXTERNAL;
   FOR part IN 0..15 LOOP
     EXECUTE format('CREATE TABLE records_%s PARTITION OF records FOR VALUES WITH (MODULUS 16, REMAINDER %s)', lpad(part::text, 2, '0'), part);
     EXECUTE format('CREATE TABLE words_%s PARTITION OF words FOR VALUES WITH (MODULUS 16, REMAINDER %s)', lpad(part::text, 2, '0'), part);
@@ -110,6 +114,33 @@ BEGIN
   END LOOP;
 END
 $$;
+
+-- Keys of tenants, wrapped by a master key that is not here; the tenant '' is the store itself. No rows: nothing is sealed.
+CREATE TABLE vault (
+  tenant  text COLLATE "C" NOT NULL,
+  serial  integer NOT NULL,             -- the highest of a tenant seals what is new
+  master  text COLLATE "C" NOT NULL,    -- which master key wraps it
+  wrapped bytea NOT NULL,               -- empty: dropped, and nothing it sealed can ever be read
+  PRIMARY KEY (tenant, serial)
+);
+
+-- Erasures under way: what is to go (nothing once only dead rows are left to clean), and the records that went already.
+CREATE TABLE erasures (
+  tenant   text COLLATE "C" NOT NULL,
+  number   integer NOT NULL,
+  target   text,
+  counts   text NOT NULL,
+  begun_at bigint NOT NULL,
+  PRIMARY KEY (tenant, number)
+);
+
+CREATE TABLE erased (
+  tenant  text COLLATE "C" NOT NULL,
+  erasure integer NOT NULL,
+  id      text COLLATE "C" NOT NULL,
+  note    text NOT NULL,                -- what must be worked out anew without it
+  PRIMARY KEY (tenant, erasure, id)
+);
 
 CREATE TABLE snapshots (
   tenant text COLLATE "C" NOT NULL,

@@ -1,0 +1,104 @@
+"""The audit trail of a store: what is the same for every one of them."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from rememo.model.audit import Note
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+from rememo.store.chain import Half, Link
+from rememo.store.contents import Contents
+
+COLUMNS = 'number, at, operation, detail, actor, session, address, agent, "user", room, ids, flags, salt, gone, hash'
+REDACTED = ("actor", "session", "address", "agent", "user", "room", "ids", "flags", "salt", "gone")
+"""The columns that change when halves of a line are taken out."""
+_CHUNK = 200
+
+
+def veiled(note: Note, contents: Contents) -> Note:
+    """Return a note that names keys as they are stored: what is sealed there must not be read in the audit trail."""
+    if not contents.sealed:
+        return note
+    return replace(note, ids=tuple(contents.shown(id) for id in note.ids))
+
+
+class Trails:
+    """The part of `Auditing`, and of taking out of it what was erased, that is the same for every store."""
+
+    _value_sign: ClassVar[str]
+    """What stands for a value in a statement."""
+
+    @abstractmethod
+    def _audit_rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Return the rows of a query."""
+
+    @abstractmethod
+    def _audit_contents(self, tenant: str) -> Contents | None:
+        """Return how a tenant's contents are kept, or None when nobody can read them any more."""
+
+    @abstractmethod
+    def _take_out(self, note: Note, chosen: dict[int, Sequence[Half]]) -> None:
+        """Take halves out of lines by their numbers, and append a note, in one transaction."""
+
+    def audit_lines(
+        self,
+        scope: Scope,
+        *,
+        start: int = 1,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        limit: int,
+        newest: bool = False,
+    ) -> list[Link]:
+        """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
+        wanted: dict[str, Any] = {
+            "tenant =": scope.tenant,
+            "number >=": start,
+            "agent =": scope.agent,
+            '"user" =': scope.user,
+            "room =": scope.room,
+            "at >=": None if after is None else to_micros(after),
+            "at <": None if before is None else to_micros(before),
+            "actor =": actor,
+            "operation =": operation,
+        }
+        told = {name: value for name, value in wanted.items() if value is not None}
+        conditions, order = " AND ".join(f"{name} {self._value_sign}" for name in told), "DESC" if newest else "ASC"
+        sql = f"SELECT {COLUMNS} FROM audit WHERE {conditions} ORDER BY number {order} LIMIT {self._value_sign}"
+        lines = [Link(*row) for row in self._audit_rows(sql, [*told.values(), limit])]
+        return lines[::-1] if newest else lines
+
+    def audit_names(self, tenant: str, /, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return what the ids of a line stand for."""
+        contents = self._audit_contents(tenant) if ids else None
+        return tuple(ids) if contents is None else tuple(contents.named(id) for id in ids)
+
+    def redact(self, note: Note, choose: Callable[[Link], Sequence[Half]]) -> int:
+        """Take halves out of lines, those that `choose` names of each; a line of its own says which. Returns how many."""
+        scope, start, total = Scope(tenant=note.scope.tenant), 1, 0
+        while lines := self.audit_lines(scope, start=start, limit=_CHUNK):
+            start = lines[-1].number + 1
+            chosen = {line.number: halves for line in lines if (halves := choose(line))}
+            if chosen:
+                which = {half: _ranges([one for one, taken in chosen.items() if half in taken]) for half in _HALVES}
+                self._take_out(replace(note, detail=which), chosen)
+                total += len(chosen)
+        return total
+
+
+_HALVES: tuple[Half, ...] = ("who", "what")
+
+
+def _ranges(numbers: Sequence[int]) -> list[list[int]]:
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges

@@ -1,0 +1,47 @@
+"""What a filter means where contents are sealed: the server cannot tell, so its conditions are tried here."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from rememo.model.filters import Filter
+from rememo.store.postgres.database import Database
+from rememo.store.postgres.queries import Sql, select
+from rememo.store.postgres.safe import ServerSafe
+from rememo.store.postgres.session import Session
+
+Build = Callable[[Filter, Sequence[int] | None], Sql]
+"""Makes the query for a filter, and for these numbers only if some are given."""
+
+
+def rows_of(session: Session, filter: Filter, moment: datetime, build: Build, safe: ServerSafe) -> list[Any]:
+    """Return the rows of the query for a filter, in one state of the store."""
+    if not filter.conditions or safe.seal is None:
+        return session.rows(*build(filter, None))
+    return session.rows(*build(filter.narrowed(conditions=()), _numbers(session, filter, moment, safe)))
+
+
+def read_rows(database: Database, filter: Filter, moment: datetime, build: Build, safe: ServerSafe) -> list[Any]:
+    """Return the rows of the query for a filter; a tenant that nobody can read any more raises `KeyMismatch`."""
+    safe.contents(filter.scope.tenant)
+    if not filter.conditions or safe.seal is None:
+        return database.rows(*build(filter, None))
+    with database.snapshot() as session:
+        return rows_of(session, filter, moment, build, safe)
+
+
+def _numbers(session: Session, filter: Filter, moment: datetime, safe: ServerSafe) -> list[int]:
+    """Return the numbers of the versions that pass a filter's conditions."""
+    tenant = filter.scope.tenant
+    columns = sorted({condition.column for condition in filter.conditions})
+    query = select(filter.narrowed(conditions=()), moment, f"number, id, version, {', '.join(columns)}")
+    found: list[int] = []
+    for number, id, version, *kept in session.rows(*query):
+        contents = {
+            column: json.loads(safe.opened(tenant, id, version, column, one))
+            for column, one in zip(columns, kept, strict=True)
+        }
+        if all(condition.holds_in(contents[condition.column]) for condition in filter.conditions):
+            found.append(number)
+    return found
