@@ -14,6 +14,11 @@ $(VENV)/.installed: pyproject.toml
 serve: $(VENV)/.installed
 	$(BIN)/rememo serve
 
+# What the tests need of npm: clients and a conformance runner for the MCP server. Node comes with a Python package.
+.node/.installed: tools/node.py $(VENV)/.installed
+	$(BIN)/python tools/node.py
+	@touch $@
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -24,7 +29,7 @@ types: $(VENV)/.installed
 imports: $(VENV)/.installed
 	$(BIN)/lint-imports
 
-test: lint types imports
+test: lint types imports .node/.installed
 	$(BIN)/pytest -n 2
 
 bench: $(VENV)/.installed
@@ -39,6 +44,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.audit
 	$(BIN)/python -m bench.retention --quick
 	$(BIN)/python -m bench.serve --seconds 10
+	$(BIN)/python -m bench.mcp
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .node dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,23 +1,24 @@
 """Rememo: memory for AI agents."""
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from rememo._version import __version__ as __version__
-from rememo.context.providers import Asked, Provided
-from rememo.errors import RememoError
-from rememo.keep.encrypt import Keyring
-from rememo.learn.room_summaries import SummaryPolicy
-from rememo.memory import Memory
-from rememo.model.hit import Hit
-from rememo.model.receipt import Change, Receipt
-from rememo.model.record import Record
-from rememo.model.scope import Scope
-from rememo.settings import Settings
-from rememo.working.working import Working
 
 if TYPE_CHECKING:
     from rememo.aio import AsyncMemory
     from rememo.client import Client
+    from rememo.context.providers import Asked, Provided
+    from rememo.errors import RememoError
+    from rememo.keep.encrypt import Keyring
+    from rememo.learn.room_summaries import SummaryPolicy
+    from rememo.memory import Memory
+    from rememo.model.hit import Hit
+    from rememo.model.receipt import Change, Receipt
+    from rememo.model.record import Record
+    from rememo.model.scope import Scope
+    from rememo.settings import Settings
+    from rememo.working.working import Working
 
 __all__ = [
     "Asked",
@@ -37,15 +38,33 @@ __all__ = [
     "Working",
 ]
 
+_PLACES: Final = {
+    "Asked": "context.providers",
+    "AsyncMemory": "aio",
+    "Change": "model.receipt",
+    "Client": "client",
+    "Hit": "model.hit",
+    "Keyring": "keep.encrypt",
+    "Memory": "memory",
+    "Provided": "context.providers",
+    "Receipt": "model.receipt",
+    "Record": "model.record",
+    "RememoError": "errors",
+    "Scope": "model.scope",
+    "Settings": "settings",
+    "SummaryPolicy": "learn.room_summaries",
+    "Working": "working.working",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # Those who do not wait for anything do not pay for asyncio.
-    if name == "AsyncMemory":
-        from rememo.aio import AsyncMemory  # noqa: PLC0415 - see above
+    # A command that answers before it opens a memory, as `rememo mcp` does, does not wait for all of this first.
+    if name not in _PLACES:
+        raise AttributeError(f"module 'rememo' has no attribute {name!r}")
+    value = getattr(import_module(f"rememo.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return AsyncMemory
-    if name == "Client":
-        from rememo.client import Client  # noqa: PLC0415 - nor for HTTP
 
-        return Client
-    raise AttributeError(f"module 'rememo' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1129,6 +1129,8 @@ class AsyncTasks(Mirror):
         id: str | None = None,
         pinned: bool = False,
         importance: float | None = None,
+        source: str | None = None,
+        trust: float | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Remember an open task.
@@ -1150,6 +1152,8 @@ class AsyncTasks(Mirror):
             id=id,
             pinned=pinned,
             importance=importance,
+            source=source,
+            trust=trust,
             key=key,
         )
 

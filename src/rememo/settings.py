@@ -64,7 +64,7 @@ class Settings:
     """Whether every write, export, erasure and refusal is noted in the audit trail."""
     roles: str = "user assistant system tool"
     """The roles a message may have."""
-    trust: str = "tool=0.7 action=0.8 document=0.9 web=0.6"
+    trust: str = "tool=0.7 action=0.8 document=0.9 web=0.6 mcp=0.9"
     """How far records are trusted whose trust was not told, by role, kind or the channel of their source; others fully."""
     guard: bool = True
     """Whether what is not fully trusted is examined, and quarantined where a rule finds something."""

@@ -1,13 +1,24 @@
 """A real server on a free port, in a thread of the test's own process so that its clock and memory are at hand."""
 
+import os
+import runpy
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import uvicorn
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client as McpClient
+from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.types import CallToolResult, TextContent
 
 from rememo import Memory, Settings
 from rememo.serve.app import create_app
@@ -76,3 +87,77 @@ def web(serve: Serve) -> Iterator[httpx.Client]:
 @pytest.fixture(name="running")
 def running_fixture() -> Any:
     return running
+
+
+class Assistant:
+    """The official client of the protocol, without waiting in the test."""
+
+    def __init__(self, portal: BlockingPortal, client: McpClient) -> None:
+        self._portal = portal
+        self.client = client
+
+    def use(self, tool: str, /, **arguments: Any) -> CallToolResult:
+        """Call a tool."""
+        return self.ask("call_tool", tool, arguments)
+
+    def got(self, tool: str, /, **arguments: Any) -> Any:
+        """Call a tool that must succeed, and return its structured answer."""
+        answer = self.use(tool, **arguments)
+        assert not answer.is_error, answer
+        return answer.structured_content
+
+    def said(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool and return its text."""
+        [content] = self.use(tool, **arguments).content
+        assert isinstance(content, TextContent)
+        return content.text
+
+    def fault(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool that must fail, and return what it says."""
+        answer = self.use(tool, **arguments)
+        assert answer.is_error, answer
+        [content] = answer.content
+        assert isinstance(content, TextContent)
+        return content.text
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the client."""
+        return self._portal.call(getattr(self.client, method), *arguments)
+
+    def tools(self) -> dict[str, Any]:
+        """Return the tools by name."""
+        return {tool.name: tool for tool in self.ask("list_tools").tools}
+
+
+@pytest.fixture
+def assistant() -> Iterator[Callable[..., Assistant]]:
+    """Connect to an in-process server, a process (its arguments) or an address with headers."""
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal())
+
+        def connect(
+            server: Any = None,
+            *,
+            command: "list[str] | None" = None,
+            url: str | None = None,
+            key: str | None = None,
+            mode: str = "legacy",
+        ) -> Assistant:
+            where: Any = server
+            if command is not None:
+                start = ["-c", "from rememo.cli import main; main()", "mcp", *command]
+                where = stdio_client(StdioServerParameters(command=sys.executable, args=start, env=dict(os.environ)))
+            elif url is not None:
+                headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+                web = stack.enter_context(portal.wrap_async_context_manager(create_mcp_http_client(headers=headers)))
+                where = streamable_http_client(url, http_client=web)
+            client = stack.enter_context(portal.wrap_async_context_manager(McpClient(where, mode=mode)))
+            return Assistant(portal, client)
+
+        yield connect
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[str, str], list[str]]:
+    """Return how a script of an npm package is run; what is not there yet is installed."""
+    return runpy.run_path(str(Path(__file__).parents[2] / "tools" / "node.py"))["script"]

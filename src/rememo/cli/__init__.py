@@ -6,7 +6,11 @@ import sys
 def main() -> None:
     """Run the command line, or say what it needs."""
     try:
-        from rememo.cli.app import app  # noqa: PLC0415 - the extra may not be installed
+        if sys.argv[1:2] == ["mcp"]:
+            # A client waits for its answer: the other commands are not loaded.
+            from rememo.cli.mcp import alone as app  # noqa: PLC0415 - the extra may not be installed
+        else:
+            from rememo.cli.app import app  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise

@@ -770,6 +770,8 @@ class RemoteTasks:
         id: str | None = None,
         pinned: bool = False,
         importance: float | None = None,
+        source: str | None = None,
+        trust: float | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Remember an open task.
@@ -794,6 +796,8 @@ class RemoteTasks:
                     "id": id,
                     "pinned": pinned,
                     "importance": importance,
+                    "source": source,
+                    "trust": trust,
                     "key": key,
                 },
             ),

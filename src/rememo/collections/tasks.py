@@ -100,6 +100,8 @@ class Tasks(Kind):
         id: str | None = None,
         pinned: bool = False,
         importance: float | None = None,
+        source: str | None = None,
+        trust: float | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Remember an open task.
@@ -118,7 +120,7 @@ class Tasks(Kind):
         )
         fields: dict[str, Any] = {
             "text": text, "kind": self.kind, "data": data | present(**_timing(due, recurrence)), "metadata": metadata,
-            "id": id, "pinned": pinned, "importance": importance,
+            "id": id, "pinned": pinned, "importance": importance, "source": source, "trust": trust,
         }  # fmt: skip
         return self._view.put([fields], key)
 

@@ -5,7 +5,8 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from importlib.util import find_spec
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -47,10 +48,17 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
     service = Service(memory, options or Options())
     metrics = Metrics(memory)
 
+    door = None
+    if find_spec("mcp") is not None:
+        from rememo.serve.mcp.web import Door  # noqa: PLC0415 - the extra may not be installed
+
+        door = Door(service)
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
         metrics.start()
-        yield
+        async with nullcontext() if door is None else door.open():
+            yield
         metrics.stop()
         await asyncio.to_thread(service.close)
 
@@ -78,6 +86,8 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         """Describe all of it."""
         return JSONResponse(document())
 
+    if door is not None:
+        app.router.routes.append(Exact("/mcp", door, methods=[]))  # every verb: what is not for it is told there
     for path, told in (
         ("/healthz", healthz),
         ("/readyz", readyz),

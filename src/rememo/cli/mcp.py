@@ -1,0 +1,86 @@
+"""`rememo mcp`: a memory for the assistant at the other end of a pipe.
+
+This starts before the rest of Rememo is imported: clients wait for it.
+"""
+
+import logging
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from rememo.errors import InvalidInput, MissingExtra, RememoError
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(mcp)
+
+
+def alone() -> None:
+    """Run this command without loading the others."""
+    cli = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    cli.command()(mcp)
+    try:
+        cli(args=sys.argv[2:], prog_name="rememo mcp")
+    except RememoError as error:
+        sys.exit(f"{error.code}: {error}")
+
+
+def mcp(
+    file: Annotated[
+        str,
+        typer.Argument(help="The memory: a file, made if it is not there, postgresql://… or a server's http(s)://…"),
+    ] = "rememo.db",
+    user: Annotated[str | None, typer.Option(help="Whose memory it is.")] = None,
+    room: Annotated[str | None, typer.Option(help="The conversation, chat or project.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent; leave it out to share with others.")] = None,
+    tenant: Annotated[str, typer.Option(help="The tenant.")] = "default",
+    key: Annotated[str | None, typer.Option(help="The key for a server.", envvar="REMEMO_KEY")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer nothing that writes.")] = False,
+    compat: Annotated[
+        Literal["graph"] | None,
+        typer.Option(help="graph: the nine tools of the reference knowledge-graph memory server instead."),
+    ] = None,
+) -> None:
+    """Serve a memory to an assistant over stdio (MCP) until it hangs up."""
+    for package in ("mcp", "anyio"):
+        if find_spec(package) is None:
+            raise MissingExtra(f'this needs {package}: pip install "rememo[cli,mcp]"')
+    remote = file.startswith(("http://", "https://"))
+    if key is not None and not remote:
+        raise InvalidInput("--key is for a server; give its address (http://… or https://…) instead of a file")
+    from rememo.model.scope import Scope  # noqa: PLC0415 - see above
+    from rememo.serve.mcp.stdio import Opening, run  # noqa: PLC0415 - see above
+
+    labels = {"user": user, "room": room, "agent": agent}
+    Scope().narrow(tenant=tenant, **labels)  # what cannot be meant is told at once
+
+    def opened() -> "Memory":
+        if remote:
+            from rememo.client import Client  # noqa: PLC0415 - see above
+
+            return cast("Memory", Client(file, key, tenant=tenant).scope(**labels))  # its surface is the same
+        from rememo.cli.opening import open_memory  # noqa: PLC0415 - see above
+
+        # Clients start this without a shell, so nobody else does it.
+        return open_memory(str(Path(file).expanduser()) if file.startswith("~") else file, tenant=tenant).scope(
+            **labels
+        )
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    opening = Opening(opened)
+    try:
+        run(
+            opening,
+            read_only=read_only,
+            bound=frozenset(name for name, value in labels.items() if value is not None),
+            graph=compat == "graph",
+        )
+    finally:
+        opening.close()

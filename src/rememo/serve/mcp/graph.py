@@ -1,0 +1,417 @@
+"""The tools of the reference knowledge-graph memory server, over records: same names, same shapes, same words.
+
+An entity and each observation of it is a note, a relation a relationship, so that everything else of a memory sees them
+too. Names and types are compared exactly, as over there. What two processes created at once is one when it is read.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rememo.errors import InvalidInput
+from rememo.serve.mcp.tool import Answer, Arguments, Caller, Done, Tool
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+    from rememo.model.receipt import Receipt
+    from rememo.model.record import Record
+
+RESOURCE: Final = "memory://knowledge-graph"
+_MARK: Final = "graph"
+"""The name under which records say what they are in the graph, in their data and their metadata."""
+_PAGE: Final = 10_000
+_MOST_FOUND: Final = 20
+_NEAR: Final = 0.5
+"""What recall finds must be so much as good as the best."""
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(populate_by_name=True, strict=True)
+
+
+class Entity(_Part):
+    """One node."""
+
+    name: str = Field(description="The name of the entity")
+    entity_type: str = Field(alias="entityType", description="The type of the entity")
+    observations: list[str] = Field(description="An array of observation contents associated with the entity")
+
+
+class Relation(_Part):
+    """One edge."""
+
+    begin: str = Field(alias="from", description="The name of the entity where the relation starts")
+    end: str = Field(alias="to", description="The name of the entity where the relation ends")
+    relation_type: str = Field(alias="relationType", description="The type of the relation")
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What tells it apart."""
+        return self.begin, self.end, self.relation_type
+
+
+class Observations(_Part):
+    """What is to be added to an entity."""
+
+    entity_name: str = Field(alias="entityName", description="The name of the entity to add the observations to")
+    contents: list[str] = Field(description="An array of observation contents to add")
+
+
+class Deletion(_Part):
+    """What is to be taken from an entity."""
+
+    entity_name: str = Field(alias="entityName", description="The name of the entity containing the observations")
+    observations: list[str] = Field(description="An array of observations to delete")
+
+
+class Added(_Part):
+    """What was added to an entity."""
+
+    entity_name: str = Field(alias="entityName")
+    added: list[str] = Field(alias="addedObservations")
+
+
+class _Loose(Arguments):
+    # What a tool over there does not know, it passes over.
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class TakesEntities(_Loose):
+    """Entities to create."""
+
+    entities: list[Entity]
+
+
+class TakesRelations(_Loose):
+    """Relations to create or delete."""
+
+    relations: list[Relation]
+
+
+class TakesObservations(_Loose):
+    """Observations to add."""
+
+    observations: list[Observations]
+
+
+class TakesNames(_Loose):
+    """Entities to delete."""
+
+    entityNames: list[str] = Field(description="An array of entity names to delete")  # noqa: N815 - as over there
+
+
+class TakesDeletions(_Loose):
+    """Observations to delete."""
+
+    deletions: list[Deletion]
+
+
+class TakesNothing(_Loose):
+    """Nothing."""
+
+
+class TakesQuery(_Loose):
+    """What to look for."""
+
+    query: str = Field(description="The search query to match against entity names, types, and observation content")
+
+
+class TakesNodes(_Loose):
+    """What to open."""
+
+    names: list[str] = Field(description="An array of entity names to retrieve")
+
+
+class GivesEntities(Answer):
+    """Entities that are new."""
+
+    entities: list[Entity]
+
+
+class GivesRelations(Answer):
+    """Relations that are new."""
+
+    relations: list[Relation]
+
+
+class GivesAdded(Answer):
+    """Observations that are new."""
+
+    results: list[Added]
+
+
+class GivesMessage(Answer):
+    """What was done."""
+
+    success: bool
+    message: str
+
+
+class GivesGraph(Answer):
+    """A graph, or a part of one."""
+
+    entities: list[Entity]
+    relations: list[Relation]
+
+
+@dataclass(slots=True)
+class Node:
+    """An entity with the records it is kept in."""
+
+    type: str
+    observations: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What is known of it, each with the ids of the records that say so."""
+    ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class Graph:
+    """All of it, in the order in which it was created."""
+
+    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict[tuple[str, str, str], list[str]])
+
+    def entity(self, name: str) -> Entity:
+        """Return one node as it is told."""
+        node = self.nodes[name]
+        return Entity(name=name, entityType=node.type, observations=list(node.observations))
+
+    def need(self, name: str) -> Node:
+        """Return a node that must be there."""
+        if name not in self.nodes:
+            raise InvalidInput(f"Entity with name {name} not found")
+        return self.nodes[name]
+
+    def around(self, names: Iterable[str]) -> GivesGraph:
+        """Return some nodes, with every relation from or to them."""
+        shown = set(names).intersection(self.nodes)
+        return GivesGraph(
+            entities=[self.entity(name) for name in self.nodes if name in shown],
+            relations=[_relation(one) for one in self.relations if one[0] in shown or one[1] in shown],
+        )
+
+
+def read(memory: "Memory") -> Graph:
+    """Return the graph of a view."""
+    graph, loose = Graph(), list["Record"]()
+    for record in _records(memory):
+        part: Mapping[str, Any] = record.data[_MARK]
+        if "relation" in part:
+            begin, end, type = part["relation"]
+            graph.relations.setdefault((begin, end, type), []).append(record.id)
+        elif "observation" in part:
+            loose.append(record)
+        else:
+            graph.nodes.setdefault(part["entity"], Node(part["type"])).ids.append(record.id)
+    for record in loose:
+        part = record.data[_MARK]
+        if (node := graph.nodes.get(part["entity"])) is not None:
+            node.observations.setdefault(part["observation"], []).append(record.id)
+    return graph
+
+
+def _records(memory: "Memory") -> "Iterable[Record]":
+    for kind, mark in (("note", "entity"), ("note", "observation"), ("relationship", "relation")):
+        pages: list[list[Record]] = []
+        while not pages or len(pages[-1]) == _PAGE:
+            pages.append(memory.list(kind=kind, metadata={_MARK: mark}, limit=_PAGE, offset=_PAGE * len(pages)))
+        # A page is the latest of what is left, oldest first.
+        for one in reversed(pages):
+            yield from one
+
+
+# ---- writing
+
+
+def create_entities(memory: "Memory", caller: Caller, given: TakesEntities) -> Done:
+    """Create those whose names are new."""
+    graph = read(memory)
+    new = {one.name: one for one in reversed(given.entities) if one.name not in graph.nodes}
+    fresh = [new[name] for name in dict.fromkeys(one.name for one in given.entities) if name in new]
+    items: list[dict[str, Any]] = []
+    for one in fresh:
+        one.observations = list(dict.fromkeys(one.observations))
+        items.append(_entity_item(one))
+        items += [_observation_item(one.name, text) for text in one.observations]
+    receipt = _write(memory, caller, items)
+    return GivesEntities(entities=fresh), _json(fresh) + _held(receipt)
+
+
+def create_relations(memory: "Memory", caller: Caller, given: TakesRelations) -> Done:
+    """Connect what is not connected yet; as over there, an end need not be an entity."""
+    graph = read(memory)
+    new = {one.parts: one for one in given.relations if one.parts not in graph.relations}
+    receipt = _write(memory, caller, [_relation_item(one) for one in new.values()])
+    fresh = list(new.values())
+    return GivesRelations(relations=fresh), _json(fresh) + _held(receipt)
+
+
+def add_observations(memory: "Memory", caller: Caller, given: TakesObservations) -> Done:
+    """Add what is not known yet of entities that are there."""
+    graph, added, items = read(memory), list[Added](), list[dict[str, Any]]()
+    for one in given.observations:
+        node = graph.need(one.entity_name)
+        new = [text for text in dict.fromkeys(one.contents) if text not in node.observations]
+        added.append(Added(entityName=one.entity_name, addedObservations=new))
+        for text in new:
+            node.observations[text] = []
+            items.append(_observation_item(one.entity_name, text))
+    receipt = _write(memory, caller, items)
+    return GivesAdded(results=added), _json(added) + _held(receipt)
+
+
+def delete_entities(memory: "Memory", caller: Caller, given: TakesNames) -> Done:
+    """Delete entities with their observations and relations."""
+    graph, gone = read(memory), set(given.entityNames)
+    ids: list[str] = []
+    for name in gone & set(graph.nodes):
+        ids += graph.nodes[name].ids
+        ids += [id for kept in graph.nodes[name].observations.values() for id in kept]
+    ids += [id for (begin, end, _), kept in graph.relations.items() if {begin, end} & gone for id in kept]
+    return _removed(memory, ids, "Entities deleted successfully")
+
+
+def delete_observations(memory: "Memory", caller: Caller, given: TakesDeletions) -> Done:
+    """Delete observations, word for word."""
+    graph, ids = read(memory), list[str]()
+    for one in given.deletions:
+        node = graph.nodes.get(one.entity_name)
+        if node is not None:
+            ids += [id for text in one.observations for id in node.observations.pop(text, ())]
+    return _removed(memory, ids, "Observations deleted successfully")
+
+
+def delete_relations(memory: "Memory", caller: Caller, given: TakesRelations) -> Done:
+    """Delete relations."""
+    graph, gone = read(memory), {one.parts for one in given.relations}
+    ids = [id for parts, kept in graph.relations.items() if parts in gone for id in kept]
+    return _removed(memory, ids, "Relations deleted successfully")
+
+
+def _entity_item(one: Entity) -> dict[str, Any]:
+    part = {"entity": one.name, "type": one.entity_type}
+    return {"text": f"{one.name} ({one.entity_type})", "data": {_MARK: part}, "metadata": {_MARK: "entity"}}
+
+
+def _observation_item(name: str, text: str) -> dict[str, Any]:
+    part = {"entity": name, "observation": text}
+    return {"text": f"{name}: {text}", "data": {_MARK: part}, "metadata": {_MARK: "observation"}}
+
+
+def _relation_item(one: Relation) -> dict[str, Any]:
+    from rememo.learn.predicates import normalise_predicate  # noqa: PLC0415 - see the package
+    from rememo.learn.relationships import link_fields  # noqa: PLC0415 - the same
+
+    type = normalise_predicate(one.relation_type) or "related_to"
+    fields = link_fields({"entity": one.begin, "target": one.end, "type": type, "own": {}})
+    data = {**fields["data"], _MARK: {"relation": list(one.parts)}}
+    text = f"{one.begin} {one.relation_type} {one.end}"
+    return {"text": text, "kind": "relationship", "data": data, "metadata": {_MARK: "relation"}}
+
+
+def _write(memory: "Memory", caller: Caller, items: list[dict[str, Any]]) -> "Receipt | None":
+    """Write all or nothing, in the order given."""
+    if not items:
+        return None
+    now = datetime.now(UTC)
+    # What was deleted and is created again stands last, and things of one moment in their order.
+    told = [
+        {**one, "source": caller.source, "occurred_at": now + place * _MICROSECOND} for place, one in enumerate(items)
+    ]
+    return memory.add_many(told)
+
+
+def _removed(memory: "Memory", ids: list[str], said: str) -> Done:
+    if ids:
+        memory.delete_where(ids=ids)
+    return GivesMessage(success=True, message=said), said
+
+
+def _held(receipt: "Receipt | None") -> str:
+    """Return what is to be said of what was held back; nothing as a rule."""
+    if receipt is None or not receipt.quarantined:
+        return ""
+    reasons = "; ".join(sorted(set(receipt.quarantined.values())))
+    return f"\n\n{len(receipt.quarantined)} of these are held back until a person releases them: {reasons}"
+
+
+# ---- reading
+
+
+def read_graph(memory: "Memory", caller: Caller, given: TakesNothing) -> Done:
+    """Return all of it."""
+    graph = read(memory)
+    found = GivesGraph(
+        entities=[graph.entity(name) for name in graph.nodes], relations=[_relation(one) for one in graph.relations]
+    )
+    return found, _json(found)
+
+
+def search_nodes(memory: "Memory", caller: Caller, given: TakesQuery) -> Done:
+    """Return the nodes that hold the query; where none holds several words as they stand, those that recall finds."""
+    graph, query = read(memory), given.query.lower()
+    names = [
+        name
+        for name, node in graph.nodes.items()
+        if query in name.lower()
+        or query in node.type.lower()
+        or any(query in text.lower() for text in node.observations)
+    ]
+    if not names and len(query.split()) > 1:
+        hits = memory.search(
+            given.query, kind="note", metadata={_MARK: {"$in": ["entity", "observation"]}}, limit=_MOST_FOUND
+        )
+        names = [hit.record.data[_MARK]["entity"] for hit in hits if hit.score >= _NEAR * hits[0].score]
+    found = graph.around(names)
+    return found, _json(found)
+
+
+def open_nodes(memory: "Memory", caller: Caller, given: TakesNodes) -> Done:
+    """Return the nodes of these names."""
+    found = read(memory).around(given.names)
+    return found, _json(found)
+
+
+def _relation(parts: tuple[str, str, str]) -> Relation:
+    begin, end, type = parts
+    return Relation(**{"from": begin, "to": end, "relationType": type})
+
+
+def _json(value: BaseModel | Iterable[BaseModel]) -> str:
+    plain = (
+        value.model_dump(by_alias=True)
+        if isinstance(value, BaseModel)
+        else [one.model_dump(by_alias=True) for one in value]
+    )
+    return json.dumps(plain, ensure_ascii=False, indent=2)
+
+
+def _tool(name: str, description: str, takes: type[Arguments], gives: type[Answer], does: Any, **more: Any) -> Tool:
+    title = name.replace("_", " ").title()
+    return Tool(name=name, title=title, description=description, takes=takes, gives=gives, does=does, **more)
+
+
+_ADDS: Final[Mapping[str, Any]] = {"right": "write", "idempotent": False}
+_ENDS: Final[Mapping[str, Any]] = {"right": "write", "destructive": True}
+TOOLS: Final = (
+    _tool("create_entities", "Create multiple new entities in the knowledge graph",
+          TakesEntities, GivesEntities, create_entities, **_ADDS),
+    _tool("create_relations", "Create multiple new relations between entities in the knowledge graph. Relations should be in active voice",
+          TakesRelations, GivesRelations, create_relations, **_ADDS),
+    _tool("add_observations", "Add new observations to existing entities in the knowledge graph",
+          TakesObservations, GivesAdded, add_observations, **_ADDS),
+    _tool("delete_entities", "Delete multiple entities and their associated relations from the knowledge graph",
+          TakesNames, GivesMessage, delete_entities, **_ENDS),
+    _tool("delete_observations", "Delete specific observations from entities in the knowledge graph",
+          TakesDeletions, GivesMessage, delete_observations, **_ENDS),
+    _tool("delete_relations", "Delete multiple relations from the knowledge graph",
+          TakesRelations, GivesMessage, delete_relations, **_ENDS),
+    _tool("read_graph", "Read the entire knowledge graph", TakesNothing, GivesGraph, read_graph),
+    _tool("search_nodes", "Search for nodes in the knowledge graph based on a query", TakesQuery, GivesGraph, search_nodes),
+    _tool("open_nodes", "Open specific nodes in the knowledge graph by their names", TakesNodes, GivesGraph, open_nodes),
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""Prompts: what a user may ask for by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from rememo.context.fence import fenced
+from rememo.errors import InvalidInput, NotFound
+from rememo.serve.mcp.resources import read
+from rememo.serve.mcp.shown import fact_line, fact_shown
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+_MOST_FACTS: Final = 200
+_MOST_TOKENS: Final = 2_000
+_ASKED: Final = "what is known about the user: preferences, people, places, work, plans, projects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One prompt; its arguments with what they are, and whether they must be given."""
+
+    name: str
+    title: str
+    description: str
+    arguments: Mapping[str, tuple[str, bool]]
+    write: "Callable[[Memory, Mapping[str, str]], str]"
+
+
+def _about_me(memory: "Memory", given: Mapping[str, str]) -> str:
+    user = given.get("user") or None
+    view = memory.scope(user=user)
+    who = view.bound.user
+    lines = [fact_line(fact_shown(one)) for one in view.facts.list(limit=_MOST_FACTS)]
+    found = view.context(_ASKED, max_tokens=_MOST_TOKENS).text
+    facts = fenced("\n".join(lines)) if lines else ""
+    said = "\n\n".join(filter(None, (facts, found))) or "(Nothing is remembered yet.)"
+    return (
+        f"What do you know about {'me' if user is None else user}{'' if who is None or user else f' ({who})'}? Answer from"
+        " what is remembered below, grouped by subject, in plain sentences. Say what is certain, what is uncertain or"
+        " contradicted, and since when it holds where that is known. Do not add anything that does not stand there, and"
+        " tell me that I can have any of it corrected or forgotten.\n\n"
+        f"{said}"
+    )
+
+
+def _summarise(memory: "Memory", given: Mapping[str, str]) -> str:
+    room = given.get("room") or memory.bound.room
+    if not room:
+        raise InvalidInput("say which room: room is one of " + ", ".join(memory.rooms()[:20]))
+    try:
+        said = read(memory, f"rememo://rooms/{quote(room, safe='')}")
+    except NotFound:
+        known = ", ".join(memory.rooms()[:20]) or "none yet"
+        raise NotFound(f"there is no room {room!r} here; the rooms are: {known}") from None
+    return (
+        f"Summarise the room {room!r} from what was said in it, below: what it was about, what was decided, what is open and"
+        " who does it, and what I should remember. Keep names, numbers and dates as they stand there.\n\n"
+        f"{said}"
+    )
+
+
+PROMPTS: Final = (
+    Prompt(
+        name="what_do_you_know_about_me",
+        title="What do you know about me?",
+        description="Tells what is remembered about the user, and how certain it is.",
+        arguments={"user": ("Whom it is about, if not the user of this server.", False)},
+        write=_about_me,
+    ),
+    Prompt(
+        name="summarise_room",
+        title="Summarise this room",
+        description="Sums up a conversation, chat or project from what was said in it.",
+        arguments={"room": ("The room.", True)},
+        write=_summarise,
+    ),
+)
+
+
+def write(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
+    """Return a prompt's text; one that is not there raises `NotFound`."""
+    for one in PROMPTS:
+        if one.name == name:
+            if unknown := set(given) - set(one.arguments):
+                raise InvalidInput(f"{name} has no argument {min(unknown)!r}; it takes {', '.join(one.arguments)}")
+            return one.write(memory, given)
+    raise NotFound(f"there is no prompt {name!r}; there are {', '.join(one.name for one in PROMPTS)}")

@@ -1,0 +1,180 @@
+"""Resources: rooms, documents and profiles, to be read in whole."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
+
+from rememo.context.fence import fenced
+from rememo.errors import InvalidInput, NotFound
+from rememo.serve.mcp.shown import memo, memo_line
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+SCHEME: Final = "rememo://"
+PAGE: Final = 50
+"""How many resources one page lists."""
+_TURNS: Final = 200
+_SAID: Final = ("message", "note")
+_MOST_PROFILE_LINES: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of resource: how it is listed, read and completed."""
+
+    name: str
+    title: str
+    description: str
+    argument: str
+    list: "Callable[[Memory, int, int], Sequence[tuple[str, str]]]"
+    """Names and titles from a place on, so many at the most."""
+    read: "Callable[[Memory, str], str]"
+
+    @property
+    def template(self) -> str:
+        """The URI of all of them."""
+        return f"{SCHEME}{self.name}/{{{self.argument}}}"
+
+    def uri(self, name: str) -> str:
+        """Return the URI of one."""
+        return f"{SCHEME}{self.name}/{quote(name, safe='')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One resource in a list."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+
+
+def _rooms(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
+    return [(room, room) for room in memory.rooms()[start : start + most]]
+
+
+def _room(memory: "Memory", room: str) -> str:
+    if room not in memory.rooms():
+        raise NotFound(f"there is no room {room!r} here")
+    # A pool is a room of its own, and opened by its own door.
+    view = memory.pool(room.removeprefix("pool:")) if room.startswith("pool:") else memory.scope(room=room)
+    lines: list[str] = []
+    if (summary := view.summaries.current()) is not None:
+        lines += ["Summary of what was said before:", summary.text, ""]
+    lines += [memo_line(memo(one)) for one in view.list(kind=_SAID, limit=_TURNS)]
+    return "\n".join(lines)
+
+
+def _documents(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
+    return [(one.id, one.title) for one in memory.documents.list(limit=most, offset=start)]
+
+
+def _document(memory: "Memory", id: str) -> str:
+    return f"# {memory.documents.get(id).title}\n\n{memory.documents.text(id)}"
+
+
+def _profiles(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
+    known = sorted({*memory.profiles.keys(), *memory.users()})
+    return [(one, one) for one in known[start : start + most]]
+
+
+def _profile(memory: "Memory", user: str) -> str:
+    profile = memory.profiles.get(user)
+    bound = memory.bound.user
+    facts = memory.facts.list(subject=user, limit=_MOST_PROFILE_LINES) if bound in (None, user) else []
+    if profile is None and not facts:
+        raise NotFound(f"nothing is known of {user!r} here")
+    lines = [f"{name.replace('_', ' ')}: {_said(value)}" for name, value in (profile.fields if profile else {}).items()]
+    lines += [f"{one.subject} {one.predicate.replace('_', ' ')} {one.object}" for one in facts]
+    return "\n".join(lines)
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+KINDS: Final = (
+    Kind(
+        name="rooms",
+        title="Room",
+        description="What was said and noted in a conversation, chat or project, with its summary.",
+        argument="room",
+        list=_rooms,
+        read=_room,
+    ),
+    Kind(
+        name="documents",
+        title="Document",
+        description="The whole text of a document.",
+        argument="id",
+        list=_documents,
+        read=_document,
+    ),
+    Kind(
+        name="profiles",
+        title="Profile",
+        description="What is known of a user: the profile, and the facts that hold now.",
+        argument="user",
+        list=_profiles,
+        read=_profile,
+    ),
+)
+
+
+def page(memory: "Memory", cursor: str | None) -> tuple[list[Listed], str | None]:
+    """Return a page of all resources, and the cursor of the next one."""
+    kind, start = _place(cursor)
+    found: list[Listed] = []
+    while kind < len(KINDS):
+        one = KINDS[kind]
+        here = one.list(memory, start, PAGE - len(found) + 1)
+        taken = here[: PAGE - len(found)]
+        found += [
+            Listed(uri=one.uri(name), name=f"{one.name}/{name}", title=title or name, description=one.description)
+            for name, title in taken
+        ]
+        if len(here) > len(taken):
+            return found, urlsafe_b64encode(json.dumps([kind, start + len(taken)]).encode()).decode()
+        kind, start = kind + 1, 0
+    return found, None
+
+
+def _place(cursor: str | None) -> tuple[int, int]:
+    if cursor is None:
+        return 0, 0
+    try:
+        kind, start = json.loads(urlsafe_b64decode(cursor.encode()))
+        if isinstance(kind, int) and isinstance(start, int) and 0 <= kind < len(KINDS) and start >= 0:
+            return kind, start
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise InvalidInput("this is no cursor that this server gave; list from the beginning, without one")
+
+
+def read(memory: "Memory", uri: str) -> str:
+    """Return a resource as text, between the marks of recalled text; one that is not there raises `NotFound`."""
+    kind, name = _named(uri)
+    return fenced(kind.read(memory, name))
+
+
+def _named(uri: str) -> tuple[Kind, str]:
+    head, _, rest = uri.removeprefix(SCHEME).partition("/")
+    name = unquote(rest)
+    for one in KINDS:
+        if uri.startswith(SCHEME) and one.name == head and name:
+            return one, name
+    raise NotFound(f"there is no resource {uri[:200]!r}; they are {', '.join(one.template for one in KINDS)}")
+
+
+def complete(memory: "Memory", template: str, argument: str, begun: str) -> list[str]:
+    """Return the names that begin like this, for an argument of a template or a prompt."""
+    for one in KINDS:
+        if argument == one.argument and template in ("", one.template):
+            names = [name for name, _ in one.list(memory, 0, 1_000)]
+            return [name for name in names if name.casefold().startswith(begun.casefold())]
+    return []

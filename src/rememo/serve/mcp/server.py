@@ -1,0 +1,293 @@
+"""The server: tools, resources and prompts put before the official SDK, whatever they are reached by."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    PromptArgument,
+    PromptMessage,
+    PromptReference,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
+from mcp.types import Prompt as PromptTold
+from mcp.types import Tool as ToolTold
+
+from rememo._version import __version__
+from rememo.errors import InvalidInput, NotFound, RememoError, StorageError
+from rememo.serve.mcp import graph, prompts, resources
+from rememo.serve.mcp.tool import Caller, Scoped, Tool
+from rememo.serve.mcp.tools import INSTRUCTIONS, TOOLS
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+T = TypeVar("T")
+Context = ServerRequestContext[Any, Any]
+
+_MARKDOWN: Final = "text/markdown"
+_JSON: Final = "application/json"
+_MOST_COMPLETED: Final = 100
+_CURSORLESS: Final = "this list has one page; ask for it without a cursor"
+_log = logging.getLogger("rememo.serve.mcp")
+
+
+class House(Protocol):
+    """Where a memory is reached: by the one user of a pipe, or by whoever holds a key."""
+
+    async def caller(self, ctx: Context) -> Caller:
+        """Return who calls."""
+        ...
+
+    async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
+        """Run something on the caller's view, on a thread."""
+        ...
+
+
+class Told:
+    """What a memory's house answers to each request of the protocol."""
+
+    def __init__(self, house: House, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
+        """Offer tools; `in_turn` lets one change end before the next begins, in the order they came."""
+        self._house = house
+        self._tools = {tool.name: tool for tool in tools}
+        self._turn = anyio.Lock() if in_turn else None
+
+    async def tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        """List the tools that the caller may use."""
+        if params is not None and params.cursor is not None:
+            raise MCPError(INVALID_PARAMS, _CURSORLESS)
+        caller = await self._house.caller(ctx)
+        return ListToolsResult(tools=[_told(one, caller) for one in self._tools.values() if one.right in caller.rights])
+
+    async def use(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        """Call a tool; what goes wrong is told to the assistant, with what to do."""
+        caller = await self._house.caller(ctx)
+        tool = self._tools.get(params.name)
+        if tool is None or tool.right not in caller.rights:
+            allowed = [one.name for one in self._tools.values() if one.right in caller.rights]
+            raise MCPError(
+                INVALID_PARAMS, f"Unknown tool: {params.name[:100]}; there are {', '.join(allowed) or 'none'}"
+            )
+        turn: AbstractAsyncContextManager[Any] = nullcontext()
+        if self._turn is not None and tool.right == "write":
+            turn = self._turn
+        try:
+            given = tool.arguments(params.arguments)
+            async with turn:
+                answer, text = await self._house.call(
+                    ctx, lambda memory: tool.does(_narrowed(memory, given), caller, given)
+                )
+        except RememoError as error:
+            return CallToolResult(content=[TextContent(text=said(error))], is_error=True)
+        return CallToolResult(
+            content=[TextContent(text=text)],
+            structured_content=answer.model_dump(mode="json", by_alias=True, exclude_none=True),
+        )
+
+    async def resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        """List rooms, documents and profiles, page by page."""
+        await self._need_read(ctx)
+        cursor = None if params is None else params.cursor
+        found, following = await self._run(ctx, lambda memory: resources.page(memory, cursor))
+        listed = [
+            Resource(uri=one.uri, name=one.name, title=one.title, description=one.description, mime_type=_MARKDOWN)
+            for one in found
+        ]
+        return ListResourcesResult(resources=listed, next_cursor=following)
+
+    async def templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        """List the shapes of their addresses."""
+        if params is not None and params.cursor is not None:
+            raise MCPError(INVALID_PARAMS, _CURSORLESS)
+        return ListResourceTemplatesResult(
+            resource_templates=[
+                ResourceTemplate(
+                    uri_template=one.template, name=one.name, title=one.title, description=one.description,
+                    mime_type=_MARKDOWN,
+                )
+                for one in resources.KINDS
+            ]
+        )  # fmt: skip
+
+    async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """Read one of them."""
+        await self._need_read(ctx)
+        text = await self._run(ctx, lambda memory: resources.read(memory, params.uri), {"uri": params.uri})
+        return _contents(params.uri, text, _MARKDOWN)
+
+    async def prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+        """List the prompts."""
+        if params is not None and params.cursor is not None:
+            raise MCPError(INVALID_PARAMS, _CURSORLESS)
+        caller = await self._house.caller(ctx)
+        if "read" not in caller.rights:
+            return ListPromptsResult(prompts=[])
+        return ListPromptsResult(
+            prompts=[
+                PromptTold(
+                    name=one.name,
+                    title=one.title,
+                    description=one.description,
+                    arguments=[
+                        PromptArgument(name=name, description=about, required=needed)
+                        for name, (about, needed) in one.arguments.items()
+                        if name not in caller.bound
+                    ],
+                )
+                for one in prompts.PROMPTS
+            ]
+        )
+
+    async def prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        """Write one of them."""
+        await self._need_read(ctx)
+        given: Mapping[str, str] = params.arguments or {}
+        text = await self._run(ctx, lambda memory: prompts.write(memory, params.name, given))
+        return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(text=text))])
+
+    async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+        """Complete the name of a room, a document or a user."""
+        await self._need_read(ctx)
+        template = "" if isinstance(params.ref, PromptReference) else params.ref.uri
+        argument = params.argument
+        found = await self._run(ctx, lambda memory: resources.complete(memory, template, argument.name, argument.value))
+        return CompleteResult(
+            completion=Completion(
+                values=found[:_MOST_COMPLETED], total=len(found), has_more=len(found) > _MOST_COMPLETED
+            )
+        )
+
+    async def graph_listed(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        """List the one resource of a graph."""
+        await self._need_read(ctx)
+        one = Resource(
+            uri=graph.RESOURCE,
+            name="knowledge-graph",
+            title="Knowledge Graph",
+            description="The full knowledge graph with all entities and relations",
+            mime_type=_JSON,
+        )
+        return ListResourcesResult(resources=[one])
+
+    async def graph_read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """Read it."""
+        await self._need_read(ctx)
+        if params.uri != graph.RESOURCE:
+            raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]!r}; there is {graph.RESOURCE}")
+        _, text = await self._run(ctx, lambda memory: graph.read_graph(memory, Caller(), graph.TakesNothing()))
+        return _contents(params.uri, text, _JSON)
+
+    async def _need_read(self, ctx: Context) -> None:
+        if "read" not in (await self._house.caller(ctx)).rights:
+            raise MCPError(INVALID_PARAMS, "this key has no right to read; ask for one that has")
+
+    async def _run(self, ctx: Context, work: "Callable[[Memory], T]", about: object = None) -> T:
+        """Run something; what goes wrong is an error of the protocol, which may say what it is about."""
+        try:
+            return await self._house.call(ctx, work)
+        except (InvalidInput, NotFound) as error:
+            raise MCPError(INVALID_PARAMS, str(error), about) from None
+        except RememoError as error:
+            raise MCPError(INTERNAL_ERROR, said(error)) from None
+
+
+def build(house: House) -> Server[Any]:
+    """Return the server of a memory."""
+    told = Told(house, TOOLS)
+    return Server(
+        "rememo",
+        version=__version__,
+        title="Rememo",
+        description="Long-term memory for assistants and agents.",
+        instructions=INSTRUCTIONS,
+        on_list_tools=told.tools,
+        on_call_tool=told.use,
+        on_list_resources=told.resources,
+        on_list_resource_templates=told.templates,
+        on_read_resource=told.read,
+        on_list_prompts=told.prompts,
+        on_get_prompt=told.prompt,
+        on_completion=told.complete,
+    )
+
+
+def build_graph(house: House) -> Server[Any]:
+    """Return the server that takes the place of the reference knowledge-graph memory server."""
+    told = Told(house, graph.TOOLS, in_turn=True)
+    return Server(
+        "rememo",
+        version=__version__,
+        title="Rememo (knowledge graph)",
+        on_list_tools=told.tools,
+        on_call_tool=told.use,
+        on_list_resources=told.graph_listed,
+        on_read_resource=told.graph_read,
+    )
+
+
+def said(error: RememoError) -> str:
+    """Return an error for an assistant: what happened and what to do. What went wrong inside is for the log."""
+    if isinstance(error, StorageError):
+        _log.error("%s: %s", error.code, error)
+    return str(error)
+
+
+def source_of(ctx: Context) -> str:
+    """Return the source of what a client has remembered: `mcp`, and the client's name where it told one."""
+    told = ctx.session.client_params
+    name = "" if told is None else "".join(one for one in told.client_info.name if one.isprintable())[:64].strip()
+    return f"mcp:{name}" if name else "mcp"
+
+
+def _told(tool: Tool, caller: Caller) -> ToolTold:
+    hints = ToolAnnotations(
+        read_only_hint=tool.right == "read",
+        destructive_hint=tool.destructive,
+        idempotent_hint=tool.idempotent,
+        open_world_hint=False,
+    )
+    return ToolTold(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.schema(caller.bound),
+        output_schema=tool.output,
+        annotations=hints,
+    )
+
+
+def _narrowed(memory: "Memory", given: object) -> "Memory":
+    """Return the view that arguments ask for; they may narrow the caller's, and never widen it."""
+    if not isinstance(given, Scoped) or (given.user, given.room) == (None, None):
+        return memory
+    return memory.scope(user=given.user, room=given.room)
+
+
+def _contents(uri: str, text: str, kind: str) -> ReadResourceResult:
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])

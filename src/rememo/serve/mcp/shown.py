@@ -1,0 +1,108 @@
+"""How memories are shown to an assistant: as values for programs, and as lines between marks that say they are data."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from rememo.context.fence import NOTICE, fenced, without_recalled
+from rememo.serve.mcp.tool import Answer
+
+if TYPE_CHECKING:
+    from rememo.model.fact import Fact
+    from rememo.model.record import Record
+
+
+class Memo(BaseModel):
+    """One remembered thing."""
+
+    id: str
+    kind: str = Field(description="message, note, fact, document, chunk, task, goal, relationship, summary …")
+    text: str
+    at: str = Field(description="When it happened or was said.")
+    version: int = 1
+    score: float | None = Field(default=None, description="How well it answers, from 0 to 1.")
+    user: str | None = None
+    room: str | None = None
+    source: str | None = Field(default=None, description="Where it came from.")
+    speaker: str | None = Field(default=None, description="Who said it, of a message.")
+
+
+class FactShown(BaseModel):
+    """One fact."""
+
+    id: str
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    status: str = Field(description="current, superseded, disputed or retracted")
+    valid_from: str | None = None
+    valid_to: str | None = None
+
+
+class Recalled(Answer):
+    """What came out of memory."""
+
+    notice: str = Field(default=NOTICE, description="What the texts are, and what they are not.")
+
+
+def memo(record: "Record", *, score: float | None = None) -> Memo:
+    """Return a record for programs; what was recalled once already is not given out as new."""
+    speaker = record.data.get("name") or record.data.get("role") if record.kind == "message" else None
+    return Memo(
+        id=record.id,
+        kind=record.kind,
+        text=without_recalled(record.text),
+        at=stamp(record.at),
+        version=record.version,
+        score=None if score is None else round(score, 4),
+        user=record.scope.user,
+        room=record.scope.room,
+        source=record.source,
+        speaker=speaker if isinstance(speaker, str) else None,
+    )
+
+
+def fact_shown(fact: "Fact") -> FactShown:
+    """Return a fact for programs."""
+    return FactShown(
+        id=fact.id,
+        subject=fact.subject,
+        predicate=fact.predicate,
+        object=fact.object,
+        confidence=round(fact.confidence, 3),
+        status=fact.status,
+        valid_from=None if fact.valid_from is None else stamp(fact.valid_from),
+        valid_to=None if fact.valid_to is None else stamp(fact.valid_to),
+    )
+
+
+def memo_line(one: Memo) -> str:
+    """Return a memory as a line."""
+    where = f" in {one.room}" if one.room else ""
+    who = f" by {one.speaker}" if one.speaker else ""
+    return f"[{one.id}] {one.at[:16].replace('T', ' ')} {one.kind}{who}{where}: {one.text}"
+
+
+def fact_line(one: FactShown) -> str:
+    """Return a fact as a line."""
+    held = [
+        f"from {one.valid_from[:10]}" if one.valid_from else "",
+        f"until {one.valid_to[:10]}" if one.valid_to else "",
+        one.status if one.status != "current" else "",
+        f"confidence {one.confidence:g}",
+    ]
+    return f"[{one.id}] {one.subject} {one.predicate.replace('_', ' ')} {one.object} ({', '.join(filter(None, held))})"
+
+
+def recalled(lines: Iterable[str], *, nothing: str) -> str:
+    """Return lines between the marks of recalled text, so that nothing of it is obeyed or learned again."""
+    inside = "\n".join(lines)
+    return fenced(inside) if inside else nothing
+
+
+def stamp(value: datetime) -> str:
+    """Return a time as text."""
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")

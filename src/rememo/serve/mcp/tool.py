@@ -1,0 +1,143 @@
+"""Tool: what an assistant may call; its arguments and its answer are declared, and checked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from rememo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+Right = Literal["read", "write"]
+LABELS: Final = ("user", "room")
+"""Arguments that narrow the view; a tool has them only where the view is not bound yet."""
+_MOST_FAULTS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who calls."""
+
+    source: str = "mcp"
+    """What is remembered through the call is marked with: `mcp`, and the client's name where it told one."""
+    rights: frozenset[Right] = frozenset({"read", "write"})
+    bound: frozenset[str] = frozenset()
+    """The labels that the caller's view is bound to already."""
+
+
+class Arguments(BaseModel):
+    """What a tool is given; what it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Scoped(Arguments):
+    """Arguments that may narrow where a tool looks or writes."""
+
+    user: str | None = Field(default=None, description="Only this user.")
+    room: str | None = Field(default=None, description="Only this room (a conversation, chat or project).")
+
+    @field_validator(*LABELS)
+    @classmethod
+    def _said(cls, value: str | None) -> str | None:
+        return value or None  # models fill what they do not know with empty texts
+
+
+class Answer(BaseModel):
+    """What a tool gives back, for programs."""
+
+
+Done = tuple[Answer, str]
+"""An answer, and the same as text to be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One tool."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Arguments]
+    gives: type[Answer]
+    does: "Callable[[Memory, Caller, Any], Done]"
+    right: Right = "read"
+    destructive: bool = False
+    idempotent: bool = True
+
+    def arguments(self, given: Mapping[str, Any] | None) -> Arguments:
+        """Return checked arguments; what is wrong is told field by field."""
+        try:
+            return self.takes.model_validate(dict(given or {}))
+        except ValidationError as error:
+            raise InvalidInput(f"{self.name} cannot be called like this: {_faults(error)}") from None
+
+    def schema(self, bound: frozenset[str]) -> dict[str, Any]:
+        """Return what it takes, as JSON Schema, without the labels that are bound already."""
+        whole = self._takes
+        hidden = bound.intersection(LABELS)
+        shown = {name: one for name, one in whole["properties"].items() if name not in hidden}
+        return {**whole, "properties": shown}
+
+    @cached_property
+    def _takes(self) -> dict[str, Any]:
+        return {"properties": {}, **plain_schema(self.takes)}
+
+    @cached_property
+    def output(self) -> dict[str, Any]:
+        """What it gives, as JSON Schema."""
+        return plain_schema(self.gives)
+
+
+def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a model's JSON Schema without what costs a reader tokens: titles, models' texts, nulls for what may be left out."""
+    return cast("dict[str, Any]", _plain(model.model_json_schema(by_alias=True)))
+
+
+def _plain(node: Any, *, names: bool = False) -> Any:
+    """Return a schema, plainer; `names` says that its keys are names of properties."""
+    if isinstance(node, list):
+        return [_plain(one) for one in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    found = cast("dict[str, Any]", node)
+    if names:
+        return {name: _plain(one) for name, one in found.items()}
+    choices = found.get("anyOf")
+    if isinstance(choices, list) and {"type": "null"} in choices:
+        [wanted] = [one for one in cast("list[dict[str, Any]]", choices) if one != {"type": "null"}]
+        found = {**wanted, **{name: one for name, one in found.items() if name != "anyOf"}}
+    idle = {"title", "description"} if "properties" in found else {"title"}
+    return {
+        name: _plain(one, names=name in {"properties", "$defs"})
+        for name, one in found.items()
+        if name not in idle and not (name == "default" and one is None)
+    }
+
+
+def moment(text: str | None, field: str) -> datetime | None:
+    """Return a time that an assistant wrote: ISO 8601, a date alone too; without a zone it is UTC."""
+    if text is None or not text.strip():
+        return None
+    try:
+        value = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidInput(
+            f"{field} is not a time: {text[:60]!r}; write ISO 8601, such as 2026-05-01 or 2026-05-01T18:30:00Z"
+        ) from None
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+
+
+def _faults(error: ValidationError) -> str:
+    """Return what is wrong with arguments, without quoting them."""
+    found = [
+        f"{'.'.join(map(str, one['loc'])) or 'the arguments'}: {one['msg'][:1].lower()}{one['msg'][1:]}"
+        for one in error.errors(include_url=False, include_input=False)
+    ]
+    more = f" (and {len(found) - _MOST_FAULTS} more)" if len(found) > _MOST_FAULTS else ""
+    return "; ".join(found[:_MOST_FAULTS]) + more

@@ -1,0 +1,134 @@
+"""Over HTTP, at `/mcp` beside REST: the same keys, the same walls.
+
+Every request stands for itself: who asks is decided by its key, and a key that is revoked ends with the next request.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+from urllib.parse import parse_qsl, urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from rememo.errors import Forbidden, InvalidInput
+from rememo.model.scope import LABELS
+from rememo.serve.auth import Key
+from rememo.serve.faults import HTTP_CODES, fault_body
+from rememo.serve.mcp.server import Context, build, source_of
+from rememo.serve.mcp.tool import Caller, Right
+from rememo.serve.service import Service, in_the_name_of, is_loopback
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+T = TypeVar("T")
+
+PATH: Final = "/mcp"
+_ASKED: Final = ("tenant", *LABELS, "pool", "as_of")
+_WRONG_VERB: Final = 405
+
+
+class Guests:
+    """The house of whoever holds a key."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def caller(self, ctx: Context) -> Caller:
+        """Return who asks, and what the key lets them do."""
+        request = _request(ctx)
+        key, asked = _admitted(request)
+        rights = cast("frozenset[Right]", frozenset(key.rights) & {"read", "write"})
+        if "as_of" in asked:
+            rights = rights - {"write"}
+        bound = {name for name in LABELS if getattr(key, name) is not None or name in asked}
+        return Caller(source=source_of(ctx), rights=rights, bound=frozenset(bound))
+
+    async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
+        """Run something on the key's view."""
+        request = _request(ctx)
+        key, asked = _admitted(request)
+
+        def run() -> T:
+            with in_the_name_of(key, request):
+                return work(self._service.view(key, asked))
+
+        return await self._service.run(run)
+
+
+class Door:
+    """What answers at `/mcp`: lets a request in, and gives it to the SDK."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._sessions = StreamableHTTPSessionManager(
+            build(Guests(service)), json_response=True, stateless=True, max_request_body_size=service.options.max_body
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Answer while this is open."""
+        async with self._sessions.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        if request.method != "POST":
+            said = f"{PATH} takes POST: every request stands for itself, and there is no stream to listen to"
+            refused = fault_body(HTTP_CODES[_WRONG_VERB], said)
+            await Response(refused, _WRONG_VERB, {"Allow": "POST"}, "application/json")(scope, receive, send)
+            return
+        self._need_origin(request)
+        scope["state"]["mcp"] = await self._service.run(lambda: self._admit(request))
+        body = await self._service.body(request)
+        await self._sessions.handle_request(scope, _again(body, receive), send)
+
+    def _admit(self, request: Request) -> tuple[Key, dict[str, list[str]]]:
+        """Return who asks, and for which view; whoever may not see it is told so before the protocol begins."""
+        key, asked = self._service.known(request), _asked(request)
+        self._service.view(key, asked)
+        return key, asked
+
+    def _need_origin(self, request: Request) -> None:
+        """Refuse what a web page sends that nobody allowed: it may have been sent here under another name."""
+        origin = request.headers.get("origin")
+        if origin is None or origin in self._service.options.origins:
+            return
+        here = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        there = urlsplit(origin).hostname or ""
+        if not (is_loopback(here) and is_loopback(there)):
+            raise Forbidden(f"web pages of {origin[:200]!r} may not ask here; `rememo serve --origin` allows them")
+
+
+def _asked(request: Request) -> dict[str, list[str]]:
+    """Return what the address narrows the view to."""
+    asked: dict[str, list[str]] = {}
+    for name, value in parse_qsl(request.url.query, keep_blank_values=True):
+        if name not in _ASKED:
+            raise InvalidInput(f"there is no parameter {name[:100]!r} here; there are {', '.join(_ASKED)}")
+        if name in asked and name != "as_of":
+            raise InvalidInput(f"{name} is given twice")
+        asked.setdefault(name, []).append(value)
+    return asked
+
+
+def _request(ctx: Context) -> Request:
+    return cast("Request", ctx.request)
+
+
+def _admitted(request: Request) -> tuple[Key, dict[str, list[str]]]:
+    return request.scope["state"]["mcp"]
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Return what gives a body that was read already, and then listens on."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
