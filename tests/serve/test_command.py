@@ -1,6 +1,7 @@
 """`rememo serve` and `rememo keys` as processes."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -28,10 +29,11 @@ def started() -> Iterator[Any]:
     """Start a server on any free port; give the process and its address."""
     with ExitStack() as stack:
 
-        def start(file: Path) -> "tuple[subprocess.Popen[str], str]":
+        def start(*arguments: object, **environment: str) -> "tuple[subprocess.Popen[str], str]":
             process = stack.enter_context(
                 subprocess.Popen(
-                    [*COMMAND, "serve", str(file), "--port", "0"],
+                    [*COMMAND, "serve", *map(str, arguments), "--port", "0"],
+                    env={**os.environ, **environment},
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
@@ -92,3 +94,34 @@ def test_bad_calls_of_keys(tmp_path: Path):
     refused = rememo("keys", "add", file, "--scope", "tenant=x")
     assert (refused.returncode, "--scope must be" in refused.stderr) == (1, True)
     assert rememo("keys", "revoke", file, "nobody").returncode == 1
+
+
+def test_a_server_is_told_by_the_environment_where_its_memory_is(started: Any, tmp_path: Path):
+    process, address = started("--log", "json", REMEMO_URL=str(tmp_path / "b.db"))
+    httpx.get(f"{address}/v1/records?limit=5", trust_env=False, headers={"X-Request-Id": "r1"}).raise_for_status()
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    (told,) = [one for one in lines if one.get("request") == "r1"]
+    assert (told["method"], told["path"], told["status"], told["level"]) == ("GET", "/v1/records", 200, "info")
+    assert (tmp_path / "b.db").exists()
+
+
+@pytest.mark.requirement("store.postgres")
+def test_the_production_store_can_be_tried_with_nothing_installed(started: Any):
+    process, address = started("--postgres", "embedded")
+    with httpx.Client(base_url=address, timeout=30, trust_env=False) as web:
+        web.post("/v1/records", json={"text": "the ship sails on Friday"}).raise_for_status()
+        hits = web.post("/v1/search", json={"query": "when does the ship sail?"}).raise_for_status().json()["items"]
+        assert hits[0]["record"]["text"] == "the ship sails on Friday"
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "gone when you stop" in err
+    assert "the server is gone" in out
+
+
+def test_a_file_and_a_server_of_its_own_are_not_both_meant(tmp_path: Path):
+    done = rememo("serve", tmp_path / "c.db", "--postgres", "embedded")
+    assert done.returncode == 1
+    assert "not both" in done.stderr

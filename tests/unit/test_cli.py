@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
+from rememo.cli.opening import shown
 
 
 def rememo(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -142,3 +143,26 @@ def test_an_encrypted_file_from_its_first_key_to_its_last(tmp_path: Path, monkey
     assert "not checked" in rememo("verify", file).stderr
     monkeypatch.setenv("REMEMO_MASTER_KEY", "too short")
     assert "32 bytes" in rememo("verify", file).stderr
+
+
+def test_a_dash_stands_for_the_address_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("REMEMO_URL", str(tmp_path / "a.db"))
+    assert rememo("add", "-", "the ship sails on Friday").returncode == 0
+    assert json.loads(rememo("search", "-", "ship", "--json").stdout)[0]["record"]["text"] == "the ship sails on Friday"
+    monkeypatch.delenv("REMEMO_URL")
+    refused = rememo("stats", "-")
+    assert refused.returncode == 1
+    assert "REMEMO_URL" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("a.db", "a.db"),
+        ("postgresql://ana:s3cret@host:5432/db", "postgresql://ana@host:5432/db"),
+        ("postgresql://host/db?password=s3cret&sslmode=require", "postgresql://host/db?password=***&sslmode=require"),
+        ("redis://:s3cret@host", "redis://@host"),
+    ],
+)
+def test_no_password_is_printed(given: str, told: str):
+    assert shown(given) == told

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from rememo.cli.opening import open_memory
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.errors import InvalidInput
-from rememo.memory import Memory
 from rememo.model.scope import LABELS
 from rememo.serve.auth import ALL_TENANTS, Key, Keys
 
@@ -38,7 +38,7 @@ def add(
 ) -> None:
     """Make a key and print it: this once, and never again."""
     labels = _labels(scope or [])
-    with Memory(file) as memory:
+    with open_memory(file) as memory:
         wanted = [one.strip() for one in rights.split(",") if one.strip()]
         key, text = Keys(memory).add(tenant=tenant, rights=wanted, expires=expires, rate=rate, name=name, **labels)
     _tell(key, text, json=json)
@@ -46,7 +46,7 @@ def add(
 
 def list_(file: File, json: AsJson = False) -> None:
     """List the keys, with when each was last used."""
-    with Memory(file) as memory:
+    with open_memory(file) as memory:
         found = Keys(memory).list()
     if json:
         print_json([asdict(key) for key in found])
@@ -56,7 +56,7 @@ def list_(file: File, json: AsJson = False) -> None:
 
 def revoke(file: File, id: Id) -> None:
     """End a key at once, for good."""
-    with Memory(file) as memory:
+    with open_memory(file) as memory:
         Keys(memory).revoke(id)
     console.print(f"key {id} is revoked")
 
@@ -68,7 +68,7 @@ def rotate(
     json: AsJson = False,
 ) -> None:
     """Give a key a new secret and print it; the old one ends now, or after the grace."""
-    with Memory(file) as memory:
+    with open_memory(file) as memory:
         key, text = Keys(memory).rotate(id, grace=grace)
     _tell(key, text, json=json)
 

@@ -1,10 +1,16 @@
-"""How commands open a memory: with the master key of the environment, where there is one."""
+"""How commands open a memory: where it is, and with the master key of the environment, where there is one."""
 
 import os
-from typing import Any
+import re
+from typing import Any, Final
 
+from rememo.errors import InvalidInput
 from rememo.keep.encrypt import VARIABLE, Keyring
 from rememo.memory import Memory
+
+FROM_ENVIRONMENT: Final = "-"
+_URL: Final = "REMEMO_URL"
+_SECRET: Final = re.compile(r"(://[^:/@?#]*):[^@]*@|((?:password|sslpassword)=)[^&]*", re.IGNORECASE)
 
 
 def keyring() -> Keyring | None:
@@ -12,6 +18,25 @@ def keyring() -> Keyring | None:
     return Keyring.from_environment() if os.environ.get(VARIABLE) else None
 
 
+def place(file: str) -> str:
+    """Return where a memory is; `-` stands for `REMEMO_URL`, so that a password need not be seen in a list of processes."""
+    if file != FROM_ENVIRONMENT:
+        return file
+    if url := os.environ.get(_URL):
+        return url
+    raise InvalidInput(f"- stands for the address in {_URL}, and that is not set; set it, or give a file")
+
+
+def default_place() -> str:
+    """Return where a memory is when a command is not told."""
+    return os.environ.get(_URL) or "rememo.db"
+
+
+def shown(file: str) -> str:
+    """Return it as it may be printed: without a password."""
+    return _SECRET.sub(lambda found: f"{found[1] or found[2]}{'@' if found[1] else '***'}", place(file))
+
+
 def open_memory(file: str, **arguments: Any) -> Memory:
-    """Open a file."""
-    return Memory(file, encryption=keyring(), **arguments)
+    """Open a file, or what the environment names."""
+    return Memory(place(file), encryption=keyring(), **arguments)

@@ -16,7 +16,9 @@ from rememo.model.record import Record
 console = Console()
 errors = Console(stderr=True)
 
-File = Annotated[str, typer.Argument(help="The memory's file, or the postgresql:// address of its server.")]
+File = Annotated[
+    str, typer.Argument(help="The memory's file, an address such as postgresql://…, or - for the one in REMEMO_URL.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

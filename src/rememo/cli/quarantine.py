@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from rememo.cli.opening import open_memory
 from rememo.cli.output import AsJson, File, console, print_json, print_table
-from rememo.memory import Memory
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Id = Annotated[str, typer.Argument(help="The record's id.")]
@@ -27,7 +27,7 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the records in quarantine, oldest first, with the reasons."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         held = memory.quarantine.list(limit=limit)
     if json:
         print_json(held)
@@ -45,13 +45,13 @@ def release(
     tenant: Tenant = "default",
 ) -> None:
     """Let a record go: it is found and learned from again."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         memory.quarantine.release(id, by=by)
     console.print(f"{id} is released", markup=False)
 
 
 def delete(file: File, id: Id, tenant: Tenant = "default") -> None:
     """End a record in quarantine."""
-    with Memory(file, tenant=tenant) as memory:
+    with open_memory(file, tenant=tenant) as memory:
         memory.quarantine.delete(id)
     console.print(f"{id} is deleted", markup=False)

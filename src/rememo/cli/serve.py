@@ -2,14 +2,15 @@
 
 import logging
 import signal
+from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Annotated, Literal
 
 import typer
 
+from rememo.cli.opening import default_place, open_memory, shown
 from rememo.cli.output import console, errors
 from rememo.errors import InvalidInput, MissingExtra
-from rememo.memory import Memory
 from rememo.observe.logs import JsonLines
 from rememo.observe.traces import trace
 
@@ -25,7 +26,10 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def serve(
-    file: Annotated[str, typer.Argument(help="The memory's file; made if it is not there.")] = "rememo.db",
+    file: Annotated[
+        str | None,
+        typer.Argument(help="The memory's file, made if it is not there; else what REMEMO_URL says, else rememo.db."),
+    ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; beyond this machine only with keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes any that is free.")] = 8765,
     origin: Annotated[
@@ -40,6 +44,10 @@ def serve(
         str,
         typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" leaves it to you.'),
     ] = "1h",
+    postgres: Annotated[
+        Literal["embedded"] | None,
+        typer.Option(help="Try the production store: starts a PostgreSQL server that is gone when you stop."),
+    ] = None,
     log: Annotated[LogFormat, typer.Option(help="How log lines are written: text, or JSON for programs.")] = "text",
     traces: Annotated[
         bool, typer.Option("--traces", help="Make OpenTelemetry spans; run it under opentelemetry-instrument.")
@@ -68,32 +76,51 @@ def serve(
     logging.getLogger("rememo.serve").setLevel(logging.INFO)
     if traces:
         trace()
-    with Memory(file) as memory:
+    with ExitStack() as stack:
+        if postgres is not None:
+            file = _own_server(file, stack)
+        elif file is None:
+            file = default_place()
+        memory = stack.enter_context(open_memory(file))
+        named = "-" if "://" in file else file
         app = create_app(memory, options)
         locked = app.state.service.keys.any()
         if not locked and not is_loopback(host):
             raise InvalidInput(
                 f"there are no keys yet, and {host} can be reached from elsewhere: make one with"
-                f" `rememo keys add {file}`, or listen on 127.0.0.1"
+                f" `rememo keys add {named}`, or listen on 127.0.0.1"
             )
         upkeep = Upkeep(memory, None if maintain == "never" else maintain)
         with listen(host, port) as listening, upkeep:
-            shown = f"[{host}]" if ":" in host else host
-            address = f"http://{shown}:{listening.getsockname()[1]}"
+            name = f"[{host}]" if ":" in host else host
+            address = f"http://{name}:{listening.getsockname()[1]}"
             console.print(
-                f"serving {file} at {address}/v1, described at {address}/openapi.json", soft_wrap=True, markup=False
+                f"serving {shown(file)} at {address}/v1, described at {address}/openapi.json",
+                soft_wrap=True,
+                markup=False,
             )
             if not locked:
                 errors.print(
                     "there are no keys: whoever is on this machine may read and write;"
-                    f" `rememo keys add {file}` makes the first, and from then on every request needs one",
+                    f" `rememo keys add {named}` makes the first, and from then on every request needs one",
                     soft_wrap=True, markup=False,
                 )  # fmt: skip
             config = uvicorn.Config(
                 app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_GRACE
             )
             # The server sends a signal that stopped it to whoever handled it before: there is no more to be done then.
-            for name in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(name, lambda _signal, _frame: None)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda _signal, _frame: None)
             uvicorn.Server(config).run(sockets=[listening])
-    console.print("stopped; everything is stored")
+    console.print("stopped; everything is stored" if postgres is None else "stopped; the server is gone")
+
+
+def _own_server(file: str | None, stack: ExitStack) -> str:
+    """Start a PostgreSQL server that ends with the stack, and return its address."""
+    from rememo.store.postgres.embedded import EmbeddedServer  # noqa: PLC0415 - not on every system
+
+    if file is not None:
+        raise InvalidInput("give a file or --postgres embedded, not both")
+    url = stack.enter_context(EmbeddedServer()).url()
+    errors.print("a PostgreSQL server was started for this; it and all it holds are gone when you stop", soft_wrap=True)
+    return url

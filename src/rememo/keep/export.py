@@ -110,8 +110,8 @@ def _write(
             "exported_at": engine.now().isoformat(),
             "scope": asdict(scope),
             "model": None if model is None else {"name": model[0], "dimension": model[1]},
-            # What follows an address as its query may be a credential.
-            "settings": asdict(engine.settings.but(archive=engine.settings.archive.split("?")[0])),
+            # What follows an address as its query may be a credential, and a server's may have a password in it.
+            "settings": asdict(engine.settings.but(archive=engine.settings.archive.split("?")[0], kv="")),
             **({} if lock is None else {"sealed": lock.header()}),
         }
     )
