@@ -6,14 +6,33 @@ from typing import Annotated
 import typer
 
 from rememo._version import __version__
-from rememo.cli import archive, audit, bench, demo, keeping, keys, mcp, quarantine, records, serve, worker
+from rememo.cli import (
+    archive,
+    audit,
+    bench,
+    chat,
+    copy,
+    demo,
+    doctor,
+    keeping,
+    keys,
+    knowing,
+    mcp,
+    quarantine,
+    records,
+    serve,
+    worker,
+)
 from rememo.cli.output import errors
 from rememo.errors import RememoError
 
 cli = typer.Typer(
     no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help="Memory for AI agents."
 )
-for group in (demo, records, keeping, archive, audit, quarantine, worker, serve, mcp, keys, bench):
+for group in (
+    demo, records, knowing, chat, keeping, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
+    bench,
+):  # fmt: skip
     group.add_to(cli)
 
 

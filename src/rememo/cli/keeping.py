@@ -1,5 +1,6 @@
 """Commands that take away, bring back, check and mend."""
 
+import shutil
 from dataclasses import asdict
 from getpass import getuser
 from pathlib import Path
@@ -8,12 +9,14 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from rememo.cli.opening import keyring, open_memory
+from rememo.cli.opening import keyring, open_memory, shown
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.engine.opening import embedder_by_name, repair_file
+from rememo.errors import AlreadyExists, Corrupt, InvalidInput
 from rememo.keep.encrypt import Keyring
 from rememo.keep.erase import make_target
 from rememo.model.scope import LABELS, Scope
+from rememo.settings import Settings
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Target = Annotated[Path, typer.Argument(help="The new file to write.")]
@@ -24,6 +27,7 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(export)
     cli.command("import")(import_)
     cli.command()(backup)
+    cli.command()(restore)
     cli.command()(erase)
     cli.command()(verify)
     cli.command()(repair)
@@ -62,7 +66,34 @@ def backup(file: File, target: Target) -> None:
     """Copy the whole file, all tenants, while others go on writing."""
     with open_memory(file) as memory, console.status("copying"):
         memory.backup(target)
-    console.print(f"{target} holds the whole of {file}", markup=False)
+    console.print(f"{target} holds the whole of {shown(file)}", markup=False)
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(help="The backup.", exists=True, dir_okay=False)], target: Target
+) -> None:
+    """Make a memory of a backup: it is checked first, and is not changed; the new file must not be there yet."""
+    if target.exists():
+        raise AlreadyExists(f"{target} is there already; restore into a new file")
+    part = target.with_name(target.name + ".part")
+    try:
+        with console.status("copying"):
+            shutil.copyfile(source, part)
+        # The copy is opened, not the backup: opening a file writes to it.
+        with (
+            console.status("checking"),
+            open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
+        ):
+            found = memory.verify()
+        if not found.ok:
+            raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
+        part.rename(target)
+    except OSError as error:
+        raise InvalidInput(f"{source} could not be copied to {target}: {error.strerror}") from error
+    finally:
+        for left in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm"))):
+            left.unlink(missing_ok=True)
+    console.print(f"{target} is what {source} was: {dict(found.checked)}", markup=False, highlight=False)
 
 
 def erase(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from rememo.store.protocol import Stored
 FORMAT = "rememo-export"
 FORMAT_VERSION = 1
 _CHUNK = 500
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
     contradicts a record here, changes nothing.
     """
     source = Path(path)
-    for entries in _chunks(_entries(source, engine, scope)):
+    for entries in chunks(_entries(source, engine, scope)):
         if clashing := engine.store.clashes([one for one in entries if isinstance(one, Stored)]):
             raise AlreadyExists(
                 f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
@@ -145,10 +147,10 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
             )
     counts = _no_counts()
     ours = _same_model(source, engine)
-    for entries in _chunks(_entries(source, engine, scope)):
+    for entries in chunks(_entries(source, engine, scope)):
         versions = [one for one in entries if isinstance(one, Stored)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
-        counts["versions"] += engine.store.load(versions if ours else _embedded_anew(versions, engine), note)
+        counts["versions"] += engine.store.load(versions if ours else embedded_anew(versions, engine), note)
         if scope != Scope(tenant=scope.tenant):
             continue
         snapshots = {one.name: one.at for one in entries if isinstance(one, _Snapshot)}
@@ -282,8 +284,9 @@ def _check_header(path: Path, line: dict[str, Any]) -> None:
         )
 
 
-def _chunks(entries: Iterator[_Line]) -> Iterator[list[_Line]]:
-    chunk: list[_Line] = []
+def chunks(entries: Iterator[T]) -> Iterator[list[T]]:
+    """Give entries in lists that are stored at once."""
+    chunk: list[T] = []
     for entry in entries:
         chunk.append(entry)
         if len(chunk) == _CHUNK:
@@ -307,8 +310,8 @@ def _same_model(path: Path, engine: Engine) -> bool:
     return ours is not None and model == {"name": ours.name, "dimension": ours.dimension}
 
 
-def _embedded_anew(versions: list[Stored], engine: Engine) -> list[Stored]:
-    """Vectors of another model mean nothing here."""
+def embedded_anew(versions: Sequence[Stored], engine: Engine) -> list[Stored]:
+    """Return versions with vectors of this engine's model: those of another mean nothing here."""
     if engine.embedder is None:
         return [replace(one, vector=None) for one in versions]
     vectors = engine.embedder.embed([one.record.text for one in versions])

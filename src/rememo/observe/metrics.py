@@ -101,6 +101,8 @@ class _Store:
         )  # fmt: skip
         if now.disk_bytes is not None:
             yield _gauge("rememo_disk_free_bytes", "What is free where the file lies.", [((), now.disk_bytes)])
+        servers = [((one.name,), float(one.ok)) for one in engine.health()]
+        yield _gauge("rememo_server_up", "Whether a server beside the store was reached last.", servers, ("server",))
         counted = counts.read()
         for name, told in _COUNTED.items():
             family = CounterMetricFamily(f"rememo_{name}", told)

@@ -231,6 +231,10 @@ class Condition:
     """Within what the store weighs."""
     disk_bytes: int | None
     """What is free where a file lies; None where a server looks after that."""
+    engine: str
+    """What it is kept by, and in which version."""
+    lacks: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What it could do better, and how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,6 +438,10 @@ class Keeping(Protocol):
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
+        ...
+
+    def tenants(self) -> list[str]:
+        """Return all tenants of which something is stored, sorted."""
         ...
 
     def condition(self) -> Condition:

@@ -52,6 +52,10 @@ WHERE tenant = %s AND superseded_at IS NULL AND (expires_at IS NULL OR expires_a
 _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
   (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)),
   (SELECT count(*) FROM kv WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s))"""
+_NO_PGVECTOR = "the server has no pgvector: vectors are compared in this process, which is slow in large scopes"
+_GET_PGVECTOR = "install pgvector on the server, then open the memory again"
+_TENANTS = """SELECT tenant FROM (SELECT tenant FROM records UNION SELECT tenant FROM kv UNION SELECT tenant FROM jobs) AS stored
+ORDER BY tenant COLLATE "C\""""
 _ALL_JOBS = "SELECT state, count(*) FROM jobs GROUP BY state"
 _JOBS = "SELECT state, count(*) FROM jobs WHERE tenant = %s GROUP BY state"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
@@ -234,13 +238,24 @@ class Keeper(Part):
             " or take one tenant away with memory.export(path)"
         )
 
+    def tenants(self) -> list[str]:
+        """Return all tenants of which something is stored, sorted."""
+        with self._database.snapshot() as session:
+            return [tenant for (tenant,) in session.rows(_TENANTS)]
+
     def condition(self) -> Condition:
         """Return how the database is."""
+        lacks = {} if self._database.has_pgvector else {_NO_PGVECTOR: _GET_PGVECTOR}
         with self._database.snapshot() as session:
             return Condition(
-                jobs=dict(session.rows(_ALL_JOBS)), file_bytes=session.value(_SIZE), log_bytes=0, free_bytes=0,
+                jobs=dict(session.rows(_ALL_JOBS)),
+                file_bytes=session.value(_SIZE),
+                log_bytes=0,
+                free_bytes=0,
                 disk_bytes=None,
-            )  # fmt: skip
+                engine=f"PostgreSQL {session.value('SHOW server_version')}",
+                lacks=lacks,
+            )
 
     def stats(self, tenant: str, moment: datetime) -> Stats:
         """Count what is stored; what has expired does not count as a record or a key."""

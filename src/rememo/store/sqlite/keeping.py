@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +33,16 @@ from rememo.store.sqlite.words import MOST_STAGED, line, move, tables
 from rememo.store.sqlite.writing import Times, insert_version, latest_version, next_time, retire, tick
 
 _CHUNK = 500
+# From one to the next by the index: there are few of them, and many rows.
+_TENANTS = """WITH RECURSIVE
+  in_records (tenant) AS (SELECT min(tenant) FROM records UNION ALL
+    SELECT (SELECT min(tenant) FROM records WHERE tenant > last.tenant) FROM in_records AS last WHERE last.tenant IS NOT NULL),
+  in_kv (tenant) AS (SELECT min(tenant) FROM kv UNION ALL
+    SELECT (SELECT min(tenant) FROM kv WHERE tenant > last.tenant) FROM in_kv AS last WHERE last.tenant IS NOT NULL),
+  in_jobs (tenant) AS (SELECT min(tenant) FROM jobs UNION ALL
+    SELECT (SELECT min(tenant) FROM jobs WHERE tenant > last.tenant) FROM in_jobs AS last WHERE last.tenant IS NOT NULL)
+SELECT tenant FROM (SELECT * FROM in_records UNION SELECT * FROM in_kv UNION SELECT * FROM in_jobs)
+WHERE tenant IS NOT NULL ORDER BY tenant"""
 
 
 class Keeper(Part):
@@ -246,6 +257,10 @@ class Keeper(Part):
         finally:
             part.unlink(missing_ok=True)
 
+    def tenants(self) -> list[str]:
+        """Return all tenants of which something is stored, sorted."""
+        return [tenant for (tenant,) in self._database.rows(_TENANTS)]
+
     def condition(self) -> Condition:
         """Return how the file is."""
         path = self._database.path
@@ -258,6 +273,7 @@ class Keeper(Part):
             log_bytes=_size(path + "-wal"),
             free_bytes=free,
             disk_bytes=shutil.disk_usage(path).free if Path(path).is_file() else None,
+            engine=f"SQLite {apsw.sqlite_lib_version()}",
         )
 
     def stats(self, tenant: str, moment: datetime) -> Stats:

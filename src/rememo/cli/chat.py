@@ -1,0 +1,82 @@
+"""`rememo chat`: talk to a memory. Without a model it answers by what it remembers."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import typer
+from rich.markup import escape
+
+from rememo.cli.opening import default_place, open_memory, shown
+from rememo.cli.output import console
+from rememo.cli.records import Tenant
+from rememo.memory import Memory
+
+_HELP: Final = "/facts what I know of you   /context what a model would be shown   /forget take back the last   /quit"
+_HITS: Final = 3
+_MOST_FACTS: Final = 1_000
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(chat)
+
+
+def chat(
+    file: Annotated[
+        str | None, typer.Argument(help="The memory's file; else what REMEMO_URL says, else rememo.db.")
+    ] = None,
+    user: Annotated[str, typer.Option(help="Who you are.")] = "me",
+    room: Annotated[str | None, typer.Option(help="The conversation; a new one unless given.")] = None,
+    tenant: Tenant = "default",
+) -> None:
+    """Talk to a memory: it keeps what you say, learns facts, and answers with what it remembers."""
+    place = file or default_place()
+    with open_memory(place, tenant=tenant) as memory:
+        known = memory.scope(user=user)
+        talk = known.scope(room=room or f"chat {datetime.now(UTC):%Y-%m-%d %H:%M:%S}", agent="rememo")
+        console.print(f"Remembering in {escape(shown(place))}. {_HELP}", style="dim", highlight=False)
+        while (said := _read()) is not None:
+            if said in ("/quit", "/exit"):
+                break
+            if said.startswith("/"):
+                _command(known, talk, said)
+            elif said:
+                _answer(known, talk, said)
+
+
+def _read() -> str | None:
+    """Return the next line; None at the end."""
+    try:
+        return console.input("[bold]you[/]> ").strip()
+    except (EOFError, KeyboardInterrupt):
+        console.print()
+        return None
+
+
+def _answer(known: Memory, talk: Memory, said: str) -> None:
+    # Before it is stored: what was just said would be the best answer to itself. The answer is not stored at all: it
+    # only says again what is.
+    hits = known.search(said, limit=_HITS)
+    before = {one.id for one in known.facts.list(limit=_MOST_FACTS)}
+    talk.messages.add("user", said).wait()
+    learned = [one for one in known.facts.list(limit=_MOST_FACTS) if one.id not in before]
+    recalled = "".join(f"\n  · {hit.record.text} ({hit.record.at:%d %b %Y})" for hit in hits)
+    console.print(f"[bold]memory[/]> {escape(f'I remember:{recalled}' if hits else 'noted')}", highlight=False)
+    for one in learned:
+        console.print(escape(f"  learned: {one.subject} {one.predicate} {one.object}"), style="green", highlight=False)
+
+
+def _command(known: Memory, talk: Memory, said: str) -> None:
+    name, _, rest = said.partition(" ")
+    match name:
+        case "/facts":
+            for one in known.facts.list(limit=_MOST_FACTS):
+                console.print(escape(f"  {one.subject} {one.predicate} {one.object}"), highlight=False)
+        case "/context":
+            console.print(escape(talk.context(rest or "what do you know about me?").text), highlight=False)
+        case "/forget":
+            if mine := talk.messages.history(limit=1):
+                talk.delete(mine[-1].id)
+                console.print(escape(f"  forgotten: {mine[-1].content}"), highlight=False)
+        case _:
+            console.print(f"  {_HELP}", style="dim", highlight=False)

@@ -1,0 +1,61 @@
+"""`rememo copy`: everything of a store into another, from a file to a server or back."""
+
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from rememo.cli.opening import open_memory, place, shown
+from rememo.cli.output import AsJson, console, print_json
+from rememo.engine.opening import embedder_by_name
+from rememo.errors import InvalidInput
+from rememo.keep.copy import copy as copy_store
+from rememo.settings import Settings
+
+Place = Annotated[
+    str, typer.Argument(help="A file, an address such as postgresql://…, or - for the one in REMEMO_URL.")
+]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(copy)
+
+
+def copy(
+    source: Place,
+    target: Place,
+    model: Annotated[
+        str, typer.Option(help='The target\'s embedding model: "static", "fastembed:NAME", "openai:NAME" and so on.')
+    ] = "static",
+    json: AsJson = False,
+) -> None:
+    """Copy everything of all tenants into another store, and check that both are alike; interrupted, do it again."""
+    if place(source) == place(target):
+        raise InvalidInput("source and target are the same; copy into another store")
+    quiet = Settings.load(worker=False)
+    with (
+        open_memory(source, embedder=None, settings=quiet) as old,
+        open_memory(target, embedder=embedder_by_name(model), settings=quiet) as new,
+        Progress(console=console, disable=json) as progress,
+    ):
+        engines = old._engine, new._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        tasks: dict[str, object] = {}
+
+        def tell(tenant: str, seen: int) -> None:
+            if tenant not in tasks:
+                versions = engines[0].store.stats(tenant, engines[0].now()).versions
+                tasks[tenant] = progress.add_task(f"copying {tenant}", total=versions)
+            progress.update(tasks[tenant], completed=seen)  # pyright: ignore[reportArgumentType] - rich's own number
+
+        done = copy_store(*engines, tell)
+    if json:
+        print_json(done)
+        return
+    new_ones = done.new
+    console.print(
+        f"{done.versions:,} versions of {done.tenants:,} tenants are in {shown(target)}, alike in both;"
+        f" new were {new_ones.versions:,} versions, {new_ones.snapshots:,} snapshots, {new_ones.keys:,} keys and"
+        f" {new_ones.jobs:,} jobs. The audit trail stays where it was written.",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""`rememo doctor` and `rememo jobs`: what is not well, and how to mend it."""
+
+from dataclasses import asdict
+from importlib.util import find_spec
+from typing import Annotated, Final
+
+import typer
+from rich.markup import escape
+
+from rememo.cli.opening import open_memory, shown
+from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.records import Tenant
+from rememo.errors import RememoError
+from rememo.keep.checkup import Finding, checkup
+from rememo.settings import Settings
+
+_EXTRAS: Final = {
+    "documents": "pypdf",
+    "encrypt": "cryptography",
+    "mcp": "mcp",
+    "otel": "opentelemetry",
+    "postgres": "psycopg",
+    "redis": "redis",
+    "s3": "obstore",
+    "server": "fastapi",
+}
+_MARKS: Final = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "bad": "[bold red]bad[/]"}
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(doctor)
+    cli.command()(jobs)
+
+
+def doctor(
+    file: File,
+    tenant: Tenant = "default",
+    deep: Annotated[bool, typer.Option("--deep", help="Also read the whole store and compare its parts.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Look at the store, its jobs, the disk, the embedder and the servers; exit code 1 when something is bad."""
+    findings: list[Finding] = []
+    missing = [name for name, package in _EXTRAS.items() if find_spec(package) is None]
+    installed = ", ".join(name for name in _EXTRAS if name not in missing) or "none"
+    findings.append(Finding(what="extras", level="ok", said=f"installed: {installed}"))
+    try:
+        # What is looked at is not changed by looking: no worker starts here.
+        with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
+            engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            with console.status(f"looking at {shown(file)}"):
+                findings += checkup(engine, tenant, deep=deep)
+    except RememoError as error:
+        findings.append(Finding(what="store", level="bad", said=str(error), mend=error.code))
+    if json:
+        print_json([asdict(one) for one in findings])
+    else:
+        for one in findings:
+            console.print(f"{_MARKS[one.level]:>4} [bold]{one.what}[/]: {escape(one.said)}", highlight=False)
+            if one.mend is not None:
+                console.print(f"     {escape(one.mend)}", highlight=False, style="dim")
+    if any(one.level == "bad" for one in findings):
+        raise typer.Exit(1)
+
+
+def jobs(
+    file: File,
+    tenant: Tenant = "default",
+    state: Annotated[str | None, typer.Option(help="Only those waiting, running, done or dead.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Let all dead ones be tried again.")] = False,
+    json: AsJson = False,
+) -> None:
+    """List later work, and let what is dead be tried again."""
+    with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
+        if retry:
+            again = [memory.jobs.retry(one.id) for one in memory.jobs.list("dead")]
+            console.print(f"{len(again):,} jobs will be tried again")
+            return
+        found = memory.jobs.list(state)  # pyright: ignore[reportArgumentType] - one that is none is refused there
+    if json:
+        print_json(found)
+        return
+    rows = [[one.id, one.task, one.state, one.attempts, one.created_at, one.error or ""] for one in found]
+    print_table(["id", "task", "state", "tries", "made", "error"], rows, whole=1)

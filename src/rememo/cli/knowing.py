@@ -1,0 +1,100 @@
+"""Commands that show what was learned: facts, what contradicts, who has to do with whom."""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from rememo.cli.opening import open_memory
+from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.records import Label, Tenant
+from rememo.model.times import to_utc
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(facts)
+    cli.command()(conflicts)
+    cli.command()(graph)
+
+
+def facts(
+    file: File,
+    subject: Annotated[str | None, typer.Option(help="Of whom.")] = None,
+    valid_at: Annotated[str | None, typer.Option(help="What held at that moment, such as 2026-05-01.")] = None,
+    all: Annotated[bool, typer.Option("--all", help="Also what is superseded or retracted.")] = False,
+    limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+    json: AsJson = False,
+) -> None:
+    """Show what is known of whom: what holds now, or held at a moment."""
+    moment = None if valid_at is None else to_utc(valid_at, "--valid-at")
+    with open_memory(file, tenant=tenant) as memory:
+        view = memory.scope(user=user, room=room, agent=agent)
+        found = view.facts.list(subject=subject, valid_at=moment, current_only=not all, limit=limit)
+    if json:
+        print_json(found)
+        return
+    head = ["subject", "predicate", "object", "sure", "from", "to", "status"]
+    rows = [
+        [one.subject, one.predicate, one.object, f"{one.confidence:.2f}", one.valid_from or "", one.valid_to or "",
+         one.status] for one in found
+    ]  # fmt: skip
+    print_table(head, rows)
+
+
+def conflicts(
+    file: File,
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+    json: AsJson = False,
+) -> None:
+    """Show facts that contradict each other and wait to be settled."""
+    with open_memory(file, tenant=tenant) as memory:
+        found = memory.scope(user=user, room=room, agent=agent).facts.conflicts()
+    if json:
+        print_json(found)
+        return
+    rows = [
+        [one.subject, one.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.id]
+        for one in found
+        for fact in one.facts
+    ]
+    print_table(["subject", "predicate", "object", "sure", "from", "id"], rows)
+
+
+def graph(
+    file: File,
+    entity: Annotated[str, typer.Argument(help="Where to start.")],
+    depth: Annotated[int, typer.Option(help="How many steps away.")] = 2,
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+    json: AsJson = False,
+) -> None:
+    """Show who has to do with whom around an entity."""
+    with open_memory(file, tenant=tenant) as memory:
+        found = memory.scope(user=user, room=room, agent=agent).relationships.graph(entity, depth)
+    if json:
+        print_json(found)
+        return
+    edges = list(found.edges)
+    tree = Tree(escape(entity))
+    branches = {entity.casefold(): tree}
+    # Each edge is shown once, under whichever of its ends was reached first.
+    while near := [one for one in edges if {one.entity.casefold(), one.target.casefold()} & branches.keys()]:
+        for one in near:
+            edges.remove(one)
+            outward = one.entity.casefold() in branches
+            start, end = (one.entity, one.target) if outward else (one.target, one.entity)
+            label = f"{one.type} → {end}" if outward else f"← {one.type} {end}"
+            branch = branches[start.casefold()].add(escape(label))
+            branches.setdefault(end.casefold(), branch)
+    console.print(tree)

@@ -1,0 +1,133 @@
+"""Checkup: how a store and all it depends on are, and how to mend what is not well. It changes nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal
+
+from rememo.engine.engine import Engine
+from rememo.model.filters import Filter
+from rememo.model.scope import Scope
+
+Level = Literal["ok", "note", "bad"]
+
+_LOW_DISK: Final = 1_000_000_000
+_LONG_LOG: Final = 1_000_000_000
+_LATE: Final = timedelta(minutes=10)
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    level: Level
+    said: str
+    mend: str | None = None
+    """What to do about it."""
+
+
+def checkup(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[Finding]:
+    """Give findings as they are made; `deep` also reads the whole store and compares its parts."""
+    yield from _store(engine)
+    yield from _jobs(engine, tenant)
+    yield from _vectors(engine, tenant)
+    yield from _servers(engine)
+    yield from _waiting(engine, tenant)
+    if deep:
+        yield from _verified(engine)
+
+
+def _store(engine: Engine) -> Iterator[Finding]:
+    now = engine.store.condition()
+    yield Finding(what="store", level="ok", said=f"answers; {now.engine}, {_size(now.file_bytes)}")
+    for what, mend in now.lacks.items():
+        yield Finding(what="store", level="note", said=what, mend=mend)
+    if now.disk_bytes is not None:
+        low = now.disk_bytes < max(_LOW_DISK, now.file_bytes // 10)
+        yield Finding(
+            what="disk", level="bad" if low else "ok", said=f"{_size(now.disk_bytes)} are free",
+            mend="make room: a full disk refuses writes; `rememo maintain` lets go of what policies do not keep" if low else None,
+        )  # fmt: skip
+    if now.log_bytes > _LONG_LOG:
+        yield Finding(
+            what="log", level="bad", said=f"the log of writes has {_size(now.log_bytes)}",
+            mend="a reader has been open for very long: close or restart the processes that hold the file",
+        )  # fmt: skip
+
+
+def _jobs(engine: Engine, tenant: str) -> Iterator[Finding]:
+    counts = engine.store.condition().jobs
+    dead, open_jobs = counts.get("dead", 0), counts.get("waiting", 0) + counts.get("running", 0)
+    if dead:
+        reasons = dict.fromkeys(str(job.error) for job in engine.store.jobs(tenant, state="dead"))
+        said = f"{dead:,} are dead" + "".join(f"; {one}" for one in list(reasons)[:_SHOWN])
+        yield Finding(what="jobs", level="bad", said=said, mend="mend the cause, then `rememo jobs --retry`")
+    waiting = engine.store.jobs(tenant, state="waiting")
+    late = [job for job in waiting if not job.attempts and job.created_at < engine.now() - _LATE]
+    if late:
+        yield Finding(
+            what="jobs", level="bad", said=f"{len(late):,} have waited for more than ten minutes",
+            mend="nobody works: start `rememo worker`, or open the memory with worker=True",
+        )  # fmt: skip
+    elif not dead:
+        yield Finding(what="jobs", level="ok", said=f"{open_jobs:,} are open, none is dead")
+
+
+def _vectors(engine: Engine, tenant: str) -> Iterator[Finding]:
+    model = engine.store.model()
+    if model is None:
+        yield Finding(what="embedder", level="note", said="no vectors are kept: search goes by words alone")
+        return
+    ours = engine.embedder
+    if ours is not None and (ours.name, ours.dimension) != model:
+        yield Finding(
+            what="embedder", level="bad", said=f"the store has vectors of {model[0]}, this process has {ours.name}",
+            mend=f"open it with {model[0]}, or change the store's model by `rememo reembed`",
+        )  # fmt: skip
+        return
+    stats = engine.store.stats(tenant, engine.now())
+    owed = sum(job.task == "embed" for job in engine.store.jobs(tenant, state="waiting"))
+    said = f"{model[0]}, {stats.vectors:,} vectors for {stats.versions:,} versions"
+    if owed:
+        mend = "start `rememo worker`: they are made by it"
+        yield Finding(what="embedder", level="note", said=f"{said}; {owed:,} are owed", mend=mend)
+    else:
+        yield Finding(what="embedder", level="ok", said=said)
+
+
+def _servers(engine: Engine) -> Iterator[Finding]:
+    for one in engine.health():
+        yield Finding(
+            what=one.name, level="ok" if one.ok else "bad", said=f"{one.place} {'answers' if one.ok else one.says}",
+            mend=None if one.ok else "start that server, or change the setting that names it",
+        )  # fmt: skip
+
+
+def _waiting(engine: Engine, tenant: str) -> Iterator[Finding]:
+    held = engine.store.count(Filter(scope=Scope(tenant=tenant), quarantined=True), engine.now())
+    if held:
+        yield Finding(
+            what="quarantine", level="note", said=f"{held:,} records are held back",
+            mend="look at them: `rememo quarantine list`, and release or delete them",
+        )  # fmt: skip
+
+
+def _verified(engine: Engine) -> Iterator[Finding]:
+    found = engine.store.verify()
+    for fault in found.faults:
+        mend = "restore a backup, or save what can be read by `rememo repair`"
+        yield Finding(what="verify", level="bad", said=fault, mend=mend)
+    for what in found.unchecked:
+        yield Finding(what="verify", level="note", said=f"not checked: {what}")
+    if found.ok:
+        told = ", ".join(f"{count:,} {name}" for name, count in found.checked.items())
+        yield Finding(what="verify", level="ok", said=f"sound: {told}")
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,104 @@
+"""Copy: a whole store into another, tenant by tenant, streamed; what is there already is passed over.
+
+An interrupted copy is therefore gone on with by doing it again. At the end both are read once more and compared.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+
+from rememo.engine.engine import Engine
+from rememo.errors import AlreadyExists, StorageError
+from rememo.keep.export import Transferred, chunks, embedded_anew
+from rememo.model.check import dump_json
+from rememo.model.filters import Filter
+from rememo.model.scope import Scope
+from rememo.store.protocol import Stored
+
+Progress = Callable[[str, int], None]
+"""Told the tenant and how many of its versions were looked at so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What was new in the copy, and what it has now."""
+
+    tenants: int
+    new: Transferred
+    versions: int
+    """In both of them."""
+
+
+def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Copied:
+    """Bring everything of a store into another: versions, vectors, snapshots, key-value entries and jobs of all tenants.
+
+    Raises `AlreadyExists` when a record is there with another content, before its tenant is touched, and `StorageError`
+    when the two are not alike at the end.
+    """
+    tenants = source.store.tenants()
+    totals = Transferred()
+    versions = 0
+    for tenant in tenants:
+        _need_no_clash(source, target, tenant)
+        new = _copy_tenant(source, target, tenant, progress)
+        totals = Transferred(**{one.name: getattr(totals, one.name) + getattr(new, one.name) for one in fields(totals)})
+        versions += _need_alike(source, target, tenant)
+    return Copied(tenants=len(tenants), new=totals, versions=versions)
+
+
+def _need_no_clash(source: Engine, target: Engine, tenant: str) -> None:
+    if not target.store.count(Filter(scope=Scope(tenant=tenant), quarantined=None), target.now()):
+        return  # what is not there cannot contradict
+    for chunk in chunks(source.store.dump(Scope(tenant=tenant))):
+        if clashing := target.store.clashes(chunk):
+            raise AlreadyExists(
+                f"tenant {tenant!r} has {len(clashing)} records in the target with another content, the first is"
+                f" {clashing[0]!r}; copy into an empty store"
+            )
+
+
+def _copy_tenant(source: Engine, target: Engine, tenant: str, progress: Progress | None) -> Transferred:
+    scope, seen, new = Scope(tenant=tenant), 0, 0
+    same = _same_model(source, target)
+    for chunk in chunks(source.store.dump(scope)):
+        note = None if target.audit is None else target.audit.note("copy", scope)
+        new += target.store.load(chunk if same else embedded_anew(chunk, target), note)
+        seen += len(chunk)
+        if progress is not None:
+            progress(tenant, seen)
+    snapshots = source.store.snapshots(tenant)
+    jobs = [replace(one, state="waiting", leased_until=None) if one.state == "running" else one
+            for one in source.store.jobs(tenant)]  # fmt: skip
+    return Transferred(
+        versions=new,
+        snapshots=target.store.load_snapshots(tenant, snapshots) if snapshots else 0,
+        keys=sum(target.kv.load(tenant, space, entry) for space, entry in source.kv.dump(tenant, source.now())),
+        jobs=target.store.load_jobs(jobs) if jobs else 0,
+    )
+
+
+def _need_alike(source: Engine, target: Engine, tenant: str) -> int:
+    """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
+    vectors = _same_model(source, target)
+    theirs, ours = (_sum(one.store.dump(Scope(tenant=tenant)), vectors=vectors) for one in (source, target))
+    if theirs != ours:
+        raise StorageError(
+            f"tenant {tenant!r} is not the same in both: {theirs[0]:,} versions in the source, {ours[0]:,} in the target;"
+            " something was written meanwhile, copy again while nobody writes"
+        )
+    return theirs[0]
+
+
+def _same_model(source: Engine, target: Engine) -> bool:
+    ours = target.embedder
+    return ours is not None and source.store.model() == (ours.name, ours.dimension)
+
+
+def _sum(versions: Iterator[Stored], *, vectors: bool) -> tuple[int, int]:
+    """Return how many there are and a sum of their digests, which is the same in whatever order they come."""
+    count = total = 0
+    for one in versions:
+        said = dump_json([one.record.to_dict(), one.speaker, vectors and one.vector is not None])
+        total += int.from_bytes(hashlib.sha256(said.encode()).digest())
+        count += 1
+    return count, total % 2**256
