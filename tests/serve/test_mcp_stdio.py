@@ -118,10 +118,11 @@ def test_a_wrong_call_is_told_at_once(tmp_path: Path, arguments: list[str], told
 
 
 def test_a_memory_on_a_server_is_used_through_a_pipe(
-    serve: Any, memory: Memory, keys: Keys, assistant: Callable[..., Any]
+    serve: Any, memory: Memory, keys: Keys, assistant: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ):
     url, (_, text) = serve(), keys.add(user="ana")
-    helper = assistant(command=[url, "--key", text, "--room", "tea"])
+    monkeypatch.setenv("REMEMO_KEY", text)
+    helper = assistant(command=[url, "--room", "tea"])
     made = helper.got("remember", text="Ana lives in Lisbon.")
     assert [one["object"] for one in made["facts"]] == ["Lisbon"]
     record = memory.get(made["id"])
@@ -135,7 +136,7 @@ def test_a_memory_on_a_server_is_used_through_a_pipe(
         "rememo://rooms/tea",
         "rememo://profiles/ana",
     ]
-    elsewhere = assistant(command=["http://127.0.0.1:9", "--user", "ana"])
+    elsewhere = assistant(command=["http://127.0.0.1:9", "--key", "x"])
     assert "cannot be asked" in elsewhere.fault("recall", query="x")
 
 

@@ -221,6 +221,8 @@ def test_every_tool_says_what_it_takes_gives_and_does(helper: Any):
 def test_rooms_documents_and_profiles_can_be_read_page_by_page(helper: Any, ana: Memory, memory: Memory):
     for place in range(60):
         ana.scope(room=f"room {place:02}/ü").add(f"said in {place}")
+    nobody = helper.ask("read_resource", "rememo://profiles/ana").contents[0].text
+    assert "Nothing is known yet." in nobody
     document = ana.documents.add(title="Tea", text="Tea comes from leaves.\n").id
     ana.profiles.update("ana", {"city": "Porto", "pets": ["Miso"]})
     memory.scope(user="bob", room="secret").add("Bob's own")
@@ -294,3 +296,17 @@ def test_names_are_completed(helper: Any, ana: Memory):
 def test_an_unknown_tool_is_an_error_of_the_protocol(helper: Any):
     with pytest.raises(Exception, match="Unknown tool: sing; there are remember"):
         helper.use("sing")
+
+
+def test_what_goes_wrong_inside_is_for_the_log(assistant: Callable[..., Any], caplog: pytest.LogCaptureFixture):
+    def broken() -> Memory:
+        raise RuntimeError("/secret/path")
+
+    pipe = Pipe(Opening(broken), rights=frozenset({"read", "write"}), bound=frozenset())
+    helper = assistant(build(pipe))
+    told = helper.fault("recall", query="tea")
+    assert "its log says what" in told
+    assert "secret" not in told
+    with pytest.raises(Exception, match="its log says what"):
+        helper.ask("list_resources")
+    assert "/secret/path" in caplog.text

@@ -4,6 +4,7 @@ This starts before the rest of Rememo is imported: clients wait for it.
 """
 
 import logging
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,7 +42,7 @@ def mcp(
     room: Annotated[str | None, typer.Option(help="The conversation, chat or project.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent; leave it out to share with others.")] = None,
     tenant: Annotated[str, typer.Option(help="The tenant.")] = "default",
-    key: Annotated[str | None, typer.Option(help="The key for a server.", envvar="REMEMO_KEY")] = None,
+    key: Annotated[str | None, typer.Option(help="The key for a server, unless REMEMO_KEY holds it.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer nothing that writes.")] = False,
     compat: Annotated[
         Literal["graph"] | None,
@@ -65,7 +66,9 @@ def mcp(
         if remote:
             from rememo.client import Client  # noqa: PLC0415 - see above
 
-            return cast("Memory", Client(file, key, tenant=tenant).scope(**labels))  # its surface is the same
+            return cast(
+                "Memory", Client(file, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)
+            )  # its surface is the same
         from rememo.cli.opening import open_memory  # noqa: PLC0415 - see above
 
         # Clients start this without a shell, so nobody else does it.
@@ -82,5 +85,7 @@ def mcp(
             bound=frozenset(name for name, value in labels.items() if value is not None),
             graph=compat == "graph",
         )
+    except KeyboardInterrupt:
+        pass  # that is how it is ended at a terminal
     finally:
         opening.close()

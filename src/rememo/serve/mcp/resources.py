@@ -88,7 +88,9 @@ def _profile(memory: "Memory", user: str) -> str:
     bound = memory.bound.user
     facts = memory.facts.list(subject=user, limit=_MOST_PROFILE_LINES) if bound in (None, user) else []
     if profile is None and not facts:
-        raise NotFound(f"nothing is known of {user!r} here")
+        if user not in memory.users():
+            raise NotFound(f"nothing is known of {user!r} here")
+        return "Nothing is known yet."
     lines = [f"{name.replace('_', ' ')}: {_said(value)}" for name, value in (profile.fields if profile else {}).items()]
     lines += [f"{one.subject} {one.predicate.replace('_', ' ')} {one.object}" for one in facts]
     return "\n".join(lines)

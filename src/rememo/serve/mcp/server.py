@@ -41,6 +41,7 @@ from mcp.types import Tool as ToolTold
 from rememo._version import __version__
 from rememo.errors import InvalidInput, NotFound, RememoError, StorageError
 from rememo.serve.mcp import graph, prompts, resources
+from rememo.serve.mcp.graph_shapes import TakesNothing
 from rememo.serve.mcp.tool import Caller, Scoped, Tool
 from rememo.serve.mcp.tools import INSTRUCTIONS, TOOLS
 
@@ -54,6 +55,8 @@ _MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
 _MOST_COMPLETED: Final = 100
 _CURSORLESS: Final = "this list has one page; ask for it without a cursor"
+INSIDE: Final = "something went wrong inside the server; its log says what"
+"""What is told of a failure that is nobody's business but the log's."""
 _log = logging.getLogger("rememo.serve.mcp")
 
 
@@ -105,6 +108,9 @@ class Told:
                 )
         except RememoError as error:
             return CallToolResult(content=[TextContent(text=said(error))], is_error=True)
+        except Exception:  # noqa: BLE001 - nothing of it is told
+            _log.exception("the tool %s failed", tool.name)
+            return CallToolResult(content=[TextContent(text=INSIDE)], is_error=True)
         return CallToolResult(
             content=[TextContent(text=text)],
             structured_content=answer.model_dump(mode="json", by_alias=True, exclude_none=True),
@@ -200,7 +206,7 @@ class Told:
         await self._need_read(ctx)
         if params.uri != graph.RESOURCE:
             raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]!r}; there is {graph.RESOURCE}")
-        _, text = await self._run(ctx, lambda memory: graph.read_graph(memory, Caller(), graph.TakesNothing()))
+        _, text = await self._run(ctx, lambda memory: graph.read_graph(memory, Caller(), TakesNothing()))
         return _contents(params.uri, text, _JSON)
 
     async def _need_read(self, ctx: Context) -> None:
@@ -215,6 +221,9 @@ class Told:
             raise MCPError(INVALID_PARAMS, str(error), about) from None
         except RememoError as error:
             raise MCPError(INTERNAL_ERROR, said(error)) from None
+        except Exception:  # noqa: BLE001 - the same
+            _log.exception("%s failed", ctx.method)
+            raise MCPError(INTERNAL_ERROR, INSIDE) from None
 
 
 def build(house: House) -> Server[Any]:

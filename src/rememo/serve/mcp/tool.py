@@ -39,8 +39,12 @@ class Arguments(BaseModel):
 class Scoped(Arguments):
     """Arguments that may narrow where a tool looks or writes."""
 
-    user: str | None = Field(default=None, description="Only this user.")
-    room: str | None = Field(default=None, description="Only this room (a conversation, chat or project).")
+    user: str | None = Field(
+        default=None, description="Whose memory, where several users share it; all of them if left out."
+    )
+    room: str | None = Field(
+        default=None, description="The room: a conversation, chat or project; all of them if left out."
+    )
 
     @field_validator(*LABELS)
     @classmethod

@@ -3,6 +3,7 @@
 Every request stands for itself: who asks is decided by its key, and a key that is revoked ends with the next request.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -13,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from rememo.errors import Forbidden, InvalidInput
+from rememo.errors import Forbidden, InvalidInput, RememoError, StorageError
 from rememo.model.scope import LABELS
 from rememo.serve.auth import Key
-from rememo.serve.faults import HTTP_CODES, fault_body
-from rememo.serve.mcp.server import Context, build, source_of
+from rememo.serve.faults import HTTP_CODES, STATUS, fault_body
+from rememo.serve.mcp.server import INSIDE, Context, build, source_of
 from rememo.serve.mcp.tool import Caller, Right
 from rememo.serve.service import Service, in_the_name_of, is_loopback
 
@@ -29,6 +30,8 @@ T = TypeVar("T")
 PATH: Final = "/mcp"
 _ASKED: Final = ("tenant", *LABELS, "pool", "as_of")
 _WRONG_VERB: Final = 405
+_SERVER_FAULT: Final = 500
+_log = logging.getLogger("rememo.serve.mcp")
 
 
 class Guests:
@@ -53,8 +56,15 @@ class Guests:
         key, asked = _admitted(request)
 
         def run() -> T:
-            with in_the_name_of(key, request):
-                return work(self._service.view(key, asked))
+            try:
+                with in_the_name_of(key, request):
+                    return work(self._service.view(key, asked))
+            except StorageError as error:
+                if STATUS[error.code] != _SERVER_FAULT:
+                    raise
+                # What went wrong inside is for the log, not for whoever asks.
+                _log.error("%s: %s", error.code, error)
+                raise RememoError(INSIDE) from None
 
         return await self._service.run(run)
 
