@@ -12,6 +12,9 @@ from mirror import CLASSES, PACKAGE, ROOT, defined, docstring, methods, tidy
 from rememo.serve.rest.table import OPERATIONS
 
 TARGET = PACKAGE / "client" / "faces.py"
+# What a client makes of several requests, or of what it holds itself.
+BY_HAND = {"flow", "typed"}
+HAND_MADE = {"batch"}
 HEAD = '''"""The faces of a client: the methods of a memory that are served, each a request.
 
 Made by tools/client.py from the methods themselves; change those and run the tool.
@@ -50,21 +53,23 @@ def faces() -> str:
         for name, tree in trees.items()
     }
     memory = {one.name: ast.unparse(one.returns) for one in methods(found["Memory"]) if one.returns}
+    memory |= {f"working.{one.name}": ast.unparse(one.returns) for one in methods(found["Working"]) if one.returns}
     served: dict[str, list[str]] = {}
     for operation in OPERATIONS:
         face, _, verb = operation.calls.rpartition(".")
-        served.setdefault(memory[face] if face else "Memory", []).append(verb)
+        if face not in BY_HAND:
+            served.setdefault(memory[face] if face else "Memory", []).append(verb)
     imports, said = [HEAD], dict[str, set[str]]()
     classes: list[str] = []
     for name, verbs in served.items():
         own = [(found[name], one) for one in methods(found[name])]
         own += [(found["Records"], one) for one in methods(found["Records"])] if name == "Memory" else []
-        shown = [one for _, one in own if one.name in verbs and not one.name.startswith("_")]
+        shown = [one for _, one in own if one.name in verbs and one.name not in HAND_MADE and one.name[0] != "_"]
         face = next((key for key, value in memory.items() if value == name), "")
         parts = [FACE.format(name=name, doc=(ast.get_docstring(found[name]) or "").split("\n")[0])]
         parts += [method(one, f"{face}.{one.name}" if face else one.name) for one in shown]
-        if name == "Memory":
-            parts += [prop(one) for one in methods(found["Memory"]) if memory.get(one.name) in served]
+        if name in ("Memory", "Working"):
+            parts += [prop(one) for one in methods(found[name]) if is_face(one) and returned(one) in served]
         classes.append("\n".join(parts))
         said[name] = set(re.findall(r"\w+", "\n".join(parts)))
     for name, path in CLASSES.items():
@@ -78,30 +83,39 @@ def faces() -> str:
         imports += [
             f"from {module} import {each}" for each in defined(trees[name]) if each in words and each not in CLASSES
         ]
-    # Memory's face comes last: it speaks of the others.
-    classes.sort(key=lambda text: "class RemoteMemory" in text)
+    # Those that speak of others come after them, and Memory's last.
+    classes.sort(key=lambda text: ("class RemoteMemory" in text, "class RemoteWorking" in text))
     return tidy("\n".join(dict.fromkeys("\n".join(imports).split("\n"))) + "\n" + "".join(classes))
+
+
+def returned(one: ast.FunctionDef) -> str:
+    """Return what a method says that it returns."""
+    return ast.unparse(one.returns) if one.returns else "None"
+
+
+def is_face(one: ast.FunctionDef) -> bool:
+    """Whether it is a property that gives a face."""
+    return any(isinstance(each, ast.Name) and each.id == "property" for each in one.decorator_list)
 
 
 def method(one: ast.FunctionDef, calls: str) -> str:
     """Return a method that asks."""
     names = [each.arg for each in (*one.args.args, *one.args.kwonlyargs) if each.arg != "self"]
     arguments = ", ".join(f'"{name}": {name}' for name in names)
-    if one.args.kwarg:
-        one.args.kwarg = None
-    returned = ast.unparse(one.returns) if one.returns else "None"
-    plain = returned.strip("'\"")
+    arguments += f", **{one.args.kwarg.arg}" if one.args.kwarg else ""
+    returns = returned(one)
+    plain = returns.strip("'\"")
     asked = f"self._asking.call('{calls}', {{{arguments}}})"
     given = asked if plain == "Any" else f"cast('{plain}', {asked})"
-    head = f"    def {one.name}({ast.unparse(one.args)}) -> {returned}:\n{docstring(one)}"
+    head = f"    def {one.name}({ast.unparse(one.args)}) -> {returns}:\n{docstring(one)}"
     return f"{head}        return {given}\n"
 
 
 def prop(one: ast.FunctionDef) -> str:
     """Return a property that gives a face."""
-    returned = f"Remote{ast.unparse(one.returns)}" if one.returns else ""
-    head = f"    @property\n    def {one.name}(self) -> {returned}:\n{docstring(one)}"
-    return f"{head}        return {returned}(self._asking)\n"
+    face = f"Remote{returned(one)}"
+    head = f"    @property\n    def {one.name}(self) -> {face}:\n{docstring(one)}"
+    return f"{head}        return {face}(self._asking)\n"
 
 
 if __name__ == "__main__":

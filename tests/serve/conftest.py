@@ -13,14 +13,17 @@ import httpx
 import pytest
 import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from fastapi import FastAPI
 from mcp import Client as McpClient
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, TextContent
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rememo import Memory, Settings
+from rememo.model.ids import new_id
 from rememo.serve.app import create_app
 from rememo.serve.auth import Keys
 from rememo.serve.listen import listen
@@ -33,20 +36,63 @@ Serve = Callable[..., str]
 @contextmanager
 def running(memory: Memory, options: Options | None = None) -> Generator[str]:
     """Serve a memory and give the address; it is stopped and waited for."""
-    listening = listen("127.0.0.1", 0)
-    config = uvicorn.Config(
-        create_app(memory, options), log_config=None, access_log=False, server_header=False, ws="none"
-    )
+    with listening(create_app(memory, options)) as address:
+        yield address
+
+
+@contextmanager
+def listening(app: ASGIApp) -> Generator[str]:
+    """Serve an application on a free port."""
+    line = listen("127.0.0.1", 0)
+    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="auto")
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [line]})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"http://127.0.0.1:{line.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(30)
-        listening.close()
+        line.close()
         assert not thread.is_alive()
+
+
+class Hub:
+    """Many applications behind one server, each below a path of its own: a server for each would take longer than a test."""
+
+    def __init__(self) -> None:
+        self.apps: dict[str, ASGIApp] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        _, name, rest = scope["raw_path"].split(b"/", 2)
+        inner = {**scope, "raw_path": b"/" + rest, "path": "/" + rest.decode("latin-1")}
+        await self.apps[name.decode()](inner, receive, send)
+
+
+@pytest.fixture(scope="session")
+def hub() -> Iterator[tuple[Hub, str]]:
+    apps = Hub()
+    with listening(apps) as address:
+        yield apps, address
+
+
+@pytest.fixture
+def hosted(hub: tuple[Hub, str]) -> Iterator[Callable[[Memory], str]]:
+    """Serve memories below paths of one server, until the test ends."""
+    apps, address = hub
+    mine: dict[str, FastAPI] = {}
+
+    def host(memory: Memory, options: Options | None = None) -> str:
+        name = new_id()
+        apps.apps[name] = mine[name] = create_app(memory, options)
+        return f"{address}/{name}"
+
+    yield host
+    for name, app in mine.items():
+        del apps.apps[name]
+        app.state.service.close()
 
 
 @pytest.fixture

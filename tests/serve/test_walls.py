@@ -36,6 +36,9 @@ def fill(memory: Memory) -> None:
     memory.profiles.update("ana", {"city": SECRET})
     memory.profiles.update("bob", {"city": SECRET})
     memory.sessions.save("session")
+    memory.typed("box", "").set(SECRET)
+    memory.working.context.set("value", SECRET)
+    memory.flow("way", steps=["a", "b"]).start(memory.bound.user or "bob", data={"word": SECRET})
 
 
 @pytest.fixture
@@ -70,6 +73,10 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
             "ids": everything, "versions": dict.fromkeys(everything, 1), "outcomes": dict.fromkeys(everything, "added"),
             "recorded_at": "2026-05-01T12:00:00+00:00",
         },
+        "steps": ["a", "b"], "transitions": {"a": ["b"]}, "operations": [
+            {"call": "add", "arguments": {"text": "x", "id": "note", "on_conflict": "replace"}, "scope": {"user": "bob"}},
+            *({"call": verb, "arguments": {"id": id}} for verb in ("delete", "tasks.done") for id in everything),
+        ],
         "ids": everything, "by": "ana", "reason": "odd", "recall": "tenant", "sources": everything, "report": {"dry_run": False, "reclaimed": 0}, "reply_to": "message", "parent": "goal",
     }  # fmt: skip
 
@@ -79,7 +86,12 @@ def requests(call: Call, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
     known, operation = samples(ids), call.operation
     kind = operation.calls.partition(".")[0].removesuffix("s")
     targets = [ids[kind]] if kind in ids else [ids["note"], ids["fact"]]
-    names = {"id": targets, "key": ["key", "ana", "bob"], "name": ["session", "bob", "spring"], "ready": ["messages"]}
+    names = {
+        "id": targets,
+        "key": ["key", "ana", "bob"],
+        "name": ["session", "bob", "spring", "box", "value", "way"],
+        "ready": ["messages"],
+    }
     named = [one.name for one in call.placed("path")]
     for values in product(*(names[name] for name in named)):
         path = operation.path
@@ -104,6 +116,8 @@ def state(memory: Memory) -> list[Any]:
         known = view.profiles.keys()
         found += [[(key, view.profiles.get(key)) for key in known], view.kv.keys()]
         found += [[one.name for one in view.sessions.list()], view.snapshots(), view.facts.policy("lives_in")]
+        states = view.flow("way", steps=["a", "b"]).active(paused=True)
+        found += [[(one.user, one.step, one.data, one.version) for one in states if one.user != "ana"]]
     return found
 
 

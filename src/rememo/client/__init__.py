@@ -1,29 +1,40 @@
 """Client: a memory that is served elsewhere, with the surface of `Memory`."""
 
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from types import TracebackType, UnionType
+from typing import Any, Self, TypeVar
 
+from rememo.client import files
 from rememo.client.asking import Asking, open_web
 from rememo.client.faces import RemoteMemory
-from rememo.errors import AlreadyExists, InvalidInput
+from rememo.client.flow import ClientFlow
+from rememo.client.gathering import Gathering
+from rememo.client.typed import far_view
+from rememo.client.values import ClientAudit, ClientKeyValues, ClientWorking
+from rememo.errors import InvalidInput
 from rememo.keep.export import Transferred
 from rememo.model.check import check_label
+from rememo.model.receipt import Receipt
 from rememo.model.scope import DEFAULT_TENANT, Scope
-from rememo.serve.wire import from_json
+from rememo.model.times import to_utc
+from rememo.working.shapes import V
+from rememo.working.typed import Typed
 
 __all__ = ["Client"]
 
-_LINES: Final = "application/x-ndjson"
+C = TypeVar("C", bound="Client")
 
 
 class Client(RemoteMemory):
     """A memory on a server, seen through one scope.
 
-    What takes functions (hooks, providers, `kv.update` …), flows, typed values and batches are not served. Errors are
-    the same exceptions as those of `Memory`; a server that cannot be reached raises `Unavailable`.
+    What takes functions that run inside the memory (hooks, providers, rules, checks) is not served; what changes a value
+    by a function is, since the function runs here. Errors are the same exceptions as those of `Memory`; a server that
+    cannot be reached raises `Unavailable`.
     """
 
     def __init__(
@@ -45,28 +56,100 @@ class Client(RemoteMemory):
         if isinstance(room, str) and room.startswith("pool:") and room != self.bound.room:
             raise InvalidInput("rooms whose name begins with 'pool:' are pools; open one with pool(name)")
         narrow = self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)
-        return _client(replace(self._asking, scope=narrow))
+        return _client(Client, replace(self._asking, scope=narrow))
 
     def pool(self, name: str) -> "Client":
         """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name."""
-        return _client(replace(self._asking, pool=check_label(name, "name")))
+        return _client(Client, replace(self._asking, pool=check_label(name, "name")))
 
     def as_of(self, moment: str | datetime) -> "Client":
-        """Return a read-only view of what was known at a snapshot or a moment."""
-        return _client(self._asking.at(moment))
+        """Return a read-only view of what was known at a snapshot or a moment; a snapshot is asked for at once."""
+        if not isinstance(moment, datetime):
+            check_label(moment, "snapshot")
+        then = self._asking.at(to_utc(moment, "the moment") if isinstance(moment, datetime) else moment)
+        if isinstance(moment, str):
+            then.ask("list", {"limit": 1})
+        return _client(Client, then)
 
-    def export(self, path: str | Path) -> None:
-        """Write everything in this scope to a new JSON Lines file here."""
-        target = Path(path)
-        if target.exists():
-            raise AlreadyExists(f"{target} is there already; choose another file for the export")
-        target.write_bytes(self._asking.send("GET", "/export").content)
+    @property
+    def kv(self) -> ClientKeyValues:
+        """Key-value state of exactly this scope, with an end."""
+        return ClientKeyValues(self._asking)
+
+    @property
+    def working(self) -> ClientWorking:
+        """The agent's workbench in this scope: messages, actions, thoughts, to-dos and free values together."""
+        return ClientWorking(self._asking)
+
+    @property
+    def audit(self) -> ClientAudit:
+        """Who did what, when and from where."""
+        return ClientAudit(self._asking)
+
+    def flow(
+        self,
+        name: str,
+        *,
+        steps: Sequence[str],
+        ttl: float | str | timedelta = "24h",
+        sliding: bool = True,
+        transitions: Mapping[str, Iterable[str]] | None = None,
+        models: Mapping[str, Any] | None = None,
+    ) -> ClientFlow:
+        """Return a process of several steps whose state, user by user, is kept until it expires.
+
+        A state lives for `ttl` after it was last read or changed; without `sliding`, after its start. `transitions` says
+        where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
+        the data under a step's name.
+        """
+        return ClientFlow(
+            self._asking, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models
+        )  # fmt: skip
+
+    def typed(
+        self,
+        name: str,
+        default: V,
+        *,
+        type: type[V] | UnionType | None = None,
+        migrate: Callable[[Any], V] | None = None,
+    ) -> Typed[V]:
+        """Return a value of any type that pydantic can check, kept under a name in exactly this scope.
+
+        The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
+        one that does not fit the type any more.
+        """
+        return Typed(far_view(self._asking), name, default, type=type, migrate=migrate)
+
+    @contextmanager
+    def batch(self, *, key: str | None = None) -> Generator["ClientBatch"]:
+        """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
+
+        Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
+        """
+        view = far_view(self._asking)
+        view.need_present()
+        view.need_no_batch("batch()")
+        gathering = Gathering()
+        inside = _client(ClientBatch, replace(self._asking, batch=gathering))
+        try:
+            yield inside
+        finally:
+            # Whatever is written through it later goes straight to the server.
+            gathering.open = False
+        alone = replace(self._asking, pool=None)
+        inside.receipt = alone.ask("batch", {"operations": gathering.steps, "key": key})
+
+    def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
+        """Write everything in this scope to a new JSON Lines file here: all versions, and for a whole tenant its other state.
+
+        The export of an encrypted memory is sealed by the server's master key; `plain` asks for one that anybody can read.
+        """
+        return files.export(self._asking, path, plain=plain)
 
     def import_(self, path: str | Path) -> Transferred:
-        """Bring an export from here into this scope's tenant; repeating it is harmless."""
-        with Path(path).open("rb") as file:
-            answer = self._asking.send("POST", "/import", content=file, kind=_LINES)
-        return from_json(Transferred, answer.json())
+        """Bring an export from here into this scope's tenant without a loss; repeating it is harmless."""
+        return files.import_(self._asking, path)
 
     def close(self) -> None:
         """Let go of the connections, for every view of them; closing twice is harmless."""
@@ -83,7 +166,14 @@ class Client(RemoteMemory):
         self.close()
 
 
-def _client(asking: Asking) -> Client:
-    client = object.__new__(Client)
+class ClientBatch(Client):
+    """A view whose writes wait to be made as one; what `Client.batch()` lends."""
+
+    receipt: Receipt | None = None
+    """What the batch did, once its block has ended."""
+
+
+def _client(kind: type[C], asking: Asking) -> C:
+    client = object.__new__(kind)
     RemoteMemory.__init__(client, asking)
     return client

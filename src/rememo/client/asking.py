@@ -1,31 +1,30 @@
 """Asking a server: the call of a method becomes a request, and its answer a value or an exception."""
 
 import json
-from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import create_model
 
-from rememo.context.chat import image_url
+from rememo.client.gathering import Gathering
+from rememo.client.sending import chosen, placed, settled, text_of
 from rememo.errors import Closed, InvalidInput, JobFailed, MissingExtra, RememoError, Unavailable
-from rememo.model.fact import Conflict
 from rememo.model.receipt import Receipt
 from rememo.model.scope import LABELS, Scope
 from rememo.serve.faults import raised
 from rememo.serve.rest.adapted import LONGEST_WAIT
-from rememo.serve.rest.signature import HEADERS, Call, Parameter
-from rememo.serve.rest.table import OPERATIONS
-from rememo.serve.wire import decode, to_json
+from rememo.serve.rest.calls import calls
+from rememo.serve.rest.signature import Call
+from rememo.serve.wire import decode
 
 if TYPE_CHECKING:
     import httpx
 
+JSON: Final = "application/json"
 _FAULT: Final = 400
 
 
@@ -37,38 +36,37 @@ class Asking:
     scope: Scope
     pool: str | None = None
     as_of: tuple[str, ...] = ()
+    batch: Gathering | None = None
+    """A batch whose block is open: writes wait in it."""
 
     def at(self, moment: str | datetime) -> "Asking":
         """Ask about the past."""
         return replace(self, as_of=(*self.as_of, moment.isoformat() if isinstance(moment, datetime) else moment))
 
-    def call(self, calls: str, given: Mapping[str, Any]) -> Any:
-        """Call a method over there."""
-        known = _calls()[calls]
-        if calls == "facts.resolve" and isinstance(given["conflict"], Conflict):
-            given = {"facts": [fact.id for fact in given["conflict"].facts], "keep": given["keep"]}
-        request: dict[str, Any] = {
-            "query": list(self._where()),
-            "headers": {},
-            "path": known.operation.path,
-            "body": {},
-        }
-        for one in known.parameters:
-            value = given[one.name]
-            if not one.required and _is_default(value, known.defaults[one.name]):
-                continue
-            _put(request, one, value)
-        unserved = known.operation.without
-        for name in unserved:
-            if name in given and not _is_default(given[name], known.defaults[name]):
-                raise InvalidInput(f"{name}= cannot be used over HTTP")
-        has_body = bool(known.placed("body"))
+    @property
+    def batching(self) -> Gathering | None:
+        """The batch that writes wait in, while it is open."""
+        return self.batch if self.batch is not None and self.batch.open else None
+
+    def call(self, call: str, given: Mapping[str, Any]) -> Any:
+        """Call a method over there, or let it wait for the end of a batch."""
+        if self.batching is not None:
+            waiting = self.batching.take(self, call, given)
+            if waiting is not None:
+                return waiting
+        return self.ask(call, given)
+
+    def ask(self, call: str, given: Mapping[str, Any]) -> Any:
+        """Call a method over there, now."""
+        known = calls()[call]
+        path, query, headers, body = placed(known, chosen(known, settled(call, given, self.scope)))
+        has_body = bool(known.placed("body")) or bool(body)
         answer = self.send(
             known.operation.verb,
-            request["path"],
-            query=request["query"],
-            headers=request["headers"],
-            content=_text(request["body"]) if has_body else None,
+            path,
+            query=[*self._where(), *query] if call != "archive.list" else self._labelled(given),
+            headers=headers,
+            content=text_of(body) if has_body else None,
         )
         found = _read(known, answer.content)
         return replace(found, follow=self._follow) if isinstance(found, Receipt) else found
@@ -79,32 +77,45 @@ class Asking:
         path: str,
         *,
         query: list[tuple[str, str]] | None = None,
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, bytes] | None = None,
         content: Any = None,
-        kind: str = "application/json",
+        kind: str = JSON,
     ) -> "httpx.Response":
         """Send a request and return its answer; an error over there is raised here."""
-        import httpx  # noqa: PLC0415 - the extra may not be installed
-
         where: Any = self._where() if query is None else query
-        told = dict(headers or {}) | ({} if content is None else {"Content-Type": kind})
-        try:
-            answer = self.web.request(
-                verb,
-                f"/v1{path}",
-                params=where,
-                headers=told,
-                content=content,
-            )
-        except httpx.HTTPError as error:
-            raise Unavailable(f"the server at {self.web.base_url} cannot be asked: {error}") from error
-        except RuntimeError as error:  # what a closed client says
-            raise Closed("this client was closed; make another") from error
-        except UnicodeEncodeError:
-            raise InvalidInput("what goes into a header or an address must be text that can be encoded") from None
+        told: Any = dict(headers or {}) | ({} if content is None else {"Content-Type": kind.encode()})
+        with self._speaking():
+            answer = self.web.request(verb, f"/v1{path}", params=where, headers=told, content=content)
         if answer.status_code >= _FAULT:
             raise _fault(answer)
         return answer
+
+    @contextmanager
+    def stream(
+        self, path: str, query: list[tuple[str, str]] | None = None, headers: Mapping[str, str] | None = None
+    ) -> "Generator[httpx.Response]":
+        """Lend an answer that is read bit by bit."""
+        where: Any = [*self._where(), *(query or [])]
+        with (
+            self._speaking(),
+            self.web.stream("GET", f"/v1{path}", params=where, headers=dict(headers or {})) as answer,
+        ):
+            if answer.status_code >= _FAULT:
+                raise _fault(answer)
+            yield answer
+
+    @contextmanager
+    def _speaking(self) -> Generator[None]:
+        import httpx  # noqa: PLC0415 - the extra may not be installed
+
+        if self.web.is_closed:
+            raise Closed("this client was closed; open it again with Client(url)")
+        try:
+            yield
+        except httpx.HTTPError as error:
+            raise Unavailable(f"the server at {self.web.base_url} cannot be asked: {error}") from error
+        except UnicodeEncodeError:
+            raise InvalidInput("what goes into a header or an address must be text that can be encoded") from None
 
     def _where(self) -> list[tuple[str, str]]:
         found = [("tenant", self.scope.tenant)]
@@ -113,24 +124,23 @@ class Asking:
             found.append(("pool", self.pool))
         return [*found, *(("as_of", one) for one in self.as_of)]
 
+    def _labelled(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Narrow the scope by labels that are arguments."""
+        return replace(self, scope=self.scope.narrow(**given))._where()  # noqa: SLF001 - its own
+
     def _follow(self, receipt: Receipt, timeout: float) -> Receipt:
         """Wait over there, in pieces."""
         left = timeout
         while True:
             piece = min(left, LONGEST_WAIT)
             try:
-                self.call("wait", {"jobs": receipt.jobs, "timeout": piece})
+                self.ask("wait", {"jobs": receipt.jobs, "timeout": piece})
             except JobFailed as error:
                 left -= piece
                 if left <= 0 or "not done after" not in str(error):
                     raise
             else:
                 return replace(receipt, status="done")
-
-
-@cache
-def _calls() -> dict[str, Call]:
-    return {one.calls: Call(one) for one in OPERATIONS}
 
 
 def _read(known: Call, content: bytes) -> Any:
@@ -156,7 +166,9 @@ def open_web(url: str, key: str | None, timeout: float) -> "httpx.Client":
     if not url.startswith(("http://", "https://")):
         raise InvalidInput(f"the address of a server begins with http:// or https://, not {url!r}")
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout + LONGEST_WAIT)
+    # Reading the certificates of the world takes longer than opening a memory; a plain line needs none.
+    sealed = url.startswith("https://")
+    return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout + LONGEST_WAIT, verify=sealed)
 
 
 def _fault(answer: "httpx.Response") -> RememoError:
@@ -165,56 +177,3 @@ def _fault(answer: "httpx.Response") -> RememoError:
     except ValueError:
         body = None
     return raised(answer.status_code, body)
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    if value is default:
-        return True
-    plain = isinstance(default, str | int | float) or default == ()
-    return plain and type(value) is type(default) and bool(value == default)
-
-
-def _put(request: dict[str, Any], one: Parameter, value: Any) -> None:
-    if one.place == "path":
-        if not isinstance(value, str) or not value:
-            raise InvalidInput(f"{one.name} must be text that is not empty, not {value!r}")
-        try:
-            request["path"] = request["path"].replace(f"{{{one.name}}}", quote(value, safe=""))
-        except UnicodeEncodeError:
-            raise InvalidInput(f"{one.name} contains a lone surrogate; decode the text properly first") from None
-    elif one.place == "header":
-        request["headers"][HEADERS[one.name]] = value if one.name == "key" else f'"{value}"'
-    elif one.place == "body":
-        request["body"][one.name] = _sent(one.name, value)
-    elif one.as_json:
-        request["query"].append((one.name, _text(_sent(one.name, value)).decode()))
-    else:
-        sent = _sent(one.name, value)
-        many = cast("list[Any]", sent) if isinstance(sent, list) else [sent]
-        many = many or [""]  # how an empty list is told
-        request["query"] += [(one.name, part if isinstance(part, str) else json.dumps(part)) for part in many]
-
-
-def _sent(name: str, value: Any) -> Any:
-    """Return an argument as JSON values; whole records are named by their ids or told by their texts."""
-    if name in ("image", "images"):
-        many = not isinstance(value, str | bytes | Path)
-        return [image_url(one) for one in value] if many else image_url(value)
-    if isinstance(value, bytes | bytearray):
-        return b64encode(value).decode()
-    record = getattr(value, "record", None)
-    if name == "keep" and record is not None:
-        return value.id
-    if name == "message" and not isinstance(value, str):
-        return value.text if record is None else record.text
-    try:
-        return to_json(value)
-    except TypeError as error:
-        raise InvalidInput(f"{name} cannot be sent: {error}") from None
-
-
-def _text(value: Any) -> bytes:
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this cannot be sent as JSON: {error}") from None

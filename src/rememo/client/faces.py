@@ -49,6 +49,7 @@ from rememo.working.profiles import Profile
 from rememo.working.pruning import Pruned
 from rememo.working.sessions import Session
 from rememo.working.stats import WorkingStats
+from rememo.working.todos import Todo
 
 
 class RemoteMessages:
@@ -1295,13 +1296,13 @@ class RemoteProfiles:
         """Return what is known under a key, or None when nothing is."""
         return cast("Profile | None", self._asking.call("profiles.get", {"key": key}))
 
-    def update(self, key: str, fields: Mapping[str, Any] | None = None) -> Profile:
+    def update(self, key: str, fields: Mapping[str, Any] | None = None, **more: Any) -> Profile:
         """Change some fields and return the whole; nothing comes in between, in any process.
 
         Fields are given by name, or as a mapping where their names are not Python's. What is not given stays, mappings
         are merged field by field, and None takes a field away.
         """
-        return cast("Profile", self._asking.call("profiles.update", {"key": key, "fields": fields}))
+        return cast("Profile", self._asking.call("profiles.update", {"key": key, "fields": fields, **more}))
 
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""
@@ -1350,75 +1351,85 @@ class RemoteSessions:
         return cast("bool", self._asking.call("sessions.delete", {"name": name}))
 
 
-class RemoteWorking:
-    """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values."""
+class RemoteTodos:
+    """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
-    def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
-        """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
-        return cast("Receipt", self._asking.call("working.think", {"text": text, "step": step, "metadata": metadata}))
-
-    def limits(self) -> WorkingLimits:
-        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
-        return cast("WorkingLimits", self._asking.call("working.limits", {}))
-
-    def limit(
-        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
-    ) -> WorkingLimits:
-        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+    def add(self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None) -> Receipt:
+        """Plan something; a `parent` that is not there raises `NotFound`. `priority` is from 0 to 10, the most urgent."""
         return cast(
-            "WorkingLimits",
+            "Receipt",
+            self._asking.call("working.todos.add", {"text": text, "priority": priority, "parent": parent, "id": id}),
+        )
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | Unset = NOTHING,
+        priority: int | Unset = NOTHING,
+        parent: str | Unset | None = NOTHING,
+        done: bool | Unset = NOTHING,
+    ) -> Receipt:
+        """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
+        return cast(
+            "Receipt",
             self._asking.call(
-                "working.limit",
-                {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
+                "working.todos.update", {"id": id, "text": text, "priority": priority, "parent": parent, "done": done}
             ),
         )
 
-    def prune(
-        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
-    ) -> Pruned:
-        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+    def done(self, id: str) -> Receipt:
+        """Say that one is done; its parts stay as they are."""
+        return cast("Receipt", self._asking.call("working.todos.done", {"id": id}))
 
-        Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
-        What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
-        back.
+    def drop(self, id: str) -> Receipt:
+        """Give one up; its parts stay as they are."""
+        return cast("Receipt", self._asking.call("working.todos.drop", {"id": id}))
+
+    def delete(self, id: str) -> Receipt:
+        """End the record of one; its parts stand on their own from then on."""
+        return cast("Receipt", self._asking.call("working.todos.delete", {"id": id}))
+
+    def get(self, id: str) -> Todo:
+        """Return one; one that is not in this scope raises `NotFound`."""
+        return cast("Todo", self._asking.call("working.todos.get", {"id": id}))
+
+    def list(self, *, open: bool | None = None) -> "list[Todo]":
+        """Return the plan: each to-do before its parts, those side by side the most urgent first, then the older.
+
+        With `open` only those that are open, or only those that are not.
         """
-        return cast(
-            "Pruned",
-            self._asking.call(
-                "working.prune",
-                {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
-            ),
-        )
+        return cast("list[Todo]", self._asking.call("working.todos.list", {"open": open}))
 
-    def clear(self) -> int:
-        """End everything on the workbench, its values and limits too; returns how many.
+    def next(self) -> Todo | None:
+        """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
+        return cast("Todo | None", self._asking.call("working.todos.next", {}))
 
-        Other kinds stay, and so does what was learned from the messages: `memory.clear()` ends everything.
-        """
-        return cast("int", self._asking.call("working.clear", {}))
 
-    def stats(self) -> WorkingStats:
-        """Return the workbench in numbers."""
-        return cast("WorkingStats", self._asking.call("working.stats", {}))
+class RemoteContextValues:
+    """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type."""
 
-    def export(self) -> dict[str, Any]:
-        """Return everything on the workbench as one JSON value with a format version, limits included.
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
 
-        It is what is now, without older versions; `memory.export` takes those too.
-        """
-        return cast("dict[str, Any]", self._asking.call("working.export", {}))
+    def set(self, name: str, value: Any) -> Receipt:
+        """Keep a value under a name, whatever was there."""
+        return cast("Receipt", self._asking.call("working.context.set", {"name": name, "value": value}))
 
-    def import_(self, exported: Mapping[str, Any]) -> Receipt:
-        """Make the workbench what an export says, in one transaction; what is not in it ends.
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a copy of the value, or `default` when there is none."""
+        return self._asking.call("working.context.get", {"name": name, "default": default})
 
-        Ids and times are kept; a record whose id belongs to another scope of this memory becomes a copy. Nothing is
-        learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
-        the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
-        """
-        return cast("Receipt", self._asking.call("working.import_", {"exported": exported}))
+    def delete(self, name: str) -> bool:
+        """Forget a value; False when there was none."""
+        return cast("bool", self._asking.call("working.context.delete", {"name": name}))
+
+    def all(self) -> dict[str, Any]:
+        """Return every value by its name, sorted by name."""
+        return cast("dict[str, Any]", self._asking.call("working.context.all", {}))
 
 
 class RemoteJobs:
@@ -1585,7 +1596,7 @@ class RemoteRetention:
             ),
         )
 
-    def use(self, ready: Ready) -> RetentionPolicy:
+    def use(self, ready: Ready, **changes: Any) -> RetentionPolicy:
         """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
 
         `messages` removes those older than 30 days; `facts` keeps at most 1,000 in a room, the surest and newest;
@@ -1593,7 +1604,7 @@ class RemoteRetention:
         what is gone; `orphans` removes relationships whose ends are gone; `versions` keeps all versions for 30 days and
         then one a day, and with `forget="90d"` lets what was removed longer ago be gone for good.
         """
-        return cast("RetentionPolicy", self._asking.call("retention.use", {"ready": ready}))
+        return cast("RetentionPolicy", self._asking.call("retention.use", {"ready": ready, **changes}))
 
     def list(self) -> "list[RetentionPolicy]":
         """Return the policies of this scope and of narrower ones, in the order they run."""
@@ -1638,6 +1649,102 @@ class RemoteArchive:
         Archives are read one after the other; there is no index of them.
         """
         return cast("list[ArchiveHit]", self._asking.call("archive.search", {"query": query, "limit": limit}))
+
+
+class RemoteWorking:
+    """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
+        """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
+        return cast("Receipt", self._asking.call("working.think", {"text": text, "step": step, "metadata": metadata}))
+
+    def limits(self) -> WorkingLimits:
+        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
+        return cast("WorkingLimits", self._asking.call("working.limits", {}))
+
+    def limit(
+        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
+    ) -> WorkingLimits:
+        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        return cast(
+            "WorkingLimits",
+            self._asking.call(
+                "working.limit",
+                {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
+            ),
+        )
+
+    def prune(
+        self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
+    ) -> Pruned:
+        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+
+        Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
+        What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
+        back.
+        """
+        return cast(
+            "Pruned",
+            self._asking.call(
+                "working.prune",
+                {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
+            ),
+        )
+
+    def clear(self) -> int:
+        """End everything on the workbench, its values and limits too; returns how many.
+
+        Other kinds stay, and so does what was learned from the messages: `memory.clear()` ends everything.
+        """
+        return cast("int", self._asking.call("working.clear", {}))
+
+    def stats(self) -> WorkingStats:
+        """Return the workbench in numbers."""
+        return cast("WorkingStats", self._asking.call("working.stats", {}))
+
+    def export(self) -> dict[str, Any]:
+        """Return everything on the workbench as one JSON value with a format version, limits included.
+
+        It is what is now, without older versions; `memory.export` takes those too.
+        """
+        return cast("dict[str, Any]", self._asking.call("working.export", {}))
+
+    def import_(self, exported: Mapping[str, Any]) -> Receipt:
+        """Make the workbench what an export says, in one transaction; what is not in it ends.
+
+        Ids and times are kept; a record whose id belongs to another scope of this memory becomes a copy. Nothing is
+        learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
+        the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
+        """
+        return cast("Receipt", self._asking.call("working.import_", {"exported": exported}))
+
+    @property
+    def messages(self) -> RemoteMessages:
+        """What was said; `history(roles="user")` asks by role."""
+        return RemoteMessages(self._asking)
+
+    @property
+    def actions(self) -> RemoteActions:
+        """What was done with tools; `success_rate()` says how well."""
+        return RemoteActions(self._asking)
+
+    @property
+    def thoughts(self) -> RemoteThoughts:
+        """Steps of reasoning."""
+        return RemoteThoughts(self._asking)
+
+    @property
+    def todos(self) -> RemoteTodos:
+        """What is planned."""
+        return RemoteTodos(self._asking)
+
+    @property
+    def context(self) -> RemoteContextValues:
+        """Free values by name, and the declared ones."""
+        return RemoteContextValues(self._asking)
 
 
 class RemoteMemory:

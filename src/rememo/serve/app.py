@@ -26,7 +26,7 @@ from rememo.serve.faults import HTTP_CODES, RETRY, STATUS, HttpFault, fault_body
 from rememo.serve.metrics import Requests, telling
 from rememo.serve.rest.openapi import document
 from rememo.serve.rest.routes import CALLS, JSON, endpoint
-from rememo.serve.rest.transfer import exporting, importing
+from rememo.serve.rest.transfer import exporting, exporting_audit, importing
 from rememo.serve.service import Options, Service
 from rememo.serve.tracing import Traced
 
@@ -72,6 +72,7 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         _add(app, call.operation.verb, f"/v1{call.operation.path}", endpoint(service, call))
     _add(app, "GET", "/v1/export", exporting(service))
     _add(app, "POST", "/v1/import", importing(service))
+    _add(app, "GET", "/v1/audit:export", exporting_audit(service))
 
     async def healthz(_: Request) -> Response:
         """Say that the server runs."""

@@ -16,6 +16,7 @@ from rememo.context.state import LeftOut, State
 from rememo.errors import InvalidInput
 from rememo.model.check import dump_json
 from rememo.model.record import Record
+from rememo.serve.words import told
 
 _HIDDEN = {"follow"}
 """Functions among the fields: each side has its own."""
@@ -67,12 +68,6 @@ def decode(kind: Any, text: str | bytes) -> Any:
         return _adapter(kind).validate_json(text)
     except ValidationError as error:
         raise InvalidInput(f"this is no {getattr(kind, '__name__', kind)}: {told(error)}") from None
-
-
-def told(error: Any) -> str:
-    """Return what pydantic found wrong, in one line without the values."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the value'}: {one['msg']}" for one in found[:5])
 
 
 @cache

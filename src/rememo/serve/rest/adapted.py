@@ -9,6 +9,7 @@ from rememo.engine.audit import who_acts
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.receipt import Receipt
+from rememo.serve.rest.state import STATES
 
 LONGEST_WAIT: Final = 30.0
 
@@ -65,4 +66,4 @@ def reset(memory: Memory) -> Reset:
     return done
 
 
-ADAPTED: Final[dict[str, Callable[..., Any]]] = {"facts.resolve": resolve, "wait": wait, "reset": reset}
+ADAPTED: Final[dict[str, Callable[..., Any]]] = {"facts.resolve": resolve, "wait": wait, "reset": reset, **STATES}

@@ -73,8 +73,17 @@ def document() -> dict[str, Any]:
             "operationId": "memory.export",
             "tags": ["memory"],
             "summary": "Stream everything in this scope as JSON Lines.",
-            "parameters": _scope(),
+            "parameters": [_query("plain", {"type": "boolean"}, "Not sealed, though the memory is."), *_scope()],
             "responses": {"200": {"description": "The export.", "content": lines}, **_faults(())},
+        }
+    }
+    paths["/v1/audit:export"] = {
+        "get": {
+            "operationId": "audit.export",
+            "tags": ["audit"],
+            "summary": "Stream the audit trail of the tenant as JSON Lines, with all that is needed to check it elsewhere.",
+            "parameters": _scope(),
+            "responses": {"200": {"description": "The trail.", "content": lines}, **_faults(())},
         }
     }
     paths["/v1/import"] = {
@@ -144,13 +153,14 @@ def _operation(call: Call, known: dict[str, Any]) -> dict[str, Any]:
     }
     if call.pages:
         told["parameters"].append(_query("cursor", {"type": "string"}, "`next` of the page before."))
-    if body := call.placed("body"):
+    if call.takes_body:
+        body = call.placed("body")
         needed = [one.name for one in body if one.required]
         shape = {
             "type": "object",
             "properties": {one.name: schema(one.hint, known) for one in body},
             "required": needed,
-            "additionalProperties": False,
+            "additionalProperties": operation.more,
         }
         content: dict[str, Any] = {"schema": shape}
         if operation.calls in _EXAMPLES:

@@ -4,6 +4,7 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
@@ -16,15 +17,15 @@ from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.serve.faults import PRECONDITION_FAILED, HttpFault, fault_body
 from rememo.serve.rest.adapted import ADAPTED
+from rememo.serve.rest.calls import calls
 from rememo.serve.rest.signature import Asked, Call
-from rememo.serve.rest.table import OPERATIONS
 from rememo.serve.service import Service, in_the_name_of, need
 from rememo.serve.wire import encode
 
 JSON: Final = "application/json"
 _SMALL: Final = 64 * 2**10
 _DIGITS: Final = 8
-CALLS: Final = tuple(map(Call, OPERATIONS))
+CALLS: Final = tuple(calls().values())
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -49,6 +50,8 @@ def endpoint(service: Service, call: Call) -> Endpoint:
             )  # fmt: skip
             if operation.sets is not None and operation.sets in asked.arguments:
                 need(who, "write", operation.also if operation.also != "scope" else operation.reach)
+            if any(asked.arguments.get(name) for name in operation.guarded):
+                need(who, "admin", operation.reach)
             matched = asked.matched
             with in_the_name_of(who, request):
                 return _done(call, service.view(who, asked.scope), asked)
@@ -94,7 +97,7 @@ def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
     if calls in ADAPTED:
         result = ADAPTED[calls](memory, **arguments)
     else:
-        result = getattr(getattr(memory, face) if face else memory, name)(**arguments)
+        result = getattr(attrgetter(face)(memory) if face else memory, name)(**arguments)
     under = call.wrapped
     value: Any = result
     if under == "items":

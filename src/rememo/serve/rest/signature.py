@@ -18,13 +18,15 @@ from rememo.model.unset import NOTHING
 from rememo.serve.rest.adapted import ADAPTED
 from rememo.serve.rest.shapes import members, takes_objects, wire_type
 from rememo.serve.rest.table import Operation
-from rememo.serve.wire import shown, told
+from rememo.serve.wire import shown
+from rememo.serve.words import faults, told
 
 Place = Literal["path", "query", "body", "header"]
 HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
 SCOPE: Final = ("tenant", "agent", "user", "room", "pool", "as_of")
 """The parameters of every route: they narrow what a key reaches, and look at the past."""
 _STRICT = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
+_OPEN = ConfigDict(extra="allow", strict=True, arbitrary_types_allowed=True)
 _LAX = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 # A name would be that of one of the server's own files.
 _Address = Annotated[str, StringConstraints(pattern=r"^(https?://|data:)")]
@@ -95,6 +97,11 @@ class Call:
             is_moment=what == "union" and str in parts and datetime in parts,
         )  # fmt: skip
 
+    @property
+    def takes_body(self) -> bool:
+        """Whether there is anything to say in a body."""
+        return self.operation.more or bool(self.placed("body"))
+
     def placed(self, place: Place) -> list[Parameter]:
         """Return the parameters of one place."""
         return [one for one in self.parameters if one.place == place]
@@ -102,7 +109,7 @@ class Call:
     @cached_property
     def body(self) -> type[BaseModel]:
         """What a body must be."""
-        return _model(self.operation.name, self.placed("body"), _STRICT)
+        return _model(self.operation.name, self.placed("body"), _OPEN if self.operation.more else _STRICT)
 
     @cached_property
     def query(self) -> type[BaseModel]:
@@ -110,13 +117,22 @@ class Call:
         more = {"cursor": (str | None, None)} if self.pages else {}
         return _model(self.operation.name, self.placed("query"), _LAX, **more)
 
+    @cached_property
+    def whole(self) -> type[BaseModel]:
+        """What all parameters together must be, where they stand in one object."""
+        return _model(self.operation.name, [one for one in self.parameters if one.name != "key"], _STRICT)
+
+    def checked(self, text: str) -> dict[str, Any]:
+        """Return the arguments that a JSON object holds; what cannot be meant raises `InvalidInput`."""
+        return _given(self.whole, lambda model: model.model_validate_json(text), "arguments")
+
     def arguments(self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes) -> "Asked":
         """Return what a request asks, checked; what cannot be meant raises `InvalidInput`."""
         asked: dict[str, Any] = {one.name: path[one.name] for one in self.placed("path")}
-        scope, rest = self._parted(query)
+        scope, rest = parted(query, {one.name: one for one in self.placed("query")})
         asked |= _given(self.query, lambda model: model.model_validate(rest), "the address")
         cursor = asked.pop("cursor", None)
-        if self.placed("body"):
+        if self.takes_body:
             text = body or b"{}"
             asked |= _given(self.body, lambda model: model.model_validate_json(text), "the body")
         elif body.strip() not in (b"", b"{}"):
@@ -128,33 +144,9 @@ class Call:
         for one in self.placed("header"):
             value = headers.get(HEADERS[one.name].lower())
             if value is not None:
-                asked[one.name] = value if one.name == "key" else version_of(value)
+                asked[one.name] = _utf8(value) if one.name == "key" else version_of(value)
                 matched = matched or one.name != "key"
         return Asked(arguments=asked, scope=scope, cursor=cursor, matched=matched)
-
-    def _parted(self, query: str) -> tuple[dict[str, list[str]], dict[str, Any]]:
-        """Return the scope that an address asks for, and the rest of it."""
-        try:
-            pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1_000)
-        except ValueError as error:  # bytes that are not UTF-8 among them
-            raise InvalidInput(f"the query of the address cannot be read: {error}") from None
-        own = {one.name: one for one in self.placed("query")}
-        scope: dict[str, list[str]] = {}
-        rest: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in SCOPE:
-                scope.setdefault(name, []).append(value)
-            elif name in own and own[name].many:
-                # Nothing at all is how an empty list is told: no id, kind or tag is an empty text.
-                rest.setdefault(name, []).extend([value] if value else [])
-            elif name in rest:
-                raise InvalidInput(f"{name} stands in the address twice")
-            else:
-                rest[name] = _json(name, value) if name in own and own[name].as_json else value
-        for name, values in scope.items():
-            if len(values) > 1 and name != "as_of":
-                raise InvalidInput(f"{name} stands in the address twice")
-        return scope, rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,12 +160,38 @@ class Asked:
     """Whether a version was given by `If-Match`."""
 
 
+def parted(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """Return the scope that an address asks for, and the rest of it, read by the parameters that may stand there."""
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1_000)
+    except ValueError as error:  # bytes that are not UTF-8 among them
+        raise InvalidInput(f"the query of the address cannot be read: {error}") from None
+    scope: dict[str, list[str]] = {}
+    rest: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in SCOPE:
+            scope.setdefault(name, []).append(value)
+        elif name in own and own[name].many:
+            # Nothing at all is how an empty list is told: no id, kind or tag is an empty text.
+            rest.setdefault(name, []).extend([value] if value else [])
+        elif name in rest:
+            raise InvalidInput(f"{name[:50]} stands in the address twice")
+        else:
+            rest[name] = _json(name, value) if name in own and own[name].as_json else value
+    for name, values in scope.items():
+        if len(values) > 1 and name != "as_of":
+            raise InvalidInput(f"{name} stands in the address twice")
+    return scope, rest
+
+
 def function_of(calls: str) -> Callable[..., Any]:
     """Return the function that an operation calls, with a face or a memory as its first argument."""
     if calls in ADAPTED:
         return ADAPTED[calls]
-    face, _, name = calls.rpartition(".")
-    owner: Any = Memory if not face else get_type_hints(getattr(Memory, face).fget)["return"]
+    *faces, name = calls.split(".")
+    owner: Any = Memory
+    for face in faces:
+        owner = get_type_hints(getattr(owner, face).fget)["return"]
     return getattr(owner, name)
 
 
@@ -209,13 +227,19 @@ def _given(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseModel],
         found = read(model)
     except ValidationError as error:
         refused = InvalidInput(f"{where} cannot be used: {told(error)}")
-        refused.detail = [
-            {"field": ".".join(map(str, one["loc"])), "problem": one["msg"]}
-            for one in error.errors(include_url=False, include_context=False, include_input=False)[:50]
-        ]
+        refused.detail = [{"field": field, "problem": said} for field, said in faults(error)[:50]]
         raise refused from None
     names = {field.alias or name: name for name, field in model.model_fields.items()}
-    return {name: getattr(found, held) for name, held in names.items() if held in found.model_fields_set}
+    given = {name: getattr(found, held) for name, held in names.items() if held in found.model_fields_set}
+    return given | (found.model_extra or {})
+
+
+def _utf8(value: str) -> str:
+    """Return the text of a header that is UTF-8, which HTTP takes for Latin-1."""
+    try:
+        return value.encode("latin-1").decode()
+    except ValueError:
+        return value
 
 
 def _json(name: str, value: str) -> Any:

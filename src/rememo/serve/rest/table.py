@@ -31,6 +31,11 @@ class Operation:
     sets: str | None = None
     """The parameter that turns a question into a change; it needs the right to write."""
 
+    guarded: tuple[str, ...] = ()
+    """Parameters that need the right to administrate."""
+    more: bool = False
+    """Whether the method takes further fields by name, and checks them itself."""
+
     @property
     def name(self) -> str:
         """What it is called in OpenAPI and by the client."""
@@ -63,13 +68,14 @@ OPERATIONS: Final = (
     _write("POST", "/records", "add", status=201),
     _write("POST", "/records:bulk", "add_many", status=201),
     _write("POST", "/records:delete", "delete_where"),
+    _write("POST", "/batch", "batch"),
     _read("GET", "/records:count", "count"),
     _read("GET", "/records", "list"),
     _read("GET", "/records/{id}", "get"),
     _write("PATCH", "/records/{id}", "update"),
     _write("DELETE", "/records/{id}", "delete"),
     _write("DELETE", "/records", "clear"),
-    _read("GET", "/records/{id}/history", "history", without=("quarantined",)),
+    _read("GET", "/records/{id}/history", "history", guarded=("quarantined",)),
     _read("POST", "/search", "search"),
     _read("POST", "/similar", "similar"),
     _read("GET", "/rooms", "rooms"),
@@ -171,6 +177,32 @@ OPERATIONS: Final = (
     _write("PUT", "/working:limits", "working.limit"),
     _write("POST", "/working:prune", "working.prune"),
     _write("POST", "/working:think", "working.think", status=201),
+    _write("POST", "/todos", "working.todos.add", status=201),
+    _read("GET", "/todos", "working.todos.list"),
+    _read("GET", "/todos:next", "working.todos.next"),
+    _read("GET", "/todos/{id}", "working.todos.get"),
+    _write("PATCH", "/todos/{id}", "working.todos.update"),
+    _write("POST", "/todos/{id}/done", "working.todos.done"),
+    _write("POST", "/todos/{id}/drop", "working.todos.drop"),
+    _write("DELETE", "/todos/{id}", "working.todos.delete"),
+    _read("GET", "/values", "working.context.all"),
+    _read("GET", "/values/{name}", "working.context.get", without=("default",)),
+    _write("PUT", "/values/{name}", "working.context.set"),
+    _write("DELETE", "/values/{name}", "working.context.delete"),
+    _read("GET", "/typed/{name}", "typed.get"),
+    _write("PUT", "/typed/{name}", "typed.set"),
+    _write("DELETE", "/typed/{name}", "typed.clear"),
+    _write("POST", "/typed/{name}/undo", "typed.undo"),
+    _read("GET", "/typed/{name}/history", "typed.history"),
+    _read("GET", "/flows/{name}", "flow.get"),
+    _write("DELETE", "/flows/{name}", "flow.clear"),
+    _read("GET", "/flows/{name}/active", "flow.active"),
+    _write("POST", "/flows/{name}/start", "flow.start", status=201),
+    _write("POST", "/flows/{name}/set", "flow.set"),
+    _write("POST", "/flows/{name}/advance", "flow.advance"),
+    _write("POST", "/flows/{name}/pause", "flow.pause"),
+    _write("POST", "/flows/{name}/resume", "flow.resume"),
+    _read("POST", "/flows/{name}/progress", "flow.progress"),
     # Time
     _read("GET", "/snapshots", "snapshots", reach="tenant"),
     _write("PUT", "/snapshots/{name}", "snapshot", reach="tenant"),
@@ -196,7 +228,7 @@ OPERATIONS: Final = (
     Operation("DELETE", "/quarantine/{id}", "quarantine.delete", "admin"),
     Operation("GET", "/retention", "retention.list", "admin", reach="tenant"),
     Operation("PUT", "/retention/{name}", "retention.set", "admin", reach="tenant"),
-    Operation("POST", "/retention/{ready}/use", "retention.use", "admin", reach="tenant"),
+    Operation("POST", "/retention/{ready}/use", "retention.use", "admin", reach="tenant", more=True),
     Operation("DELETE", "/retention/{name}", "retention.remove", "admin", reach="tenant"),
     Operation("POST", "/retention:undo", "retention.undo", "admin", reach="tenant"),
     Operation("GET", "/archive", "archive.list", "admin", reach="tenant", without=("agent", "user", "room")),
@@ -206,20 +238,28 @@ OPERATIONS: Final = (
     Operation("POST", "/maintain", "maintain", "admin", reach="store"),
 )
 
+BATCHED: Final = frozenset(
+    {
+        "add", "add_many", "update", "delete", "messages.add", "messages.add_pair", "actions.add", "thoughts.add",
+        "posts.add", "goals.add", "goals.update", "goals.done", "goals.drop", "tasks.add", "tasks.update", "tasks.done",
+        "tasks.drop", "working.think", "working.todos.add", "working.todos.update", "working.todos.done",
+        "working.todos.drop", "working.todos.delete", "working.context.set", "working.context.delete",
+    }
+)  # fmt: skip
+"""What can be part of a batch; all of it writes, and reaches no further than its scope."""
+
 NOT_SERVED: Final = {
     "acting": "the server says in whose name it acts: the key's",
     "as_of": "the parameter as_of of every route",
     "audit.denied": "refusals are noted by those who refuse",
-    "audit.export": "writes a file of the server's",
+    "audit.export": "GET /audit:export streams it",
     "backup": "writes a file of the server's; `rememo backup` does it",
-    "batch": "a block of Python; POST /records:bulk adds many as one",
     "bound": "what a client asked for itself",
     "close": "the server's own",
     "compliance": "takes a function",
     "drop_key": "a master key's owner does it, where the keyring is",
     "erase": "not yet; `rememo erase` does it",
     "export": "GET /export streams it",
-    "flow": "not yet",
     "hooks": "takes functions",
     "import_": "POST /import takes it",
     "kv.cached": "takes functions",
@@ -233,14 +273,12 @@ NOT_SERVED: Final = {
     "scope": "the parameters tenant, agent, user and room of every route",
     "sessions.run": "a block of Python",
     "summaries.use": "takes a function",
-    "typed": "not yet",
     "working.actions": "the same as actions",
     "working.bound": "what a client asked for itself",
     "working.change": "takes a function",
-    "working.context": "not yet",
+    "working.context.update": "takes a function",
     "working.messages": "the same as messages",
     "working.thoughts": "the same as thoughts",
-    "working.todos": "not yet",
     "working.tool": "a block of Python",
 }
 """What of a memory has no route of its own, and why."""

@@ -1,0 +1,57 @@
+"""Files of the client: what is taken away from a server, and what is brought to it."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+from rememo.client.asking import Asking
+from rememo.errors import AlreadyExists, InvalidInput, RememoError
+from rememo.keep.export import Transferred
+from rememo.serve.wire import decode
+
+_LINES: Final = "application/x-ndjson"
+_TAIL: Final = 65_536
+
+
+def export(asking: Asking, path: str | Path, *, plain: bool) -> Transferred:
+    """Write everything in a scope to a new file, and return what it holds."""
+    target = take_away(asking, "/export", path, "the export", [("plain", "true")] if plain else [])
+    with target.open("rb") as file:
+        file.seek(max(0, target.stat().st_size - _TAIL))
+        return Transferred(**json.loads(file.read().splitlines()[-1])["end"])
+
+
+def import_(asking: Asking, path: str | Path) -> Transferred:
+    """Bring a file to a server."""
+    source = Path(path)
+    try:
+        with source.open("rb") as file:
+            answer = asking.send("POST", "/import", content=file, kind=_LINES)
+    except OSError as error:
+        raise InvalidInput(f"{source} cannot be read: {error.strerror}") from None
+    except RememoError as error:
+        said = str(error)
+        raise type(error)(
+            said.replace("the export", str(source), 1) if "the export" in said else f"{source}: {said}"
+        ) from None
+    return decode(Transferred, answer.content)
+
+
+def take_away(
+    asking: Asking, address: str, path: str | Path, what: str, query: list[tuple[str, str]] | None = None
+) -> Path:
+    """Write what a server streams to a new file; half of one is never left."""
+    target = Path(path)
+    if target.exists():
+        raise AlreadyExists(f"{target} is there already; choose another file for {what}")
+    part = target.with_name(target.name + ".part")
+    try:
+        with asking.stream(address, query) as answer, part.open("wb") as file:
+            for piece in answer.iter_bytes():
+                file.write(piece)
+        part.rename(target)
+    except OSError as error:
+        raise InvalidInput(f"{what} {target} could not be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return target

@@ -1,0 +1,76 @@
+"""Several writes in one request, made as one: all of them or none, in their order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, Final
+
+from pydantic import ConfigDict
+
+from rememo.errors import InvalidInput, RememoError
+from rememo.memory import Memory
+from rememo.model.check import dump_json
+from rememo.model.receipt import Receipt
+from rememo.model.scope import LABELS
+from rememo.serve.rest.signature import Call
+from rememo.serve.rest.table import BATCHED, OPERATIONS
+
+_MOST: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One write of a batch."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    call: str
+    """What it does, by the name of its operation, such as `messages.add`."""
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What that operation takes, wherever it takes it."""
+    scope: dict[str, str] = field(default_factory=dict[str, str])
+    """Labels that narrow the scope of the request for this write."""
+    pool: str | None = None
+    """The pool that it goes to."""
+
+
+def batch(memory: Memory, *, operations: Sequence[Step], key: str | None = None) -> Receipt:
+    """Make several writes as one transaction, in their order: all of them or none.
+
+    Each names its call (`add`, `update`, `delete`, `messages.add`, `tasks.done` …), its arguments, and labels that
+    narrow the scope. The receipt is that of all of them.
+    """
+    if len(operations) > _MOST:
+        raise InvalidInput(f"a batch has at most {_MOST:,} operations, not {len(operations):,}; add_many takes more")
+    with memory.batch(key=key) as inside:
+        for number, one in enumerate(operations):
+            try:
+                _make(inside, one)
+            except RememoError as error:
+                error.detail = {"operation": number, "detail": error.detail}
+                raise
+    if inside.receipt is None:
+        raise InvalidInput("the batch was not made")  # pragma: no cover - it is made, or has raised
+    return inside.receipt
+
+
+def _make(inside: Memory, one: Step) -> None:
+    call = batched().get(one.call.removeprefix("memory."))
+    if call is None:
+        raise InvalidInput(
+            f"{one.call[:100]!r} cannot be part of a batch; these can: {', '.join(sorted(BATCHED))}"
+        )  # fmt: skip
+    if unknown := set(one.scope) - set(LABELS):
+        raise InvalidInput(f"a scope inside a batch has agent, user and room, not {min(unknown)[:100]!r}")
+    arguments = call.checked(dump_json(one.arguments))
+    face, _, name = call.operation.calls.rpartition(".")
+    view = inside.scope(**one.scope)
+    view = view if one.pool is None else view.pool(one.pool)
+    getattr(attrgetter(face)(view) if face else view, name)(**arguments)
+
+
+@cache
+def batched() -> dict[str, Call]:
+    """Return what can be part of a batch, by name."""
+    return {one.calls: Call(one) for one in OPERATIONS if one.calls in BATCHED}
