@@ -136,7 +136,8 @@ def test_a_memory_on_a_server_is_used_through_a_pipe(
         "rememo://rooms/tea",
         "rememo://profiles/ana",
     ]
-    elsewhere = assistant(command=["http://127.0.0.1:9", "--key", "x"])
+    monkeypatch.setenv("REMEMO_URL", "http://127.0.0.1:9")
+    elsewhere = assistant(command=["--key", "x"])
     assert "cannot be asked" in elsewhere.fault("recall", query="x")
 
 

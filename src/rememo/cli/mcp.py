@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from rememo.cli.opening import default_place, open_memory, place
 from rememo.errors import InvalidInput, MissingExtra, RememoError
 
 if TYPE_CHECKING:
@@ -35,9 +36,12 @@ def alone() -> None:
 
 def mcp(
     file: Annotated[
-        str,
-        typer.Argument(help="The memory: a file, made if it is not there, postgresql://… or a server's http(s)://…"),
-    ] = "rememo.db",
+        str | None,
+        typer.Argument(
+            help="The memory: a file, made if it is not there, postgresql://… or a server's http(s)://…; else what"
+            " REMEMO_URL says, else rememo.db."
+        ),
+    ] = None,
     user: Annotated[str | None, typer.Option(help="Whose memory it is.")] = None,
     room: Annotated[str | None, typer.Option(help="The conversation, chat or project.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent; leave it out to share with others.")] = None,
@@ -53,7 +57,8 @@ def mcp(
     for package in ("mcp", "anyio"):
         if find_spec(package) is None:
             raise MissingExtra(f'this needs {package}: pip install "rememo[cli,mcp]"')
-    remote = file.startswith(("http://", "https://"))
+    where = default_place() if file is None else place(file)
+    remote = where.startswith(("http://", "https://"))
     if key is not None and not remote:
         raise InvalidInput("--key is for a server; give its address (http://… or https://…) instead of a file")
     from rememo.model.scope import Scope  # noqa: PLC0415 - see above
@@ -67,12 +72,10 @@ def mcp(
             from rememo.client import Client  # noqa: PLC0415 - see above
 
             return cast(
-                "Memory", Client(file, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)
+                "Memory", Client(where, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)
             )  # its surface is the same
-        from rememo.cli.opening import open_memory  # noqa: PLC0415 - see above
-
         # Clients start this without a shell, so nobody else does it.
-        return open_memory(str(Path(file).expanduser()) if file.startswith("~") else file, tenant=tenant).scope(
+        return open_memory(str(Path(where).expanduser()) if where.startswith("~") else where, tenant=tenant).scope(
             **labels
         )
 

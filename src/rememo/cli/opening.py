@@ -2,19 +2,23 @@
 
 import os
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rememo.errors import InvalidInput
-from rememo.keep.encrypt import VARIABLE, Keyring
-from rememo.memory import Memory
+
+if TYPE_CHECKING:
+    from rememo.keep.encrypt import Keyring
+    from rememo.memory import Memory
 
 FROM_ENVIRONMENT: Final = "-"
 _URL: Final = "REMEMO_URL"
 _SECRET: Final = re.compile(r"(://[^:/@?#]*):[^@]*@|((?:password|sslpassword)=)[^&]*", re.IGNORECASE)
 
 
-def keyring() -> Keyring | None:
+def keyring() -> "Keyring | None":
     """Return the keyring of the environment variable `REMEMO_MASTER_KEY`, None where it is not set."""
+    from rememo.keep.encrypt import VARIABLE, Keyring  # noqa: PLC0415 - `rememo mcp` answers before it opens anything
+
     return Keyring.from_environment() if os.environ.get(VARIABLE) else None
 
 
@@ -37,6 +41,8 @@ def shown(file: str) -> str:
     return _SECRET.sub(lambda found: f"{found[1] or found[2]}{'@' if found[1] else '***'}", place(file))
 
 
-def open_memory(file: str, **arguments: Any) -> Memory:
+def open_memory(file: str, **arguments: Any) -> "Memory":
     """Open a file, or what the environment names."""
+    from rememo.memory import Memory  # noqa: PLC0415 - the same
+
     return Memory(place(file), encryption=keyring(), **arguments)
