@@ -2598,6 +2598,7 @@ class AsyncMemory(AsyncRecords):
         agent: str | None = None,
         tenant: bool = False,
         ids: Iterable[str] | None = None,
+        dry_run: bool = False,
     ) -> ErasureReceipt:
         """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
 
@@ -2605,9 +2606,12 @@ class AsyncMemory(AsyncRecords):
         from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
         past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
         the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`.
+        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
+        removed; the receipt counts the records, versions and keys that would go.
         """
-        return await self._call(self._own.erase, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
+        return await self._call(
+            self._own.erase, user=user, room=room, agent=agent, tenant=tenant, ids=ids, dry_run=dry_run
+        )
 
     async def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""

@@ -37,13 +37,14 @@ from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit, add_check
 from rememo.keep.encrypt import Keyring
-from rememo.keep.erase import erase, make_target, note_backup, resume
+from rememo.keep.erase import erase, note_backup, preview, resume
 from rememo.keep.export import Transferred, export, import_file
 from rememo.keep.maintain import maintain
 from rememo.keep.quarantine import Quarantine
 from rememo.keep.reembed import reembed
 from rememo.keep.retention import Retention
 from rememo.keep.rotation import drop_key, rotate_keys
+from rememo.keep.targets import make_target
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.worker import Worker
 from rememo.model.check import check_label
@@ -451,6 +452,7 @@ class Memory(Records):
         agent: str | None = None,
         tenant: bool = False,
         ids: Iterable[str] | None = None,
+        dry_run: bool = False,
     ) -> ErasureReceipt:
         """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
 
@@ -458,12 +460,13 @@ class Memory(Records):
         from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
         past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
         the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`.
+        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
+        removed; the receipt counts the records, versions and keys that would go.
         """
         self._view.need_present()
         self._view.need_no_batch("erase()")
         target = make_target(self.bound, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
-        return erase(self._engine, target, rewritten)
+        return preview(self._engine, target) if dry_run else erase(self._engine, target, rewritten)
 
     def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""

@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+import time
+from collections.abc import Callable
 from typing import Any
 
 Process = subprocess.Popen[str]
@@ -22,3 +24,11 @@ def go(*processes: Process) -> None:
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
+
+
+def kill_when(process: "subprocess.Popen[str]", seen: Callable[[], bool]) -> None:
+    """Kill a process as soon as something that it did can be seen, or when it has ended by itself."""
+    while process.poll() is None and not seen():
+        time.sleep(0.001)  # between two looks; else it would take the processor from whom it looks at
+    process.kill()
+    process.wait()

@@ -3,7 +3,6 @@
 import json
 import random
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ import pytest
 
 from rememo import Memory
 from rememo.settings import Settings
+
+from .talk import kill_when
 
 Process = subprocess.Popen[str]
 Start = Callable[..., Process]
@@ -45,14 +46,14 @@ def test_many_processes_and_threads_write_one_chain(tmp_path: Path, start: Start
 @pytest.mark.requirement("audit.trail")
 def test_a_kill_leaves_a_line_for_every_write_and_no_other(tmp_path: Path, start: Start):
     path = tmp_path / "memory.db"
-    for seed in range(6):
+    for seed in range(4):
         writer = start("add_audited", path, f"process{seed}", 3, 10_000)
         assert hear(writer) == "ready"
         assert writer.stdin is not None
         writer.stdin.write("go\n")
-        time.sleep(random.Random(seed).uniform(0.05, 0.3))  # the moment is what the seed decides; nothing is waited for
-        writer.kill()
-        writer.wait()
+        with Memory(path, embedder=None) as watching:
+            enough = watching.count() + random.Random(seed).randint(1, 150)
+            kill_when(writer, lambda watching=watching, enough=enough: watching.count() >= enough)
         with Memory(path, embedder=None, settings=Settings(busy_timeout=2.0)) as memory:
             assert memory.audit.verify().faults == ()
             named = [one.ids[0] for one in memory.audit.list(limit=10_000)]

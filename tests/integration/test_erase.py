@@ -4,7 +4,6 @@ import json
 import logging
 import random
 import subprocess
-import time
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -20,10 +19,15 @@ from rememo.settings import Settings
 from rememo.store.needles import Needles
 from rememo.testing import WordEmbedder
 
+from .talk import kill_when
+
 Process = subprocess.Popen[str]
 Start = Callable[..., Process]
 
 _log = logging.getLogger(__name__)
+
+MOMENTS = (239, 150, 20, 0)
+"""How many of 240 current records are left when whoever erases them is killed."""
 
 
 def hear(process: Process) -> Any:
@@ -156,16 +160,14 @@ def test_others_read_and_write_meanwhile(tmp_path: Path, start: Start):
 @pytest.mark.requirement("erase.proof")
 def test_a_kill_in_the_middle_is_taken_up_again(tmp_path: Path, start: Start):
     partly = 0
-    for seed in range(6):
+    for seed in range(len(MOMENTS)):
         path = tmp_path / f"memory{seed}.db"
         secrets = fill(path, 300)
         eraser = start("erase_user", path, "kim")
         assert hear(eraser) == "ready"
-        time.sleep(
-            random.Random(seed).uniform(0.01, 0.25)
-        )  # the moment is what the seed decides; nothing is waited for
-        eraser.kill()
-        eraser.wait()
+        with Memory(path, embedder=None) as watching:
+            kim, left = watching.scope(user="kim"), MOMENTS[seed]
+            kill_when(eraser, lambda kim=kim, left=left: kim.count() <= left)
         with Memory(path, embedder=WordEmbedder(), settings=Settings(busy_timeout=2.0)) as memory:
             assert memory.verify().faults == ()
             partly += bool(erasing(open_engine_of(memory)).erasures("default"))

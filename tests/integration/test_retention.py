@@ -3,13 +3,14 @@
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from rememo import Memory, Settings
 from rememo.testing.clock import START, ManualClock
+
+from .talk import kill_when
 
 FAST = Settings(durability="fast", worker=False, learn=False)
 MANY = 2_000
@@ -47,8 +48,9 @@ def state(memory: Memory) -> tuple[object, ...]:
     return sorted((one.text, one.version) for one in memory.list(limit=10_000)), len(memory.history("x"))
 
 
-@pytest.mark.parametrize("moment", [0.05, 0.2, 0.6])
-def test_a_killed_run_is_done_by_the_next(tmp_path: Path, moment: float):
+# Old messages are removed first, then what was said twice, then old versions.
+@pytest.mark.parametrize("left", [MANY + 300, 300, 100])
+def test_a_killed_run_is_done_by_the_next(tmp_path: Path, left: int):
     with filled(tmp_path / "whole.db") as whole:
         report = whole.maintain()
         expected = state(whole)
@@ -58,9 +60,8 @@ def test_a_killed_run_is_done_by_the_next(tmp_path: Path, moment: float):
     process = subprocess.Popen([sys.executable, "-c", RUN, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "begins\n"
-    time.sleep(moment)  # the moment is the point; nothing is waited for
-    process.kill()
-    process.wait()
+    with Memory(path, embedder=None, settings=FAST) as watching:
+        kill_when(process, lambda: watching.count() <= left)
     process.stdout.close()
     clock = ManualClock()
     clock.advance((START - clock()).total_seconds() + 60 * 86_400)

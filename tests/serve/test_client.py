@@ -122,6 +122,18 @@ def test_a_talk_from_afar(client: Client):
     assert chat.goals.get(goal).status == "done"
 
 
+def test_a_person_is_erased_from_afar(client: Client):
+    for user in ("kim", "ana"):
+        client.scope(user=user).add(f"{user} said so", id=user)
+    assert client.erase(user="kim", dry_run=True).counts == {"records": 1, "versions": 1}
+    receipt = client.erase(user="kim")
+    assert (receipt.ok, dict(receipt.target), receipt.counts["records"]) == (True, {"user": "kim"}, 1)
+    assert len(receipt.digest) == 64
+    assert client.users() == ["ana"]
+    with pytest.raises(InvalidInput, match="told nobody"):
+        client.erase()
+
+
 def test_no_ids_are_not_all_ids(client: Client):
     client.add("one", id="a")
     assert client.list(ids=[]) == []

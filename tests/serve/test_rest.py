@@ -9,7 +9,10 @@ import httpx
 import pytest
 
 from rememo import Memory
+from rememo.serve.auth import Keys
 from rememo.testing import ManualClock
+
+from .conftest import Serve
 
 
 def ok(answer: httpx.Response, status: int = 200) -> Any:
@@ -178,3 +181,47 @@ def test_health(web: httpx.Client, memory: Memory):
     closed = web.get("/readyz")
     assert (ok(closed, 503)["error"]["code"], closed.headers["retry-after"]) == ("closed", "1")
     assert ok(web.get("/healthz")) == {"status": "ok"}
+
+
+@pytest.mark.requirement("erase.proof")
+def test_a_person_is_erased_with_a_receipt(web: httpx.Client, memory: Memory):
+    for tenant in ("default", "other"):
+        for user in ("kim", "ana"):
+            memory.scope(tenant=tenant, user=user).add(f"{user} of {tenant}", id=f"{user}-note")
+    assert ok(web.post("/v1/erase", json={"user": "kim", "dry_run": True}))["counts"] == {"records": 1, "versions": 1}
+    assert memory.count() == 2
+    done = ok(web.post("/v1/erase", json={"user": "kim"}))
+    assert (done["target"], done["counts"]["records"], done["leftovers"]) == ({"user": "kim"}, 1, [])
+    assert [record.text for record in memory.list()] == ["ana of default"]
+    assert memory.scope(tenant="other").count() == 2
+    assert ok(web.post("/v1/erase", json={"ids": ["ana-note"]}, params={"user": "kim"}))["counts"] == {}
+    for body, says in (
+        ({}, "told nobody"),
+        ({"ids": []}, "1 to 10,000"),
+        ({"user": "ana", "ids": ["x"]}, "not both"),
+        ({"user": "ana", "tenant": True}, "tenant=True"),
+        ({"user": ""}, "empty"),
+        ({"name": "ana"}, "name"),
+    ):
+        assert says in ok(web.post("/v1/erase", json=body), 400)["error"]["message"]
+    assert ok(web.post("/v1/erase", json={"tenant": True}))["counts"]["records"] == 1
+    assert (memory.count(), memory.scope(tenant="other").count()) == (0, 2)
+
+
+def test_only_a_key_that_rules_the_tenant_may_erase(serve: Serve, keys: Keys, memory: Memory):
+    address = serve()
+    memory.scope(user="ana").add("mine", id="a")
+    memory.scope(tenant="other", user="ana").add("theirs", id="a")
+
+    def erase(text: str, query: str = "") -> httpx.Response:
+        headers = {"Authorization": f"Bearer {text}"}
+        return httpx.post(f"{address}/v1/erase{query}", json={"user": "ana"}, headers=headers, trust_env=False)
+
+    _, writes = keys.add(rights=["read", "write"])
+    _, of_one = keys.add(rights=["admin"], user="ana")
+    _, rules = keys.add(rights=["admin"])
+    for refused in (erase(writes), erase(of_one), erase(rules, "?tenant=other")):
+        assert refused.status_code == 403
+    assert memory.count() == 1
+    ok(erase(rules))
+    assert (memory.count(), memory.scope(tenant="other").count()) == (0, 1)

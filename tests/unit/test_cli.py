@@ -88,7 +88,12 @@ def test_erasing(tmp_path: Path):
         memory.backup(tmp_path / "b.db")
     told = rememo("erase", file)
     assert (told.returncode, "told nobody" in told.stderr) == (1, True)
-    assert rememo("erase", file, "--user", "kim").returncode == 1  # nobody said yes
+    asked = rememo("erase", file, "--user", "kim")
+    assert asked.returncode == 1  # nobody said yes
+    assert "1 records, 1 versions" in asked.stdout
+    told = json.loads(rememo("erase", file, "--user", "kim", "--dry-run", "--json").stdout)
+    assert (told["dry_run"], told["counts"]) == (True, {"records": 1, "versions": 1})
+    assert "would be removed" in rememo("erase", file, "--user", "kim", "--dry-run").stdout
     told = rememo("erase", file, "--user", "kim", "--yes")
     assert told.returncode == 0, told.stderr
     assert "receipt" in told.stdout

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import asdict
+from functools import partial
 from getpass import getuser
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from rememo.cli.output import AsJson, File, console, errors, print_json, print_t
 from rememo.engine.opening import embedder_by_name, repair_file
 from rememo.errors import AlreadyExists, Corrupt, InvalidInput
 from rememo.keep.encrypt import Keyring
-from rememo.keep.erase import make_target
+from rememo.keep.targets import make_target
 from rememo.model.scope import LABELS, Scope
 from rememo.settings import Settings
 
@@ -104,6 +105,7 @@ def erase(
     id: Annotated[list[str] | None, typer.Option(help="This record; may be given several times.")] = None,
     everything: Annotated[bool, typer.Option("--everything", help="The whole tenant.")] = False,
     tenant: Tenant = "default",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -111,16 +113,23 @@ def erase(
     with open_memory(file, tenant=tenant) as memory:
         named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=everything, ids=id or None).named
         told = ", ".join(f"{name} {value}" for name, value in named.items())
-        if not yes and not typer.confirm(f"Erase {told} from {file}? Nothing brings it back."):
-            raise typer.Exit(1)
+        run = partial(memory.erase, user=user, room=room, agent=agent, tenant=everything, ids=id or None)
+        if not (yes or dry_run):
+            found = ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
+            # Where the answer is to be read by a program, what is asked must not stand in it.
+            if not typer.confirm(f"Erase {told} from {file} ({found})? Nothing brings it back.", err=json):
+                raise typer.Exit(1)
         with console.status("erasing"), memory.acting(actor=f"cli:{getuser()}"):
-            receipt = memory.erase(user=user, room=room, agent=agent, tenant=everything, ids=id or None)
+            receipt = run(dry_run=dry_run)
     if json:
         print_json({"ok": receipt.ok, **asdict(receipt), "digest": receipt.digest})
     else:
-        print_table(["removed", "count"], [[name, f"{count:,}"] for name, count in receipt.counts.items()])
+        removed = "would be removed" if dry_run else "removed"
+        print_table([removed, "count"], [[name, f"{count:,}"] for name, count in receipt.counts.items()])
+        if dry_run:
+            return
         console.print("searched: " + ", ".join(f"{count:,} {name}" for name, count in receipt.checked.items()))
-        for copy in (*receipt.backups, *receipt.archives):
+        for copy in (*receipt.backups, *receipt.archives, *receipt.beyond):
             errors.print(f"may still hold it: {copy}", markup=False)
         for left in receipt.leftovers:
             errors.print(f"still there: {left}", markup=False)

@@ -35,6 +35,7 @@ from rememo.learn.room_summaries import SummaryPolicy
 from rememo.learn.running import RunningSummary
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
+from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
 from rememo.model.job import Job, JobState
@@ -1844,6 +1845,32 @@ class RemoteMemory:
     def undo(self, receipt: Receipt) -> Receipt:
         """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
         return cast("Receipt", self._asking.call("undo", {"receipt": receipt}))
+
+    def erase(
+        self,
+        *,
+        user: str | None = None,
+        room: str | None = None,
+        agent: str | None = None,
+        tenant: bool = False,
+        ids: Iterable[str] | None = None,
+        dry_run: bool = False,
+    ) -> ErasureReceipt:
+        """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
+
+        With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
+        from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
+        past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
+        the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
+        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
+        removed; the receipt counts the records, versions and keys that would go.
+        """
+        return cast(
+            "ErasureReceipt",
+            self._asking.call(
+                "erase", {"user": user, "room": room, "agent": agent, "tenant": tenant, "ids": ids, "dry_run": dry_run}
+            ),
+        )
 
     def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""

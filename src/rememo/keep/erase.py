@@ -8,18 +8,17 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any, cast
 
-from rememo.engine.audit import noting, space_of
+from rememo.engine.audit import noting
 from rememo.engine.engine import Engine
-from rememo.errors import ArchiveError, InvalidInput, MissingExtra, StorageError
+from rememo.errors import ArchiveError, MissingExtra, StorageError
 from rememo.keep.archive import holding
+from rememo.keep.targets import doomed_keys
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
 from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.statements import Statement
-from rememo.model.check import check_label
 from rememo.model.erasure import ErasureReceipt, Target
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
@@ -41,30 +40,6 @@ _SLOTS = 10
 _MOST_TERMS = 100
 _MOST_ROUNDS = 20
 _LONGEST_WAIT = 15.0
-_MOST_IDS = 10_000
-
-
-def make_target(
-    scope: Scope, *, user: str | None, room: str | None, agent: str | None, tenant: bool, ids: Iterable[str] | None
-) -> Target:
-    """Return what is to be erased within a scope; nobody named, or too much at once, is an error."""
-    labels = [one for one in (user, room, agent) if one is not None]
-    if tenant and (labels or ids is not None):
-        raise InvalidInput("tenant=True erases everything; leave user, room, agent and ids out")
-    if ids is not None:
-        if labels:
-            raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
-        wanted = [check_label(one, "id") for one in ([ids] if isinstance(ids, str) else ids)]
-        if not 1 <= len(wanted) <= _MOST_IDS:
-            raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
-        return Target(scope=scope, ids=tuple(sorted(set(wanted))))
-    if tenant:
-        if scope != Scope(tenant=scope.tenant):
-            raise InvalidInput("this view is bound to labels and cannot erase its whole tenant; use the memory itself")
-        return Target(scope=scope)
-    if not labels:
-        raise InvalidInput("erase() was told nobody: name a user, room or agent, some ids, or say tenant=True")
-    return Target(scope=scope.narrow(user=user, room=room, agent=agent))
 
 
 def erasing(engine: Engine) -> ErasingStore:
@@ -98,6 +73,27 @@ def resume(engine: Engine, tenant: str, rewrite: Rewrite) -> int:
         else:
             erase(engine, target, rewrite)
     return len(pending)
+
+
+def preview(engine: Engine, target: Target) -> ErasureReceipt:
+    """Return what an erasure would remove: records, versions and keys. What was made of them is known only when they go."""
+    now, tenant = engine.now(), target.scope.tenant
+    counts = erasing(engine).weigh(target)
+    if target.ids is None:
+        goes = doomed_keys(target)
+        counts["kv"] = sum(goes(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now))
+    return ErasureReceipt(
+        target=target.named,
+        counts={name: count for name, count in counts.items() if count},
+        checked={},
+        leftovers=(),
+        backups=(),
+        archives=(),
+        beyond=(),
+        begun_at=now,
+        ended_at=now,
+        dry_run=True,
+    )
 
 
 def erase(engine: Engine, target: Target, rewrite: Rewrite) -> ErasureReceipt:
@@ -280,20 +276,10 @@ class _Erasure:
 
     def remove_state(self) -> None:
         """Remove key-value state: of the scope, and what other scopes keep under the user's name."""
-        if self._target.ids is not None:
-            return
-        bound = self._target.scope
-        alone = bound == Scope(tenant=self._tenant, user=bound.user)
-
-        def doomed(space: str, key: str) -> bool:
-            scope, name = space_of(self._tenant, space)
-            named = alone and bound.user == key and name in ("flows", "profiles")
-            in_flow = name == "flows" and bound.user == key and replace(bound, user=None).contains(scope)
-            return self._target.covers(scope) or named or in_flow
-
         keys = self._engine.plain_kv
-        if isinstance(keys, KeyErasing):
-            self._store.add_counts(self._number, self._tenant, {"kv": keys.erase(self._tenant, doomed)})
+        if self._target.ids is None and isinstance(keys, KeyErasing):
+            gone = keys.erase(self._tenant, doomed_keys(self._target))
+            self._store.add_counts(self._number, self._tenant, {"kv": gone})
 
     def redact(self) -> None:
         """Take what tells of it out of the audit trail; that it happened stays."""

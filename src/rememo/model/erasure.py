@@ -68,6 +68,8 @@ class ErasureReceipt:
     """Where else copies may be that no memory can reach: a server's log, its backups and replicas. None for a file."""
     begun_at: datetime
     ended_at: datetime
+    dry_run: bool = False
+    """Whether it only tells what would be removed; then nothing was, and nothing was looked for."""
 
     @property
     def ok(self) -> bool:
@@ -81,4 +83,5 @@ class ErasureReceipt:
         times = {"begun_at": self.begun_at.isoformat(), "ended_at": self.ended_at.isoformat()}
         plain = {name: dict(fields[name]) for name in ("target", "counts", "checked")}
         lists = {name: list(fields[name]) for name in ("leftovers", "backups", "archives", "beyond")}
-        return sha256(json.dumps(plain | lists | times, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        told = plain | lists | times | {"dry_run": self.dry_run}
+        return sha256(json.dumps(told, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

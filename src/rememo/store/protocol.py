@@ -516,6 +516,10 @@ class Erasing(Protocol):
         """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
         ...
 
+    def weigh(self, target: Target) -> dict[str, int]:
+        """Count the records that have a version within a target, and all versions of these."""
+        ...
+
     def doomed(self, target: Target, limit: int) -> list[Record]:
         """Return all versions of the first so many records that have one within a target."""
         ...

@@ -78,6 +78,23 @@ class EraseSuite(Suite):
         assert not [job for job in memory.jobs.list() if job.payload.get("record") == "note-kim"]
         assert memory.verify().faults == ()
 
+    def test_a_dry_run_counts_and_removes_nothing(self, memory: Memory, clock: ManualClock) -> None:
+        life(memory, clock)
+        before = [memory.list(limit=100), memory.stats(), memory.kv.keys()]
+        told = memory.erase(user="kim", dry_run=True)
+        assert [memory.list(limit=100), memory.stats(), memory.kv.keys()] == before
+        assert (told.dry_run, told.target, told.ok, dict(told.checked)) == (True, {"user": "kim"}, True, {})
+        done = memory.erase(user="kim")
+        assert not done.dry_run
+        assert told.counts["records"] <= done.counts["records"]
+        assert told.counts["versions"] <= done.counts["versions"]
+        # One of its keys had expired: nobody sees it, but it goes.
+        assert told.counts["kv"] == done.counts["kv"] - 1
+        assert memory.erase(user="kim", dry_run=True).counts == {}
+        assert memory.erase(ids=["note-ana", "nothing"], dry_run=True).counts == {"records": 1, "versions": 2}
+        with pytest.raises(InvalidInput, match="told nobody"):
+            memory.erase(dry_run=True)
+
     @pytest.mark.requirement("erase.proof")
     def test_nothing_brings_it_back(self, memory: Memory, clock: ManualClock, tmp_path: Path) -> None:
         receipt = memory.scope(user="kim").add("the zebrafinch sings", id="x")

@@ -137,6 +137,18 @@ class Eraser(Part):
 
     # ---- records
 
+    def weigh(self, target: Target) -> dict[str, int]:
+        """Count the records that have a version within a target, and all versions of these."""
+        inside, values = within(target.scope)
+        if target.ids is not None:
+            inside, values = f"{inside} AND id = ANY(%s::text[])", [*values, list(target.ids)]
+        records, versions = self._database.row(
+            "SELECT count(DISTINCT id), count(*) FROM records"
+            f" WHERE tenant = %s AND id IN (SELECT id FROM records WHERE {inside})",
+            [target.scope.tenant, *values],
+        )
+        return {"records": records, "versions": versions}
+
     def doomed(self, target: Target, limit: int) -> list[Record]:
         """Return all versions of the first so many records that have one within a target."""
         tenant, contents = target.scope.tenant, self._safe.contents(target.scope.tenant)

@@ -21,7 +21,7 @@ from rememo.store.needles import Needles
 from rememo.store.payloads import read_payload
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.queries import COLUMNS, within
+from rememo.store.sqlite.queries import COLUMNS, Sql, within
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.scrubbing import read_bytes, scrub
 from rememo.store.sqlite.words import narrowest, remove, tables
@@ -100,12 +100,19 @@ class Eraser(Part):
 
     # ---- records
 
+    def weigh(self, target: Target) -> dict[str, int]:
+        """Count the records that have a version within a target, and all versions of these."""
+        inside, values = _inside(target)
+        row = self._database.value(
+            "SELECT count(DISTINCT id), count(*) FROM records"
+            f" WHERE tenant = ? AND id IN (SELECT id FROM records WHERE {inside})",
+            [target.scope.tenant, *values],
+        )
+        return {"records": row[0], "versions": row[1]}
+
     def doomed(self, target: Target, limit: int) -> list[Record]:
         """Return all versions of the first so many records that have one within a target."""
-        inside, values = within(target.scope)
-        if target.ids is not None:
-            inside += " AND id IN (SELECT value FROM json_each(?))"
-            values.append(dump_json(list(target.ids)))
+        inside, values = _inside(target)
         tenant = target.scope.tenant
         rows = self._database.rows(
             f"SELECT {COLUMNS} FROM records WHERE tenant = ? AND id IN"
@@ -300,6 +307,14 @@ class Eraser(Part):
         """Return the copies that were made and are still where they were."""
         rows = self._database.rows("SELECT DISTINCT path FROM backups ORDER BY at")
         return [path for (path,) in rows if Path(path).exists()]
+
+
+def _inside(target: Target) -> Sql:
+    """Return the condition of versions within a target."""
+    inside, values = within(target.scope)
+    if target.ids is None:
+        return inside, values
+    return f"{inside} AND id IN (SELECT value FROM json_each(?))", [*values, dump_json(list(target.ids))]
 
 
 def _remove_versions(connection: Connection, tenant: str, rows: Sequence[Any]) -> dict[str, int]:

@@ -1,0 +1,49 @@
+"""Whom or what an erasure is about, and which keys belong to it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from rememo.engine.audit import space_of
+from rememo.errors import InvalidInput
+from rememo.model.check import check_label
+from rememo.model.erasure import Target
+from rememo.model.scope import Scope
+
+_MOST_IDS = 10_000
+
+
+def make_target(
+    scope: Scope, *, user: str | None, room: str | None, agent: str | None, tenant: bool, ids: Iterable[str] | None
+) -> Target:
+    """Return what is to be erased within a scope; nobody named, or too much at once, is an error."""
+    labels = [one for one in (user, room, agent) if one is not None]
+    if tenant and (labels or ids is not None):
+        raise InvalidInput("tenant=True erases everything; leave user, room, agent and ids out")
+    if ids is not None:
+        if labels:
+            raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
+        wanted = [check_label(one, "id") for one in ([ids] if isinstance(ids, str) else ids)]
+        if not 1 <= len(wanted) <= _MOST_IDS:
+            raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
+        return Target(scope=scope, ids=tuple(sorted(set(wanted))))
+    if tenant:
+        if scope != Scope(tenant=scope.tenant):
+            raise InvalidInput("this view is bound to labels and cannot erase its whole tenant; use the memory itself")
+        return Target(scope=scope)
+    if not labels:
+        raise InvalidInput("erase() was told nobody: name a user, room or agent, some ids, or say tenant=True")
+    return Target(scope=scope.narrow(user=user, room=room, agent=agent))
+
+
+def doomed_keys(target: Target) -> Callable[[str, str], bool]:
+    """Return what tells whether a key of a namespace goes: of the scope, and what other scopes keep under the user's name."""
+    bound, tenant = target.scope, target.scope.tenant
+    alone = bound == Scope(tenant=tenant, user=bound.user)
+
+    def doomed(space: str, key: str) -> bool:
+        scope, name = space_of(tenant, space)
+        named = alone and bound.user == key and name in ("flows", "profiles")
+        in_flow = name == "flows" and bound.user == key and replace(bound, user=None).contains(scope)
+        return target.covers(scope) or named or in_flow
+
+    return doomed
