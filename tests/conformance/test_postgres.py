@@ -7,19 +7,28 @@ import pytest
 
 from rememo import Keyring, Memory, Settings
 from rememo.recall.embed.protocol import Embedder
-from rememo.testing import EraseSuite, ManualClock, MemoryConformance, OpenMemory
+from rememo.testing import EraseSuite, ManualClock, MemoryConformance, OpenMemory, Suite
+from rememo.testing.audit import AuditSuite
 from rememo.testing.base import STANDARD_EMBEDDER
+from rememo.testing.batches import BatchSuite, KeySuite
+from rememo.testing.filters import FilterSuite
+from rememo.testing.keeping import KeepingSuite
+from rememo.testing.keyvalues import KeyValueSuite
 from rememo.testing.postgres import Databases
+from rememo.testing.quarantine import QuarantineSuite
+from rememo.testing.records import ChangeSuite, RecordSuite
+from rememo.testing.search import SearchSuite, SimilarSuite
+from rememo.testing.transfer import TransferSuite
+from rememo.testing.travel import HistorySuite, RollbackSuite
 
 # Nobody pulls the plug during these tests; what survives that is shown elsewhere. Later work is done when it is waited for:
 # a worker of its own may have a job in its hands just when a test looks at it.
 FAST = Settings(durability="fast", worker=False)
 
 
-class TestPostgres(MemoryConformance, EraseSuite):
-    # Copies of a server are made by its own tools, so BackupSuite is not for it: tests/integration/test_postgres.py
-    # shows what `backup` says instead.
-    machine_runs = 15
+class OnPostgres(Suite):
+    """Gives memories on a server."""
+
     encryption: ClassVar[Keyring | None] = None
 
     @pytest.fixture
@@ -61,9 +70,33 @@ class TestPostgres(MemoryConformance, EraseSuite):
         give_back()
 
 
+class TestPostgres(OnPostgres, MemoryConformance, EraseSuite):
+    # Copies of a server are made by its own tools, so BackupSuite is not for it: tests/integration/test_postgres.py
+    # shows what `backup` says instead.
+    machine_runs = 15
+
+
+# Whatever reads or writes contents, names, words or vectors. The other suites ask nothing that a key changes, and what a
+# state machine would find is found by the one on a sealed file: rules and keys are the same code.
 @pytest.mark.requirement("encrypt.content")
-class TestSealedPostgres(TestPostgres):
+class TestSealedPostgres(
+    OnPostgres,
+    RecordSuite,
+    ChangeSuite,
+    FilterSuite,
+    HistorySuite,
+    RollbackSuite,
+    BatchSuite,
+    KeySuite,
+    KeyValueSuite,
+    SearchSuite,
+    SimilarSuite,
+    TransferSuite,
+    KeepingSuite,
+    QuarantineSuite,
+    AuditSuite,
+    EraseSuite,
+):
     """Everything holds with every content sealed."""
 
     encryption: ClassVar[Keyring | None] = Keyring(bytes(range(32)))
-    machine_runs = 3

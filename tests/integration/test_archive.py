@@ -184,14 +184,43 @@ def test_a_failing_server_removes_nothing(tmp_path: Path, proxy: Proxy, fault: s
         memory.retention.set("old posts", kind="post", older_than="30d", archive="all")
         proxy.fault, proxy.after = fault, after
         began = time.monotonic()
-        with pytest.raises(ArchiveError, match="nothing was removed"):
-            memory.maintain()
+        (run,) = memory.maintain().runs
+        assert "nothing was removed" in (run.failed or "")
         assert time.monotonic() - began < 60
         assert proxy.failed >= 3, "it was tried again"
         assert memory.count() == 41
         proxy.fault = None
         assert memory.maintain().done == 40
         assert memory.archive.list()[-1].records == 40
+
+
+def test_other_policies_go_on_where_one_cannot_archive(tmp_path: Path, proxy: Proxy, caplog: pytest.LogCaptureFixture):
+    memory, _ = filled(
+        tmp_path / "memory.db", f"s3://bucket/x?endpoint={proxy.address}&region=us-east-1", embedder=None
+    )
+    with memory:
+        memory.retention.set("old posts", kind="post", older_than="30d", archive="all")
+        memory.retention.use("duplicates")
+        memory.add_many(["said twice", "said twice"])
+        proxy.fault = "500"
+        report = memory.maintain()
+        removed, copies = report.runs
+        assert (removed.does, removed.done, copies.does, copies.done, report.ok) == (
+            "remove",
+            0,
+            "duplicates",
+            1,
+            False,
+        )
+        assert "nothing was removed" in (removed.failed or "")
+        assert copies.failed is None
+        assert "old posts" in caplog.text
+        # The report has all that was done, to be taken back.
+        assert memory.retention.undo(report).restored == 1
+        assert memory.count() == 43
+        proxy.fault = None
+        again = memory.maintain()
+        assert (again.done, again.ok) == (41, True)
 
 
 def test_a_short_failure_is_got_over(tmp_path: Path, proxy: Proxy):

@@ -199,16 +199,23 @@ def maintain(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Reclaim what has expired, and run the tenant's retention policies."""
+    """Reclaim what has expired, and run the tenant's retention policies; exit code 1 when one was refused or failed."""
     with open_memory(file, tenant=tenant) as memory:
         report = memory.maintain(dry_run=dry_run)
     if json:
         print_json(report)
-        return
-    console.print("nothing was reclaimed: a dry run" if dry_run else f"{report.reclaimed:,} reclaimed")
-    if report.runs:
-        rows = [[one.policy, one.does, _where(one.scope), one.found, one.refused or one.done] for one in report.runs]
-        print_table(["policy", "does", "where", "found", "done"], rows)
+    else:
+        console.print("nothing was reclaimed: a dry run" if dry_run else f"{report.reclaimed:,} reclaimed")
+        if report.runs:
+            rows = [
+                [one.policy, one.does, _where(one.scope), one.found, one.refused or one.done] for one in report.runs
+            ]
+            print_table(["policy", "does", "where", "found", "done"], rows)
+        for one in report.runs:
+            if one.failed:
+                errors.print(f"{one.policy} stopped: {one.failed}", markup=False)
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 def _where(scope: Scope) -> str:

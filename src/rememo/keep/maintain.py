@@ -4,12 +4,13 @@ A run keeps no state of its own: each step is a write that stands by itself, and
 next one.
 """
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
 from rememo.engine.view import View, parts_of
-from rememo.errors import Unavailable
+from rememo.errors import ArchiveError, MissingExtra, Unavailable
 from rememo.keep.archive import is_important, open_archive, put_away
 from rememo.keep.batches import Pace, Tally, Writer
 from rememo.keep.mending import duplicates, orphans, references
@@ -21,6 +22,8 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
 from rememo.store.kv.protocol import KeyServing
+
+_log = logging.getLogger("rememo.keep")
 
 _MENDING = {"duplicates": duplicates, "references": references, "orphans": orphans}
 
@@ -56,7 +59,7 @@ def sweep(view: View, pace: Pace) -> int:
 
 def _run(view: View, policy: RetentionPolicy, pace: Pace, *, dry: bool) -> PolicyRun:
     tally = Tally()
-    refused = None
+    refused = failed = None
     if policy.does == "versions":
         _thin(view, policy, pace, tally, dry=dry)
     elif policy.does == "compress":
@@ -66,7 +69,7 @@ def _run(view: View, policy: RetentionPolicy, pace: Pace, *, dry: bool) -> Polic
         if policy.does != "remove":
             _MENDING[policy.does](view.engine, policy, writer, tally)
         elif (refused := _removes_everything(view, policy)) is None:
-            remove(view.engine, policy, writer, tally, _archiving(view, policy))
+            failed = _remove(view, policy, writer, tally)
     return PolicyRun(
         policy=policy.name,
         does=policy.does,
@@ -77,7 +80,21 @@ def _run(view: View, policy: RetentionPolicy, pace: Pace, *, dry: bool) -> Polic
         batches=tuple(tally.batches),
         archives=tuple(tally.archives),
         refused=refused,
+        failed=failed,
     )
+
+
+def _remove(view: View, policy: RetentionPolicy, writer: Writer, tally: Tally) -> str | None:
+    """Let go of what a policy does not keep; says why it stopped where that could not be archived.
+
+    Other policies have nothing to do with it: they go on, and the report tells what was done before.
+    """
+    try:
+        remove(view.engine, policy, writer, tally, _archiving(view, policy))
+    except (ArchiveError, MissingExtra) as error:
+        _log.error("the policy %s of tenant %s stopped: %s", policy.name, policy.scope.tenant, error)
+        return str(error)
+    return None
 
 
 def _removes_everything(view: View, policy: RetentionPolicy) -> str | None:

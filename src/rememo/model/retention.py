@@ -56,6 +56,8 @@ class PolicyRun:
     """The archives that were written before."""
     refused: str | None = None
     """Why it did nothing, where it would have removed everything."""
+    failed: str | None = None
+    """Why it stopped, where its archive could not be written; what it did before stands, and the next run goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,11 @@ class Maintenance:
     """Expired records, keys and states, old idempotency keys and finished jobs; nothing that could be read."""
     runs: tuple[PolicyRun, ...] = ()
     """One for each policy, in their order."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no policy was refused or failed."""
+        return not any(run.refused or run.failed for run in self.runs)
 
     @property
     def found(self) -> int:
