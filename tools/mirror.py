@@ -42,7 +42,10 @@ CLASSES = {
     "Archive": "keep/archive.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
+    "RecentMessages": "working/recent.py",
 }
+# What a user opens, and so closes.
+OPENED = {"Memory", "RecentMessages"}
 # What does no I/O stays as it is.
 PLAIN = {
     "scope",
@@ -164,7 +167,7 @@ def mirrored() -> str:
 
 def spoken(found: ast.ClassDef) -> set[str]:
     """Return the words in the signatures of a class's methods, and its own name: only these are imported."""
-    shown = [one for one in methods(found) if not one.name.startswith("_") or found.name == "Memory"]
+    shown = [one for one in methods(found) if not one.name.startswith("_") or found.name in OPENED]
     signatures = [f"{ast.unparse(one.args)} {ast.unparse(one.returns or ast.Constant(None))}" for one in shown]
     return set(re.findall(r"\w+", " ".join(signatures))) | {found.name}
 
@@ -185,13 +188,13 @@ def mirror_class(found: ast.ClassDef) -> str:
     doc = ast.get_docstring(found) or ""
     parts = [f'class Async{found.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
     parts.append(OWN.format(name=own))
-    if found.name == "Memory":
-        parts.append(constructor(next(one for one in methods(found) if one.name == "__init__")))
+    if found.name in OPENED:
+        parts.append(constructor(found.name, next(one for one in methods(found) if one.name == "__init__")))
     body = zip(found.body, [*found.body[1:], None], strict=True)
     shown = [(one, said) for one, said in body if isinstance(one, ast.AnnAssign)]
     parts += [attribute(one, said) for one, said in shown if not ast.unparse(one.target).startswith("_")]
     parts += [mirror_method(method) for method in methods(found) if not method.name.startswith("_")]
-    if found.name == "Memory":
+    if found.name in OPENED:
         parts.append(LIFE)
     return "\n".join(parts)
 
@@ -201,18 +204,18 @@ def methods(found: ast.ClassDef) -> list[ast.FunctionDef]:
     return [one for one in found.body if isinstance(one, ast.FunctionDef)]
 
 
-def constructor(method: ast.FunctionDef) -> str:
+def constructor(name: str, method: ast.FunctionDef) -> str:
     """Return the twin's constructor."""
     doc = docstring(method)
     return (
         f"    def __init__({ast.unparse(method.args)}) -> None:\n{doc}"
-        f"        super().__init__(Memory({passed(method)}), ThreadPoolExecutor(_THREADS, 'rememo'))\n"
+        f"        super().__init__({name}({passed(method)}), ThreadPoolExecutor(_THREADS, 'rememo'))\n"
     )
 
 
 LIFE = '''
     async def __aenter__(self) -> Self:
-        """Return the memory itself."""
+        """Return it; it is closed at the end."""
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rememo._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rememo.aio import AsyncMemory
+    from rememo.aio import AsyncMemory, AsyncRecentMessages
     from rememo.client import Client
     from rememo.context.providers import Asked, Provided
     from rememo.errors import RememoError
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from rememo.model.record import Record
     from rememo.model.scope import Scope
     from rememo.settings import Settings
+    from rememo.working.recent import RecentMessages
     from rememo.working.working import Working
 
 __all__ = [
     "Asked",
     "AsyncMemory",
+    "AsyncRecentMessages",
     "Change",
     "Client",
     "Hit",
@@ -30,6 +32,7 @@ __all__ = [
     "Memory",
     "Provided",
     "Receipt",
+    "RecentMessages",
     "Record",
     "RememoError",
     "Scope",
@@ -41,6 +44,7 @@ __all__ = [
 _PLACES: Final = {
     "Asked": "context.providers",
     "AsyncMemory": "aio",
+    "AsyncRecentMessages": "aio",
     "Change": "model.receipt",
     "Client": "client",
     "Hit": "model.hit",
@@ -48,6 +52,7 @@ _PLACES: Final = {
     "Memory": "memory",
     "Provided": "context.providers",
     "Receipt": "model.receipt",
+    "RecentMessages": "working.recent",
     "Record": "model.record",
     "RememoError": "errors",
     "Scope": "model.scope",

@@ -23,7 +23,7 @@ from rememo.collections.goals import Goal, Goals
 from rememo.collections.jobs import Jobs
 from rememo.collections.limits import Evict, Limits
 from rememo.collections.message import Message
-from rememo.collections.messages import Image, Messages
+from rememo.collections.messages import Messages
 from rememo.collections.posts import Post, Posts
 from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
@@ -31,6 +31,7 @@ from rememo.collections.summaries import Summaries
 from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
+from rememo.collections.turn import Image
 from rememo.context.context import Context
 from rememo.context.gather import Recall
 from rememo.context.pool import caller_loop
@@ -78,6 +79,7 @@ from rememo.working.kv import KeyValues
 from rememo.working.limits import WorkingLimits
 from rememo.working.profiles import Profile, Profiles
 from rememo.working.pruning import Pruned
+from rememo.working.recent import RecentMessages
 from rememo.working.sessions import Session, Sessions
 from rememo.working.shapes import V
 from rememo.working.stats import WorkingStats
@@ -2669,7 +2671,7 @@ class AsyncMemory(AsyncRecords):
         self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
-        """Return the memory itself."""
+        """Return it; it is closed at the end."""
         return self
 
     async def __aexit__(
@@ -2690,3 +2692,135 @@ class AsyncBatchView(AsyncMemory):
     def receipt(self) -> Receipt | None:
         """What the batch did, once its block has ended."""
         return self._own.receipt
+
+
+class AsyncRecentMessages(Mirror):
+    """The latest messages of one room on a Redis server, with no store beside: for conversations that may be forgotten.
+
+    The room holds at most `max_messages` and is gone `ttl_hours` after its last message. When one comes too many, the
+    oldest leave: system messages only when nothing else is left, a tool call together with its results, never what has
+    just come. They are in the order they came. Nothing is learned from them, searched or versioned. Thread-safe, and
+    shared by all processes that name the same server, prefix, tenant and room; use it as a context manager, or call
+    `close()`.
+    """
+
+    @property
+    def _own(self) -> RecentMessages:
+        return cast("RecentMessages", self._mirrored)
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        room: str,
+        tenant: str = DEFAULT_TENANT,
+        max_messages: int = 1000,
+        ttl_hours: float = 24.0,
+        settings: Settings | None = None,
+        clock: Clock = now,
+    ) -> None:
+        """Open a room on the server at `redis://…`; one that cannot be reached raises `Unavailable`.
+
+        `settings` (roles, sizes, what is redacted) come from the environment and `rememo.toml` unless given. `clock`
+        tells the time, for tests.
+        """
+        super().__init__(
+            RecentMessages(
+                url,
+                room=room,
+                tenant=tenant,
+                max_messages=max_messages,
+                ttl_hours=ttl_hours,
+                settings=settings,
+                clock=clock,
+            ),
+            ThreadPoolExecutor(_THREADS, "rememo"),
+        )
+
+    async def add(
+        self,
+        role: str,
+        content: str,
+        *,
+        id: str | None = None,
+        user: str | None = None,
+        name: str | None = None,
+        username: str | None = None,
+        tool_calls: Sequence[Mapping[str, Any]] | None = None,
+        tool_call_id: str | None = None,
+        images: Sequence[Image] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+    ) -> Message:
+        """Remember a turn and return it; an id that is in the room already raises `AlreadyExists`.
+
+        `user` is its author in a group, `at` the platform's time. The content may be empty only beside tool calls or
+        images.
+        """
+        return await self._call(
+            self._own.add,
+            role,
+            content,
+            id=id,
+            user=user,
+            name=name,
+            username=username,
+            tool_calls=tool_calls,
+            tool_call_id=tool_call_id,
+            images=images,
+            metadata=metadata,
+            at=at,
+        )
+
+    async def add_pair(
+        self, user: str, assistant: str, *, name: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> tuple[Message, Message]:
+        """Remember what a user said and the answer to it, both or neither."""
+        return await self._call(self._own.add_pair, user, assistant, name=name, metadata=metadata)
+
+    async def clear(self) -> int:
+        """Remove every message of the room; returns how many."""
+        return await self._call(self._own.clear)
+
+    async def history(
+        self, limit: int = 20, offset: int = 0, *, roles: str | Iterable[str] | None = None
+    ) -> list[Message]:
+        """Return the latest `limit` messages, oldest first; `offset` passes over the newest."""
+        return await self._call(self._own.history, limit, offset, roles=roles)
+
+    async def latest(self, n: int = 1) -> list[Message]:
+        """Return the last `n` messages, oldest first."""
+        return await self._call(self._own.latest, n)
+
+    async def get(self, id: str) -> Message:
+        """Return a message by its id; one that is not there, or not any more, raises `NotFound`."""
+        return await self._call(self._own.get, id)
+
+    async def count(self) -> int:
+        """Return how many messages there are."""
+        return await self._call(self._own.count)
+
+    async def for_model(
+        self, *, system: str | None = None, user: str | None = None, image: Image | None = None, limit: int = 20
+    ) -> list[dict[str, Any]]:
+        """Return a model's input in the OpenAI chat shape: a system prompt, the latest `limit` messages, the current one.
+
+        `image` (bytes, a path, an address or a data URL) goes with the current message. Nothing is stored. What a model
+        would refuse (a result without its call, an old call without its result) is left out.
+        """
+        return await self._call(self._own.for_model, system=system, user=user, image=image, limit=limit)
+
+    async def close(self) -> None:
+        """Let go of the server; closing twice is harmless."""
+        await self._call(self._own.close)
+        self._threads.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        """Return it; it is closed at the end."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.close()

@@ -25,6 +25,7 @@ from rememo.errors import (
     Unavailable,
 )
 from rememo.model.health import Health
+from rememo.observe.metrics import Metrics
 from rememo.store.redis.embedded import connect, free_port
 from rememo.testing.redis import Places, RedisServer
 
@@ -144,7 +145,7 @@ def test_an_encrypted_memory_shows_a_server_nothing(tmp_path: Path):
 # ---- what is asked of the server
 
 
-@pytest.mark.requirement("kv.invalidate-pattern")
+@pytest.mark.requirement("kv.invalidate-pattern", "store.redis")
 def test_nothing_that_blocks_is_asked_of_it(server: RedisServer):
     with open_memory(server.url()) as memory, connect(server.port) as client:
         for number in range(3_000):
@@ -160,6 +161,7 @@ def test_nothing_that_blocks_is_asked_of_it(server: RedisServer):
         assert list(client.scan_iter("*")) == [b"rememo:{default}:floor"]
 
 
+@pytest.mark.requirement("store.redis")
 def test_redis_itself_lets_go_of_what_has_expired(server: RedisServer):
     with open_memory(server.url()) as memory, connect(server.port) as client:
         memory.kv.set("short", 1, ttl=30)
@@ -229,7 +231,7 @@ def test_a_user_with_few_rights_is_told_which(server: RedisServer):
 # ---- many at once
 
 
-@pytest.mark.requirement("process.safe")
+@pytest.mark.requirement("process.safe", "store.redis")
 def test_a_shared_counter_counts_every_process(places: Places, tmp_path: Path, start: Start):
     url = places.lend()
     # A file of its own for each: what they share is on the server.
@@ -247,6 +249,7 @@ def test_a_shared_counter_counts_every_process(places: Places, tmp_path: Path, s
         assert memory.kv.get("counter") == memory.kv.version("counter") == 400
 
 
+@pytest.mark.requirement("store.redis")
 def test_on_a_cluster_a_tenant_is_on_one_node():
     buses = free_port(), free_port()
     with RedisServer(*in_cluster(buses[0])) as one, RedisServer(*in_cluster(buses[1])) as two:
@@ -289,6 +292,7 @@ def ready(client: Any) -> bool:
 # ---- its end and its return
 
 
+@pytest.mark.requirement("store.redis")
 def test_a_lost_server_takes_nothing_that_must_not_be_lost(
     server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -340,6 +344,9 @@ def test_a_lost_server_takes_nothing_that_must_not_be_lost(
         assert health(memory).failures >= 6
         assert "records and whatever else is in the store go on" in health(memory).says
         assert caplog.text.count("cannot be reached") == 1
+        metrics = Metrics(memory).render().decode()
+        assert 'rememo_server_up{server="kv"} 0.0' in metrics
+        assert 'rememo_server_failures_total{server="kv"}' in metrics
 
         server.start()
         assert memory.kv.get("k") == 1
@@ -347,10 +354,12 @@ def test_a_lost_server_takes_nothing_that_must_not_be_lost(
         assert state.step == "a"
         assert (health(memory).ok, health(memory).says, health(memory).since) == (True, "", None)
         assert caplog.text.count("/0 is back") == 1
+        assert 'rememo_server_up{server="kv"} 1.0' in Metrics(memory).render().decode()
         configs.forget("helper")
         assert configs.get("helper") == "large"
 
 
+@pytest.mark.requirement("store.redis")
 def test_a_server_killed_under_load_loses_no_write_that_was_told(server: RedisServer):
     told, failed = [0] * 4, [0] * 4
     enough = threading.Event()

@@ -8,6 +8,7 @@ def test_the_names_of_the_package():
     assert sorted(rememo.__all__) == [
         "Asked",
         "AsyncMemory",
+        "AsyncRecentMessages",
         "Change",
         "Client",
         "Hit",
@@ -15,6 +16,7 @@ def test_the_names_of_the_package():
         "Memory",
         "Provided",
         "Receipt",
+        "RecentMessages",
         "Record",
         "RememoError",
         "Scope",

@@ -15,12 +15,12 @@ from rememo.collections.fields import ExternalId
 from rememo.collections.goals import Goal
 from rememo.collections.limits import Evict, Limits
 from rememo.collections.message import Message
-from rememo.collections.messages import Image
 from rememo.collections.posts import Post
 from rememo.collections.records import Duration
 from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task
 from rememo.collections.thoughts import Thought
+from rememo.collections.turn import Image
 from rememo.context.context import Context
 from rememo.context.gather import Recall
 from rememo.context.state import State

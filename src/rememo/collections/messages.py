@@ -2,26 +2,24 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, external_record_id, present
+from rememo.collections.fields import ExternalId, Kind, external, external_record_id
 from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
-from rememo.context.chat import chat_messages, image_url
+from rememo.collections.turn import Image, check_roles, check_turn, model_input, turn_data
 from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
 from rememo.context.turns import newest_turns
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.room_summaries import RoomSummaries
-from rememo.model.check import check_label, check_limit, check_text
+from rememo.model.check import check_label, check_limit
 from rememo.model.filters import Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.times import to_utc
 
-Image = bytes | str | Path
 _LEARNED = ("user", "assistant")
 
 
@@ -67,13 +65,13 @@ class Messages(Kind):
         """
         if (first := self._first(key)) is not None:
             return first
-        data = present(
+        data = turn_data(
             reply_to=self._replied(reply_to),
-            name=_label(name, "name"),
-            username=_label(username, "username"),
-            tool_calls=_tool_calls(tool_calls),
-            tool_call_id=_label(tool_call_id, "tool_call_id"),
-            images=[image_url(one, f"images[{place}]") for place, one in enumerate(images or ())] or None,
+            name=name,
+            username=username,
+            tool_calls=tool_calls,
+            tool_call_id=tool_call_id,
+            images=images,
         )
         fields = self._fields(role, content, data, learn=learn, source=source)
         fields |= {
@@ -105,7 +103,7 @@ class Messages(Kind):
             return first
         asked = new_id()
         both = [
-            self._fields("user", user, present(name=_label(name, "name")), learn=learn, source=source) | {"id": asked},
+            self._fields("user", user, turn_data(name=name), learn=learn, source=source) | {"id": asked},
             self._fields("assistant", assistant, {"reply_to": asked}, learn=learn, source=source),
         ]
         more = {"metadata": metadata, "occurred_at": at, "trust": trust}
@@ -192,15 +190,8 @@ class Messages(Kind):
         follow their calls; what a model would refuse (a result without its call, an old call without its result) is
         left out.
         """
-        settings = self._view.engine.settings
-        turns: list[tuple[str, str, Mapping[str, Any]]] = []
-        if system is not None:
-            turns.append(("system", check_text(system, "system", max_bytes=settings.max_text_bytes), {}))
-        turns += [(one.role, one.content, one.record.data) for one in self.history(limit)]
-        if user is not None or image is not None:
-            text = check_text(user or "", "user", max_bytes=settings.max_text_bytes)
-            turns.append(("user", text, {} if image is None else {"images": [image_url(image)]}))
-        return chat_messages(turns)
+        turns = ((one.role, one.content, one.record.data) for one in self.history(limit))
+        return model_input(turns, self._view.engine.settings, system=system, user=user, image=image)
 
     # ---- limits
 
@@ -253,12 +244,7 @@ class Messages(Kind):
     def _fields(
         self, role: str, content: str, data: dict[str, Any], *, learn: bool, source: str | None
     ) -> dict[str, Any]:
-        allowed = self._allowed()
-        if role not in allowed:
-            raise InvalidInput(f"there is no role {role!r}; the roles are {', '.join(allowed)}, others by setting")
-        check_text(content, "content", max_bytes=self._view.engine.settings.max_text_bytes)
-        if not content.strip() and not data.get("tool_calls") and not data.get("images"):
-            raise InvalidInput("content is empty; only a message with tool calls or images may say nothing")
+        check_turn(role, content, data, self._view.engine.settings)
         data["role"] = role
         fields: dict[str, Any] = {"text": content, "kind": self.kind, "data": data, "source": source}
         wanted = learn and self._view.engine.settings.learn
@@ -267,18 +253,8 @@ class Messages(Kind):
             fields["jobs"] = (NewJob(id=new_id(), task="learn", payload={}),)
         return fields
 
-    def _allowed(self) -> tuple[str, ...]:
-        return tuple(self._view.engine.settings.roles.replace(",", " ").split())
-
     def _roles(self, roles: str | Iterable[str] | None) -> tuple[str, ...] | None:
-        if roles is None:
-            return None
-        wanted = (roles,) if isinstance(roles, str) else tuple(roles)
-        allowed = self._allowed()
-        for role in wanted:
-            if role not in allowed:
-                raise InvalidInput(f"there is no role {role!r}; the roles are {', '.join(allowed)}, others by setting")
-        return wanted
+        return check_roles(roles, self._view.engine.settings)
 
     def _id(self, id: str | tuple[ExternalId, ExternalId], field: str) -> str:
         return check_label(id, field) if isinstance(id, str) else external_record_id(self.kind, external(id, field))
@@ -294,18 +270,3 @@ class Messages(Kind):
         if record is None or record.kind != self.kind:
             raise NotFound(f"reply_to: there is no message {reply_to!r} in this scope; add it first, or leave it out")
         return id
-
-
-def _label(value: str | None, field: str) -> str | None:
-    return None if value is None else check_label(value, field)
-
-
-def _tool_calls(calls: object) -> list[Any] | None:
-    if calls is None:
-        return None
-    if not isinstance(calls, list | tuple):
-        raise InvalidInput(f"tool_calls must be a list of calls, not {type(calls).__name__}")
-    for place, call in enumerate(cast("Sequence[object]", calls)):
-        if not isinstance(call, Mapping) or not isinstance(cast("Mapping[str, Any]", call).get("id"), str):
-            raise InvalidInput(f"tool_calls[{place}] must be a mapping with an id, by which its result names it")
-    return list(cast("Sequence[Any]", calls)) or None

@@ -101,13 +101,23 @@ class _Store:
         )  # fmt: skip
         if now.disk_bytes is not None:
             yield _gauge("rememo_disk_free_bytes", "What is free where the file lies.", [((), now.disk_bytes)])
-        servers = [((one.name,), float(one.ok)) for one in engine.health()]
-        yield _gauge("rememo_server_up", "Whether a server beside the store was reached last.", servers, ("server",))
+        yield from _servers(engine)
         counted = counts.read()
         for name, told in _COUNTED.items():
             family = CounterMetricFamily(f"rememo_{name}", told)
             family.add_metric([], counted.get(name, 0))
             yield family
+
+
+def _servers(engine: Engine) -> Iterator[Metric]:
+    """Tell of the servers that a memory leans on beside its store, where it has any."""
+    if known := engine.health():
+        told = "Whether the last call reached a server beside the store."
+        yield _gauge("rememo_server_up", told, [((one.name,), float(one.ok)) for one in known], ("server",))
+        failures = CounterMetricFamily("rememo_server_failures", "Calls that did not reach it.", labels=("server",))
+        for one in known:
+            failures.add_metric((one.name,), one.failures)
+        yield failures
 
 
 def _gauge(

@@ -25,6 +25,7 @@ from rememo.working.cached import Cached
 from rememo.working.flows import Flow
 from rememo.working.kv import KeyValues
 from rememo.working.profiles import Profiles
+from rememo.working.recent import RecentMessages
 from rememo.working.sessions import Sessions
 from rememo.working.todos import Todos
 from rememo.working.typed import Typed
@@ -57,6 +58,7 @@ FACES: Final[dict[type[Any], str]] = {
     Audit: "audit.",
     Retention: "retention.",
     Archive: "archive.",
+    RecentMessages: "recent.",
 }
 WORK: Final = "jobs.work"
 """What the worker does of its own accord."""
