@@ -69,15 +69,18 @@ def server() -> Iterator[RedisServer]:
         ("redis://host?colour=red", InvalidInput, "knows no 'colour'"),
         ("unix://", InvalidInput, "whole path"),
         ("unix:///nowhere/redis.sock", Unavailable, "/nowhere/redis.sock"),
-        ("mysql://host", InvalidInput, "no mysql:// Redis servers"),
-        ("localhost", InvalidInput, "Redis servers; write redis://localhost"),
+        ("mysql://host", InvalidInput, "begins with redis://, not 'mysql'"),
+        ("localhost", InvalidInput, "begins with redis://.*write redis://localhost"),
     ],
 )
-def test_an_address_that_leads_nowhere_is_named(url: str, error: type[RememoError], says: str):
+def test_an_address_that_leads_nowhere_is_named(
+    url: str, error: type[RememoError], says: str, caplog: pytest.LogCaptureFixture
+):
     with pytest.raises(error, match=says) as raised:
         open_memory(url)
     assert SECRET not in str(raised.value)
     assert SECRET not in repr(settings(url))
+    assert caplog.text == ""
 
 
 def test_a_wrong_password_is_told_and_never_shown(caplog: pytest.LogCaptureFixture):

@@ -43,7 +43,7 @@ def parse_address(url: str) -> Address:
             f"this is not an address of a Redis server; write {_EXAMPLE}, with odd signs of a password as %40"
         ) from None
     if parts.scheme not in SCHEMES:
-        raise InvalidInput(f"there are no {parts.scheme}:// Redis servers; write {_EXAMPLE}")
+        raise InvalidInput(f"a Redis server's address begins with redis://, not {parts.scheme!r}; write {_EXAMPLE}")
     if parts.fragment or "\x00" in url:
         raise InvalidInput("the address has a # or a NUL in it; write them as %23, or leave them out")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -40,6 +40,7 @@ class Server:
         self._without = without
         self._lock = ForkLock()
         self._closed = False
+        self._opened = False
         self._lost: str | None = None
         self._since: datetime | None = None
         self._failures = 0
@@ -55,6 +56,7 @@ class Server:
         except BaseException:
             self._client.close()
             raise
+        self._opened = True
 
     def _cluster(self) -> Any:
         arguments = {name: value for name, value in self._arguments.items() if name != "db"}
@@ -120,7 +122,7 @@ class Server:
             self._rest_until = monotonic() + _HOLD_OFF if slow else 0.0
             if first:
                 self._since = datetime.now(UTC)
-        if first:
+        if first and self._opened:  # whoever opens it is told by the error alone
             _log.warning("%s; %s", error, self._without)
 
     def _find(self) -> None:
