@@ -63,7 +63,7 @@ class TestRedis(
             memory.close()
 
 
-class TestRedisHoldsAll(KeyValueSuite, FlowSuite, TransferSuite, AuditSuite, EraseSuite):
+class TestRedisHoldsAll(AuditSuite, EraseSuite):
     """Everything that a server can hold is on it."""
 
     holds: ClassVar[tuple[str, ...]] = SHORT_TERM
