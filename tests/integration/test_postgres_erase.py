@@ -114,6 +114,19 @@ def test_who_still_sees_it_is_told(url: str, monkeypatch: pytest.MonkeyPatch):
     assert dead_rows(url) == 0
 
 
+def test_who_vacuums_is_waited_for_and_told(url: str):
+    with (
+        Memory(url, embedder=None, settings=FAST.but(busy_timeout=0.2)) as memory,
+        psycopg.connect(url) as other,
+    ):
+        memory.scope(user="kim").add("a secret of kim")
+        other.execute("LOCK TABLE rememo.kv IN SHARE UPDATE EXCLUSIVE MODE")
+        [left] = memory.erase(user="kim").leftovers
+        assert "others are vacuuming" in left
+        other.rollback()
+        assert memory.erase(user="kim").ok
+
+
 @pytest.mark.requirement("erase.proof", "process.safe")
 def test_others_read_and_write_meanwhile(url: str, start: Start):
     secrets = fill(url, 300)

@@ -6,9 +6,11 @@ a record still follow each other without a gap in time; only their numbers have 
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+
+from rememo.store.protocol import Thinned
 
 _DAY = 86_400_000_000
 
@@ -72,6 +74,34 @@ def thinning(versions: Sequence[Past], bounds: Bounds) -> Thinning:
         else:
             before, end = one, one.superseded_at
     return Thinning(tuple(gone), ends)
+
+
+class Plan(NamedTuple):
+    """What is to be done to the versions of many records."""
+
+    gone: list[int]
+    """The numbers of versions to be removed."""
+    ends: dict[int, int]
+    """The new end of versions that take over the time of others."""
+    touched: list[str]
+    """The ids of records that lose some."""
+
+    def told(self, following: str | None) -> Thinned:
+        """Return what a step that did it, or would do it, tells."""
+        touched = tuple(self.touched)
+        return Thinned(versions=len(self.gone), records=len(touched), ids=touched, following=following)
+
+
+def plan(held: Mapping[str, Sequence[Past]], bounds: Bounds, busy: Container[str]) -> Plan:
+    """Return what may go of records with their versions, oldest first; a job still needs those that are `busy`."""
+    found = Plan([], {}, [])
+    for id, versions in held.items():
+        one = thinning(versions, bounds._replace(forget_before=None) if id in busy else bounds)
+        if one.gone:
+            found.touched.append(id)
+            found.gone.extend(one.gone)
+            found.ends.update(one.ends)
+    return found
 
 
 def _forgotten(versions: Sequence[Past], bounds: Bounds, before: int) -> bool:

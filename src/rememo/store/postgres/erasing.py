@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from rememo.errors import Busy
 from rememo.model.check import dump_json
 from rememo.model.erasure import Target
 from rememo.model.record import Record
@@ -243,7 +244,10 @@ class Eraser(Part):
             if time.monotonic() >= ends:
                 return "dead rows, which transactions that began before still see: erase again when they are over"
             time.sleep(_PAUSE)
-        self._database.alone(lambda session: session.execute(f"VACUUM {', '.join(tables)}"))
+        try:
+            self._database.alone(lambda session: session.execute(f"VACUUM {', '.join(tables)}"))
+        except Busy:
+            return "dead rows, whose tables others are vacuuming: erase again when they are done"
         return None
 
     def remains(self, target: Target, terms: Sequence[str]) -> dict[str, int]:

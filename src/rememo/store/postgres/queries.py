@@ -9,6 +9,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.record import KINDS
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.queries import Dialect, Sql
 
 COLUMNS = (
     'id, version, kind, agent, "user", room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,'
@@ -17,8 +18,6 @@ COLUMNS = (
 # Where the id is known: so that only the key can be used, and no index of what is current.
 CURRENT_BY_ID = "coalesce(superseded_at, 0) = 0"
 _ALL_KINDS = sorted(KINDS)
-
-Sql = tuple[str, list[Any]]
 
 
 def within(scope: Scope) -> Sql:
@@ -35,37 +34,9 @@ def within(scope: Scope) -> Sql:
     return " AND ".join(parts), values
 
 
-def where(filter: Filter, moment: datetime, numbers: Sequence[int] | None = None) -> Sql:
-    """Return the condition of a filter, without kinds and without the choice between current and past versions."""
-    inside, values = within(filter.scope)
-    parts = [inside]
-    if numbers is not None:
-        parts.append("number = ANY(%s::bigint[])")
-        values.append(list(numbers))
-    if filter.ids is not None:
-        parts.append("id = ANY(%s::text[])")
-        values.append(list(filter.ids))
-    if filter.after is not None:
-        parts.append("at >= %s")
-        values.append(to_micros(filter.after))
-    if filter.before is not None:
-        parts.append("at < %s")
-        values.append(to_micros(filter.before))
-    if filter.pinned is not None:
-        parts.append("pinned = %s")
-        values.append(filter.pinned)
-    if filter.valid_at is not None:
-        parts.append("(valid_from IS NULL OR valid_from <= %s) AND (valid_to IS NULL OR valid_to > %s)")
-        values += [to_micros(filter.valid_at)] * 2
-    if filter.quarantined is not None:
-        parts.append(f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL")
-    for condition in filter.conditions:
-        sql, more = _condition(condition)
-        parts.append(sql)
-        values += more
-    parts.append("(expires_at IS NULL OR expires_at > %s)")
-    values.append(to_micros(filter.known_at or moment))
-    return " AND ".join(parts), values
+def _where(filter: Filter, moment: datetime, numbers: Sequence[int] | None) -> Sql:
+    more = [] if numbers is None else [("number = ANY(%s::bigint[])", list[Any]([list(numbers)]))]
+    return _DIALECT.where(filter, moment, *more)
 
 
 def _versions(filter: Filter) -> list[Sql]:
@@ -82,7 +53,7 @@ def _versions(filter: Filter) -> list[Sql]:
 
 def select(filter: Filter, moment: datetime, columns: str, numbers: Sequence[int] | None = None) -> Sql:
     """Return the query for what a filter means, in no order."""
-    condition, values = where(filter, moment, numbers)
+    condition, values = _where(filter, moment, numbers)
     if filter.kinds:
         condition, values = f"{condition} AND kind = ANY(%s::text[])", [*values, list(filter.kinds)]
     return _union(
@@ -107,7 +78,7 @@ def select_ordered(
     Indexes hold each kind in that order, so each kind is asked for by itself, and the first of them together are cut.
     """
     order = "at, arrival" if oldest else "at DESC, arrival DESC"
-    condition, values = where(filter, moment, numbers)
+    condition, values = _where(filter, moment, numbers)
     kinds = list(filter.kinds) or _ALL_KINDS
     parts: list[Sql] = []
     for sql, more in _versions(filter):
@@ -128,6 +99,10 @@ def select_ordered(
 
 def _union(queries: list[Sql]) -> Sql:
     return " UNION ALL ".join(sql for sql, _ in queries), [value for _, values in queries for value in values]
+
+
+def _ids(ids: Sequence[str]) -> Sql:
+    return "id = ANY(%s::text[])", [list(ids)]
 
 
 def _condition(condition: Condition) -> Sql:
@@ -165,3 +140,6 @@ def _condition(condition: Condition) -> Sql:
             [*path, *path, value],
         )
     return f"(jsonb_typeof({found}) = 'number' AND {found} {sign} %s::jsonb)", [*path, *path, dump_json(value)]
+
+
+_DIALECT = Dialect("%s", within, _ids, _condition)

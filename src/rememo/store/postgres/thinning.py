@@ -8,7 +8,7 @@ from rememo.store.postgres.part import Part
 from rememo.store.postgres.queries import within
 from rememo.store.postgres.session import Session
 from rememo.store.protocol import Thinned
-from rememo.store.thinning import Bounds, Past, thinning
+from rememo.store.thinning import Bounds, Past, plan
 
 _VERSIONS = """SELECT id, number, recorded_at, superseded_at, expires_at, deleted FROM records
 WHERE tenant = %s AND id = ANY(%s) ORDER BY id, version"""
@@ -73,21 +73,12 @@ def _thin(
     for id, *rest in session.rows(_VERSIONS, (tenant, ids)):
         held.setdefault(id, []).append(Past(*rest))
     busy = {row[0] for row in session.rows(_BUSY, (tenant,))} if bounds.forget_before is not None else set[str]()
-    gone: list[int] = []
-    ends: dict[int, int] = {}
-    touched: list[str] = []
-    for id, versions in held.items():
-        # A job still needs its record.
-        plan = thinning(versions, bounds._replace(forget_before=None) if id in busy else bounds)
-        if plan.gone:
-            touched.append(id)
-            gone += plan.gone
-            ends |= plan.ends
-    if gone and not dry:
+    found = plan(held, bounds, busy)
+    if found.gone and not dry:
         for sql in _GONE:
-            session.execute(sql, (tenant, gone))
-        for number, end in ends.items():
+            session.execute(sql, (tenant, found.gone))
+        for number, end in found.ends.items():
             session.execute(_END, (end, tenant, number))
         if first:
             session.execute(_EPOCH, (tenant,))
-    return Thinned(versions=len(gone), records=len(touched), ids=tuple(touched), following=following)
+    return found.told(following)

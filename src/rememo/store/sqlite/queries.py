@@ -1,6 +1,6 @@
 """Filters as SQL: pure builders that return text made of constants, and the values as parameters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -9,6 +9,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.record import KINDS
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.queries import Dialect, Sql
 
 COLUMNS = (
     "id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
@@ -21,8 +22,6 @@ _CONTENTS = {
     for name in ("metadata", "data")
 }
 
-Sql = tuple[str, list[Any]]
-
 
 def within(scope: Scope) -> Sql:
     """Return the condition of a scope: the tenant first, then the labels it is bound to."""
@@ -34,40 +33,6 @@ def within(scope: Scope) -> Sql:
     return " AND ".join(parts), values
 
 
-def where(filter: Filter, moment: datetime) -> Sql:
-    """Return the condition of a filter, without kinds and without the choice between current and past versions."""
-    inside, values = within(filter.scope)
-    parts = [inside]
-    if filter.ids is not None:
-        if len(filter.ids) == 1:
-            parts.append("id = ?")
-            values.append(filter.ids[0])
-        else:
-            parts.append("id IN (SELECT value FROM json_each(?))")
-            values.append(dump_json(list(filter.ids)))
-    if filter.after is not None:
-        parts.append("at >= ?")
-        values.append(to_micros(filter.after))
-    if filter.before is not None:
-        parts.append("at < ?")
-        values.append(to_micros(filter.before))
-    if filter.pinned is not None:
-        parts.append("pinned = ?")
-        values.append(int(filter.pinned))
-    if filter.valid_at is not None:
-        parts.append("(valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)")
-        values += [to_micros(filter.valid_at)] * 2
-    if filter.quarantined is not None:
-        parts.append(f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL")
-    for condition in filter.conditions:
-        sql, more = _condition(condition)
-        parts.append(sql)
-        values += more
-    parts.append("(expires_at IS NULL OR expires_at > ?)")
-    values.append(to_micros(filter.known_at or moment))
-    return " AND ".join(parts), values
-
-
 def selects(
     filter: Filter, moment: datetime, columns: str, tail: str = "", tail_values: Iterable[Any] = ()
 ) -> list[Sql]:
@@ -75,7 +40,7 @@ def selects(
 
     Together their rows are what the filter means. A single record by its id needs one query only.
     """
-    condition, values = where(filter, moment)
+    condition, values = _DIALECT.where(filter, moment)
     if filter.known_at is None:
         versions: list[Sql] = [("superseded_at IS NULL", [])]
     else:
@@ -109,6 +74,10 @@ def union(queries: list[Sql]) -> Sql:
         return queries[0]
     text = " UNION ALL ".join(f"SELECT * FROM ({sql})" for sql, _ in queries)
     return text, [value for _, values in queries for value in values]
+
+
+def _ids(ids: Sequence[str]) -> Sql:
+    return ("id = ?", [*ids]) if len(ids) == 1 else ("id IN (SELECT value FROM json_each(?))", [dump_json([*ids])])
 
 
 def _condition(condition: Condition) -> Sql:
@@ -161,3 +130,4 @@ def _item_equals(value: object) -> Sql:
 
 
 _TYPE_NAMES: dict[bool | None, str] = {None: "null", True: "true", False: "false"}
+_DIALECT = Dialect("?", within, _ids, _condition)

@@ -13,7 +13,7 @@ from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import within
 from rememo.store.sqlite.words import remove, tables
 from rememo.store.sqlite.writing import vector_place
-from rememo.store.thinning import Bounds, Past, thinning
+from rememo.store.thinning import Bounds, Past, Plan, plan
 
 _VERSIONS = """SELECT number, recorded_at, superseded_at, expires_at, deleted FROM records
 WHERE tenant = ? AND id = ? ORDER BY version"""
@@ -79,36 +79,30 @@ def _thin(
     busy: set[Any] = set()
     if bounds.forget_before is not None:
         busy = {row[0] for row in connection.execute(_OPEN_JOBS, (tenant,))}
-    models = [row[0] for row in connection.execute("SELECT model FROM models")]
+    held = {id: [Past(*row) for row in connection.execute(_VERSIONS, (tenant, id))] for id in ids}
+    found = plan(held, bounds, busy)
+    if found.gone and not dry:
+        _remove(connection, tenant, found)
+        if first:
+            # Once a run is enough: whoever reads the tenant after this never holds a version that ended before it.
+            connection.execute(
+                "INSERT INTO tenants (tenant, epoch) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET epoch = epoch + 1",
+                (tenant,),
+            )
+    return found.told(following)
+
+
+def _remove(connection: Connection, tenant: str, found: Plan) -> None:
     past = tables(tenant)[1]
-    versions, touched = 0, list[str]()
-    for id in ids:
-        held = [Past(*row) for row in connection.execute(_VERSIONS, (tenant, id))]
-        # A job still needs its record.
-        plan = thinning(held, bounds._replace(forget_before=None) if id in busy else bounds)
-        if not plan.gone:
-            continue
-        touched.append(id)
-        versions += len(plan.gone)
-        if dry:
-            continue
-        for number in plan.gone:
-            remove(connection, past, number)
-        places = [vector_place(model, number) for model in models for number in plan.gone]
-        connection.execute(
-            "DELETE FROM vectors WHERE place IN (SELECT value FROM json_each(?))", (dump_json([*places]),)
-        )
-        connection.execute(
-            "DELETE FROM records WHERE number IN (SELECT value FROM json_each(?))", (dump_json([*plan.gone]),)
-        )
-        connection.executemany(
-            "UPDATE records SET superseded_at = ? WHERE number = ?",
-            [(end, number) for number, end in plan.ends.items()],
-        )
-    if first and versions and not dry:
-        # Once a run is enough: whoever reads the tenant after this never holds a version that ended before it.
-        connection.execute(
-            "INSERT INTO tenants (tenant, epoch) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET epoch = epoch + 1",
-            (tenant,),
-        )
-    return Thinned(versions=versions, records=len(touched), ids=tuple(touched), following=following)
+    for number in found.gone:
+        remove(connection, past, number)
+    models = [row[0] for row in connection.execute("SELECT model FROM models")]
+    places = [vector_place(model, number) for model in models for number in found.gone]
+    connection.execute("DELETE FROM vectors WHERE place IN (SELECT value FROM json_each(?))", (dump_json([*places]),))
+    connection.execute(
+        "DELETE FROM records WHERE number IN (SELECT value FROM json_each(?))", (dump_json([*found.gone]),)
+    )
+    connection.executemany(
+        "UPDATE records SET superseded_at = ? WHERE number = ?",
+        [(end, number) for number, end in found.ends.items()],
+    )

@@ -1,0 +1,47 @@
+"""The condition of a filter as SQL: text made of constants, and the values as parameters. What differs is told by the store."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rememo.model.filters import Condition, Filter
+from rememo.model.scope import Scope
+from rememo.model.times import to_micros
+
+Sql = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a store says what a filter means."""
+
+    sign: str
+    """What stands for a value."""
+    within: Callable[[Scope], Sql]
+    """The condition of a scope: the tenant first."""
+    ids: Callable[[Sequence[str]], Sql]
+    """The condition of being one of some ids."""
+    condition: Callable[[Condition], Sql]
+    """The condition on a place in metadata or data."""
+
+    def where(self, filter: Filter, moment: datetime, *more: Sql) -> Sql:
+        """Return the condition of a filter, without kinds and without the choice between current and past versions."""
+        sign = self.sign
+        found = [self.within(filter.scope), *more]
+        if filter.ids is not None:
+            found.append(self.ids(filter.ids))
+        if filter.after is not None:
+            found.append((f"at >= {sign}", [to_micros(filter.after)]))
+        if filter.before is not None:
+            found.append((f"at < {sign}", [to_micros(filter.before)]))
+        if filter.pinned is not None:
+            found.append((f"pinned = {sign}", [filter.pinned]))
+        if filter.valid_at is not None:
+            holds = f"(valid_from IS NULL OR valid_from <= {sign}) AND (valid_to IS NULL OR valid_to > {sign})"
+            found.append((holds, [to_micros(filter.valid_at)] * 2))
+        if filter.quarantined is not None:
+            found.append((f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL", []))
+        found += map(self.condition, filter.conditions)
+        found.append((f"(expires_at IS NULL OR expires_at > {sign})", [to_micros(filter.known_at or moment)]))
+        return " AND ".join(sql for sql, _ in found), [value for _, values in found for value in values]
