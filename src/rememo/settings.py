@@ -46,6 +46,8 @@ class Settings:
     """Whose stop words and stems the analyser uses."""
     vector_cache_bytes: int = 268_435_456
     """Memory for vectors held ready for search, over all scopes."""
+    index_above: int = 200_000
+    """On PostgreSQL, scopes of more records than this are searched by an HNSW index where one was built; 0 never."""
     key_days: float = 7.0
     """How long an idempotency key is remembered."""
     learn: bool = True
@@ -94,6 +96,7 @@ class Settings:
             ("max_file_bytes", 0),
             ("compress_above", 0),
             ("vector_cache_bytes", 0),
+            ("index_above", 0),
             ("key_days", 0),
             ("guard_flood", 0),
         ):

@@ -57,5 +57,5 @@ def app() -> None:
         cli()
     except RememoError as error:
         errors.print(f"[bold red]{error.code}[/]: ", end="")
-        errors.print(str(error), markup=False, highlight=False)
+        errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

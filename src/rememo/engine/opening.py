@@ -104,7 +104,10 @@ def _open_postgres(
     server = Server(parse_address(url), durability=settings.durability, busy_timeout=settings.busy_timeout)
     try:
         safe = ServerSafe(seal=open_seal(PostgresVault(server), encryption), compress_above=settings.compress_above)
-        store = PostgresStore(server, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
+        store = PostgresStore(
+            server, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes,
+            index_above=settings.index_above,
+        )  # fmt: skip
         sealing = None if safe.seal is None else PostgresSealing(server, safe, safe.seal, analysis)
         return store, PostgresKeyValue(server, safe), sealing
     except BaseException:

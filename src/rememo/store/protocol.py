@@ -453,6 +453,15 @@ class Keeping(Protocol):
         ...
 
 
+@runtime_checkable
+class Indexing(Protocol):
+    """Building indexes for what is too large to be compared whole: what a store may be able to do."""
+
+    def build_index(self) -> Sequence[str]:
+        """Build the indexes that are missing, while others go on; returns the names of all that are needed."""
+        ...
+
+
 class Auditing(Protocol):
     """The audit trail of each tenant: lines that only ever follow each other, and the head that is kept beside them."""
 

@@ -82,6 +82,11 @@ class Columns:
         self._names: dict[str, dict[str | None, int]] = {name: {None: -1} for name in ("rooms", "speakers", "kinds")}
 
     @property
+    def dimension(self) -> int:
+        """How long the vectors are; 0 where none are held."""
+        return self._arrays["vectors"].shape[1]
+
+    @property
     def bytes(self) -> int:
         """What they weigh."""
         return sum(array.nbytes for array in self._arrays.values())
@@ -223,8 +228,8 @@ class State(Protocol):
         """Return what changes whenever something of the tenant does."""
         ...
 
-    def dimension(self) -> int:
-        """Return how long vectors of the current model are; 0 for no model."""
+    def dimension(self, scope: Scope, /) -> int:
+        """Return how long the vectors are that are to be held of a scope; 0 where none are."""
         ...
 
     def ended(self, tenant: str, since: int) -> list[int]:
@@ -285,7 +290,7 @@ class ScopeCache:
 
     def _refresh(self, state: State, scope: Scope, stamp: Stamp, held: Held | None, now: int) -> Held:
         if held is None or (held.stamp.epoch, held.stamp.model) != (stamp.epoch, stamp.model):
-            columns, start, grown_from = Columns(state.dimension()), 0, None
+            columns, start, grown_from = Columns(state.dimension(scope)), 0, None
         else:
             # What is appended to lies behind the end of every timeline that was handed out.
             columns, start, grown_from = held.columns, held.stamp.number, held.timeline

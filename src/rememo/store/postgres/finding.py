@@ -19,13 +19,16 @@ from rememo.store.postgres.scopes import COLUMNS as TIMELINE_COLUMNS
 from rememo.store.postgres.scopes import add_rows, current_model
 from rememo.store.postgres.vectors import column, from_wire
 from rememo.store.postgres.words import match
-from rememo.store.protocol import WordMatch
-from rememo.store.scopes import Columns
+from rememo.store.protocol import Nearest, WordMatch
+from rememo.store.scopes import Columns, Held
 
 _EXACT = """SELECT number, {column}, model FROM vectors
 WHERE tenant = %s AND model = (SELECT model FROM models WHERE current) AND number = ANY(%s::bigint[])"""
 # In the tenant's own partition, the statement is planned once and not for each set of values.
 _FETCH = f"SELECT {COLUMNS}, number FROM records_{{part}} WHERE tenant = %s AND number = ANY(%s::bigint[])"
+
+_FEW_OF = 20
+"""Of a scope of which no more than one in so many is meant, those are compared one by one."""
 
 
 class Finder(ViewFinder, Part):
@@ -66,6 +69,40 @@ class Finder(ViewFinder, Part):
         newest = self._views.newest.get(filter.scope.tenant, 0)
         past = filter.known_at is not None
         return match(self._database, filter.scope, terms, past=past, held=held, newest=newest, safe=self._safe)
+
+    def nearest(
+        self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
+    ) -> Nearest:
+        """Return the nearest records that a filter means; of a scope whose vectors are not held here, as the server finds them."""
+        if filter.known_at is None and filter.valid_at is None:
+            held = self._scopes.get(filter.scope, moment)
+            if held.stamp.model == self._model and not held.columns.dimension:
+                return self._asked(held, filter, vector, limit, moment)
+        return super().nearest(filter, vector, limit, moment, exact=exact)
+
+    def _asked(self, held: Held, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime) -> Nearest:
+        scope, model, timeline = filter.scope, held.stamp.model, held.timeline
+        meant = self.eligible(filter, timeline, moment)
+        if meant is not None and meant.sum() * _FEW_OF < len(meant):
+            numbers = self._index.among(scope.tenant, model, timeline.numbers[meant], vector, limit)
+        else:
+            numbers = self._found(scope, model, vector, limit, None if meant is None else timeline.numbers[meant])
+        scores = self._exact(scope.tenant, numbers, vector)
+        best = np.lexsort((numbers, -scores))[:limit]
+        mean, deviation = self._index.background(scope, model, timeline.numbers).of(vector)
+        return Nearest(numbers=numbers[best], scores=scores[best], mean=mean, deviation=deviation)
+
+    def _found(
+        self, scope: Scope, model: int, vector: NDArray[np.float32], limit: int, meant: NDArray[np.int64] | None
+    ) -> NDArray[np.int64]:
+        """Return what the index finds of those that are meant; when they are too few, more is asked for."""
+        wanted = limit if meant is None else limit * 2
+        while True:
+            found = self._index.nearest(scope, model, vector, wanted)
+            kept = found if meant is None else found[np.isin(found, meant)]
+            if len(kept) >= limit or len(found) < wanted:
+                return kept
+            wanted *= 4
 
     def _exact(self, tenant: str, /, numbers: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
         contents = self._safe.contents(tenant)

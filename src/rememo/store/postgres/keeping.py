@@ -238,6 +238,10 @@ class Keeper(Part):
             " or take one tenant away with memory.export(path)"
         )
 
+    def build_index(self) -> Sequence[str]:
+        """Make the indexes by which large scopes are searched; returns their names. Others go on meanwhile."""
+        return self._index.build()
+
     def tenants(self) -> list[str]:
         """Return all tenants of which something is stored, sorted."""
         with self._database.snapshot() as session:

@@ -8,6 +8,7 @@ from typing import Any
 from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.nearness import NearIndex
 from rememo.store.postgres.queries import within
 from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.vectors import column, from_wire
@@ -49,19 +50,24 @@ class ServerState:
     at a stamp can be told by them, and no transaction is needed that would take longer to begin than to read.
     """
 
-    __slots__ = ("_contents", "_database", "_stamp")
+    __slots__ = ("_contents", "_database", "_index", "_stamp")
 
-    def __init__(self, database: Database, stamp: Stamp, contents: Callable[[str], ServerContents]) -> None:
+    def __init__(
+        self, database: Database, stamp: Stamp, contents: Callable[[str], ServerContents], index: NearIndex
+    ) -> None:
         self._database = database
         self._stamp = stamp
         self._contents = contents
+        self._index = index
 
     def stamp(self, _tenant: str, /) -> Stamp:
         """Return its stamp."""
         return self._stamp
 
-    def dimension(self) -> int:
-        """Return how long vectors of the current model are; 0 for no model."""
+    def dimension(self, scope: Scope, /) -> int:
+        """Return how long vectors of the current model are; 0 for no model, and where the server is asked for the nearest."""
+        if not self._contents(scope.tenant).sealed and self._index.serves(scope, self._stamp.model):
+            return 0
         return self._database.value(_DIMENSION, (self._stamp.model,)) or 0
 
     def ended(self, tenant: str, since: int) -> list[int]:
@@ -72,7 +78,8 @@ class ServerState:
 
     def read(self, scope: Scope, columns: Columns, start: int, now: int) -> None:
         """Append the current versions of a scope whose numbers are above `start`, in order."""
-        tenant, newest, model = scope.tenant, self._stamp.number, self._stamp.model
+        tenant, newest = scope.tenant, self._stamp.number
+        model = self._stamp.model if columns.dimension else 0
         if start == newest:
             return
         contents = self._contents(tenant)
@@ -98,9 +105,10 @@ class ServerState:
 class ServerViews:
     """The server as a source of views."""
 
-    def __init__(self, database: Database, contents: Callable[[str], ServerContents]) -> None:
+    def __init__(self, database: Database, contents: Callable[[str], ServerContents], index: NearIndex) -> None:
         self._database = database
         self._contents = contents
+        self._index = index
         self.newest: dict[str, int] = {}
         """The newest number of each tenant, as it was seen last: for guessing how much of it a scope holds."""
 
@@ -115,7 +123,7 @@ class ServerViews:
     @contextmanager
     def state(self, stamp: Stamp) -> Generator[ServerState]:
         """Lend the state of a stamp."""
-        yield ServerState(self._database, stamp, self._contents)
+        yield ServerState(self._database, stamp, self._contents, self._index)
 
 
 def current_model(database: Database) -> tuple[int, int]:

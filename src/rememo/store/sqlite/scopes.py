@@ -40,7 +40,7 @@ class FileState:
         """Return what changes whenever something of the tenant does."""
         return _stamp(self._connection.execute(_STAMP, (tenant,)).get)
 
-    def dimension(self) -> int:
+    def dimension(self, _scope: Scope, /) -> int:
         """Return how long vectors of the current model are; 0 for no model."""
         return self._connection.execute("SELECT dimension FROM models WHERE current").get or 0
 
