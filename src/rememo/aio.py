@@ -57,6 +57,7 @@ from rememo.learn.summaries import Summariser
 from rememo.memory import BatchView, F, Memory
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
+from rememo.model.changed import Changed
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
@@ -2550,6 +2551,14 @@ class AsyncMemory(AsyncRecords):
         Versions that are or were in quarantine come only with `quarantined`.
         """
         return await self._call(self._own.history, id, quarantined=quarantined)
+
+    async def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> "list[Changed]":
+        """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
+
+        `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
+        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        """
+        return await self._call(self._own.changes, after=after, limit=limit)
 
     async def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""

@@ -36,6 +36,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit, add_check
+from rememo.keep.changes import changes
 from rememo.keep.encrypt import Keyring
 from rememo.keep.erase import erase, note_backup, preview, resume
 from rememo.keep.export import Transferred, export, import_file
@@ -47,6 +48,7 @@ from rememo.keep.rotation import drop_key, rotate_keys
 from rememo.keep.targets import make_target
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.worker import Worker
+from rememo.model.changed import Changed
 from rememo.model.check import check_label
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
@@ -378,6 +380,14 @@ class Memory(Records):
         if not versions:
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
         return versions
+
+    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> "list[Changed]":
+        """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
+
+        `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
+        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        """
+        return changes(self._view, after, limit)
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""

@@ -27,6 +27,7 @@ from rememo.model.ids import new_id
 from rememo.serve.app import create_app
 from rememo.serve.auth import Keys
 from rememo.serve.listen import listen
+from rememo.serve.server import Server
 from rememo.serve.service import Options
 from rememo.testing import ManualClock, WordEmbedder
 
@@ -36,16 +37,14 @@ Serve = Callable[..., str]
 @contextmanager
 def running(memory: Memory, options: Options | None = None) -> Generator[str]:
     """Serve a memory and give the address; it is stopped and waited for."""
-    with listening(create_app(memory, options)) as address:
+    with listening(Server(create_app(memory, options))) as address:
         yield address
 
 
 @contextmanager
-def listening(app: ASGIApp) -> Generator[str]:
-    """Serve an application on a free port."""
+def listening(server: uvicorn.Server) -> Generator[str]:
+    """Let a server run on a free port."""
     line = listen("127.0.0.1", 0)
-    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="auto")
-    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [line]})
     thread.start()
     try:
@@ -64,8 +63,6 @@ class Hub:
         self.apps: dict[str, ASGIApp] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
         _, name, rest = scope["raw_path"].split(b"/", 2)
         inner = {**scope, "raw_path": b"/" + rest, "path": "/" + rest.decode("latin-1")}
         await self.apps[name.decode()](inner, receive, send)
@@ -74,7 +71,8 @@ class Hub:
 @pytest.fixture(scope="session")
 def hub() -> Iterator[tuple[Hub, str]]:
     apps = Hub()
-    with listening(apps) as address:
+    config = uvicorn.Config(apps, log_config=None, access_log=False, server_header=False, ws="none", lifespan="off")
+    with listening(uvicorn.Server(config)) as address:
         yield apps, address
 
 

@@ -16,9 +16,6 @@ from rememo.observe.traces import trace
 
 LogFormat = Literal["text", "json"]
 
-_GRACE = 30
-"""Seconds that requests under way have to end when the server stops."""
-
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
@@ -40,6 +37,7 @@ def serve(
     max_import: Annotated[int, typer.Option(help="The largest export to bring in, in bytes.")] = 4 * 2**30,
     threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 4,
     queue: Annotated[int, typer.Option(help="Calls that wait; one more is told to come back.")] = 128,
+    streams: Annotated[int, typer.Option(help="Followers of changes at once.")] = 100,
     maintain: Annotated[
         str,
         typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" leaves it to you.'),
@@ -57,15 +55,15 @@ def serve(
     for package in ("fastapi", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
-    import uvicorn  # noqa: PLC0415 - the extra may not be installed
-
-    from rememo.serve.app import create_app  # noqa: PLC0415 - the same
+    from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
     from rememo.serve.listen import listen  # noqa: PLC0415 - the same
+    from rememo.serve.server import Server  # noqa: PLC0415 - the same
     from rememo.serve.service import Options, is_loopback  # noqa: PLC0415 - the same
     from rememo.serve.upkeep import Upkeep  # noqa: PLC0415 - the same
 
     options = Options(
-        rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, origins=origin or (),
+        rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, streams=streams,
+        origins=origin or (),
         traces=traces,
     )  # fmt: skip
     lines = logging.StreamHandler()
@@ -105,13 +103,10 @@ def serve(
                     f" `rememo keys add {named}` makes the first, and from then on every request needs one",
                     soft_wrap=True, markup=False,
                 )  # fmt: skip
-            config = uvicorn.Config(
-                app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_GRACE
-            )
             # The server sends a signal that stopped it to whoever handled it before: there is no more to be done then.
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda _signal, _frame: None)
-            uvicorn.Server(config).run(sockets=[listening])
+            Server(app).run(sockets=[listening])
     console.print("stopped; everything is stored" if postgres is None else "stopped; the server is gone")
 
 

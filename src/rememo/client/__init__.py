@@ -13,10 +13,12 @@ from rememo.client.asking import Asking, open_web
 from rememo.client.faces import RemoteMemory
 from rememo.client.flow import ClientFlow
 from rememo.client.gathering import Gathering
+from rememo.client.live import live
 from rememo.client.typed import far_view
 from rememo.client.values import ClientAudit, ClientKeyValues, ClientWorking
 from rememo.errors import InvalidInput
 from rememo.keep.export import Transferred
+from rememo.model.changed import Changed
 from rememo.model.check import check_label
 from rememo.model.receipt import Receipt
 from rememo.model.scope import DEFAULT_TENANT, Scope
@@ -70,6 +72,13 @@ class Client(RemoteMemory):
         if isinstance(moment, str):
             then.ask("list", {"limit": 1})
         return _client(Client, then)
+
+    def live(self, *, after: datetime | str | None = None) -> Generator[Changed]:
+        """Give each change in this scope as it is committed, from now on or after a cursor or moment, until it is closed.
+
+        A line that breaks is taken up again where it was, without a loss. The key's end raises `Unauthorised`.
+        """
+        return live(self._asking, after)
 
     @property
     def kv(self) -> ClientKeyValues:

@@ -35,6 +35,7 @@ from rememo.learn.room_summaries import SummaryPolicy
 from rememo.learn.running import RunningSummary
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
+from rememo.model.changed import Changed
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
@@ -1825,6 +1826,14 @@ class RemoteMemory:
         Versions that are or were in quarantine come only with `quarantined`.
         """
         return cast("list[Record]", self._asking.call("history", {"id": id, "quarantined": quarantined}))
+
+    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> "list[Changed]":
+        """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
+
+        `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
+        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        """
+        return cast("list[Changed]", self._asking.call("changes", {"after": after, "limit": limit}))
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""

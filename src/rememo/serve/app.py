@@ -24,6 +24,7 @@ from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
 from rememo.serve.faults import HTTP_CODES, RETRY, STATUS, HttpFault, fault_body
 from rememo.serve.metrics import Requests, telling
+from rememo.serve.rest.live import Live
 from rememo.serve.rest.openapi import document
 from rememo.serve.rest.routes import CALLS, JSON, endpoint
 from rememo.serve.rest.transfer import exporting, exporting_audit, importing
@@ -68,8 +69,11 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.service = service
     app.openapi = document
+    live = Live(service)
     for call in CALLS:
-        _add(app, call.operation.verb, f"/v1{call.operation.path}", endpoint(service, call))
+        answer = endpoint(service, call)
+        answer = live.endpoint(answer) if call.operation.calls == "changes" else answer
+        _add(app, call.operation.verb, f"/v1{call.operation.path}", answer)
     _add(app, "GET", "/v1/export", exporting(service))
     _add(app, "POST", "/v1/import", importing(service))
     _add(app, "GET", "/v1/audit:export", exporting_audit(service))

@@ -1,5 +1,6 @@
 """Service: a memory being served. Who asks is known first, then what is asked runs on a bounded number of threads."""
 
+import asyncio
 import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -42,14 +43,25 @@ class Options:
     """Calls that wait for a thread; one more is told to come back."""
     traces: bool = False
     """Whether to make spans, of requests and of what they do."""
+    streams: int = 100
+    """Followers of changes at once; one more is told to come back."""
+    poll: float = 0.2
+    """How often to look whether another process has written, in seconds, while somebody follows."""
+    heartbeat: float = 15.0
+    """Seconds without a change after which a follower is told that the line is open."""
+    stall: float = 30.0
+    """Seconds that a follower may leave unread what it is sent."""
     origins: Sequence[str] = ()
     """Web pages that may ask from a browser."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        for name, least in (("max_body", 1), ("max_import", 1), ("threads", 1), ("queue", 0)):
+        for name, least in (("max_body", 1), ("max_import", 1), ("threads", 1), ("queue", 0), ("streams", 0)):
             if getattr(self, name) < least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
+        for name in ("poll", "heartbeat", "stall"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InvalidInput(f"{name} must be seconds above zero, not {getattr(self, name)!r}")
         if self.rate is not None and not 0 < self.rate < float("inf"):
             raise InvalidInput(f"rate must be above zero, not {self.rate!r}")
 
@@ -62,7 +74,8 @@ class Service:
         self.options = options
         self.keys = Keys(memory)
         self.rate = RateLimit(options.rate)
-        self.ready = True
+        self.stopping = asyncio.Event()
+        """Set when the server is about to stop: whoever would stay for ever leaves."""
         self._threads = Threads(options.threads, options.queue)
         # Those who only wait for jobs keep nobody from a thread who has something to do.
         self._waiting = Threads(options.threads, options.queue)
@@ -73,7 +86,6 @@ class Service:
 
     def close(self) -> None:
         """End what is under way, and take no more."""
-        self.ready = False
         self._threads.close()
         self._waiting.close()
 
@@ -96,6 +108,14 @@ class Service:
         request.state.key = key.id
         self.rate.take(key.id, key.rate)
         return key
+
+    def still_known(self, request: Request, key: Key) -> None:
+        """Raise `Unauthorised` when the key of a request that lasts is not good any more."""
+        given = request.headers.get("authorization")
+        if given is not None:
+            self.keys.check(given.partition(" ")[2].strip())
+        elif key.id != _OPEN.id or self.keys.any():
+            raise Unauthorised("this server wants a key now: send it as `Authorization: Bearer rememo_…`")
 
     async def body(self, request: Request, *, most: int | None = None) -> bytes:
         """Return the body of a request; one that is too large is not read to its end."""

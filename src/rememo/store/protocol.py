@@ -252,6 +252,18 @@ class Check:
         return not self.faults
 
 
+Mark = tuple[int, int, int]
+"""A place among changes: the system time in microseconds, 0 for an end and 1 for a beginning, the version's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A version that began, or was ended by a delete."""
+
+    mark: Mark
+    record: Record
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinned:
     """What a step of thinning did, or would do."""
@@ -291,6 +303,17 @@ class Reading(Protocol):
 
     def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
         """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
+        ...
+
+    def changes(self, scope: Scope, after: Mark, limit: int) -> list[Moved]:
+        """Return the first versions within a scope that began or were ended by a delete after a mark, in their order.
+
+        The system times of a tenant's writes rise in the order they are committed: what comes later is never before a mark.
+        """
+        ...
+
+    def clock(self, tenant: str, /) -> int:
+        """Return the system time of a tenant's last write in microseconds, or a later one; 0 where there was none."""
         ...
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:

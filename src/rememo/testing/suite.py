@@ -2,6 +2,7 @@
 
 from rememo.testing.audit import AuditSuite
 from rememo.testing.batches import BatchSuite, KeySuite
+from rememo.testing.changes import FollowSuite
 from rememo.testing.expiry import ExpirySuite
 from rememo.testing.filters import FilterSuite
 from rememo.testing.hooks import HookSuite
@@ -34,6 +35,7 @@ class MemoryConformance(
     DiffSuite,
     RollbackSuite,
     UndoSuite,
+    FollowSuite,
     BatchSuite,
     KeySuite,
     ExpirySuite,

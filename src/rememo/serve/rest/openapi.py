@@ -153,6 +153,18 @@ def _operation(call: Call, known: dict[str, Any]) -> dict[str, Any]:
     }
     if call.pages:
         told["parameters"].append(_query("cursor", {"type": "string"}, "`next` of the page before."))
+    if operation.calls == "changes":
+        told["responses"][str(operation.status)]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+        says = "The id of the last event that was seen: the stream goes on behind it."
+        told["parameters"].append(
+            {
+                "name": "Last-Event-ID",
+                "in": "header",
+                "required": False,
+                "description": says,
+                "schema": {"type": "string"},
+            }
+        )
     if call.takes_body:
         body = call.placed("body")
         needed = [one.name for one in body if one.required]

@@ -203,7 +203,8 @@ OPERATIONS: Final = (
     _write("POST", "/flows/{name}/pause", "flow.pause"),
     _write("POST", "/flows/{name}/resume", "flow.resume"),
     _read("POST", "/flows/{name}/progress", "flow.progress"),
-    # Time
+    # Time; `changes` is a stream for those who accept one
+    _read("GET", "/changes", "changes"),
     _read("GET", "/snapshots", "snapshots", reach="tenant"),
     _write("PUT", "/snapshots/{name}", "snapshot", reach="tenant"),
     _read("POST", "/diff", "diff"),

@@ -12,6 +12,7 @@ from rememo.store.postgres.meaning import read_rows
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.queries import COLUMNS, CURRENT_BY_ID, select, select_ordered, within
 from rememo.store.postgres.safe import ServerContents
+from rememo.store.protocol import Mark, Moved
 from rememo.store.rows import make_record
 
 _LATEST = 2**63 - 1
@@ -116,6 +117,33 @@ class Reader(Part):
                 [*values, first, *span, *values, loaded, *span, *values, *span, *values, *ends],
             )
         return [row[0] for row in rows]
+
+    def changes(self, scope: Scope, after: Mark, limit: int) -> list[Moved]:
+        """Return the first versions within a scope that began or were ended by a delete after a mark, in their order."""
+        contents = self._safe.contents(scope.tenant)
+        inside, values = within(scope)
+        began = f"SELECT {COLUMNS}, recorded_at, 1, number FROM records WHERE {inside} AND (recorded_at, 1, number) > (%s, %s, %s)"
+        with self._database.snapshot() as session:
+            first, loaded = session.row(_FIRST_AFTER, {"tenant": scope.tenant, "since": after[0] - 1})
+            rows = [
+                # Past what was loaded, numbers rise with system times.
+                *session.rows(f"{began} AND number > %s ORDER BY number LIMIT %s", [*values, *after, first, limit]),
+                *session.rows(
+                    f"{began} AND number <= %s ORDER BY recorded_at, number LIMIT %s", [*values, *after, loaded, limit]
+                ),
+                *session.rows(
+                    f"SELECT {COLUMNS}, superseded_at, 0, number FROM records"
+                    f" WHERE {inside} AND deleted AND superseded_at >= %s AND (superseded_at, 0, number) > (%s, %s, %s)"
+                    " ORDER BY superseded_at, number LIMIT %s",
+                    [*values, after[0], *after, limit],
+                ),
+            ]
+        found = [Moved(row[-3:], to_record(row[:-3], scope.tenant, contents)) for row in rows]
+        return sorted(found, key=lambda one: one.mark)[:limit]
+
+    def clock(self, tenant: str, /) -> int:
+        """Return the system time of a tenant's last write in microseconds; 0 where there was none."""
+        return self._database.value("SELECT clock FROM tenants WHERE tenant = %s", [tenant]) or 0
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
         """Return the agents, users or rooms of the records that a filter means, sorted."""

@@ -10,12 +10,15 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.contents import Contents
+from rememo.store.protocol import Mark, Moved
 from rememo.store.rows import make_record
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, selects, union, within
 
 _LATEST = 2**63 - 1
+_CLOCK = """SELECT max(ifnull((SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1), 0),
+  ifnull((SELECT clock FROM tenants WHERE tenant = ?), 0))"""
 _GET = f"""SELECT {COLUMNS} FROM records
 WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
 
@@ -122,6 +125,36 @@ class Reader(Part):
                 [*values, first, loaded, *span, *values, *span, *values, *ends],
             ).fetchall()
         return [row[0] for row in rows]
+
+    def changes(self, scope: Scope, after: Mark, limit: int) -> list[Moved]:
+        """Return the first versions within a scope that began or were ended by a delete after a mark, in their order."""
+        contents = self._safe.contents(scope.tenant)
+        inside, values = within(scope)
+        began = f"SELECT {COLUMNS}, recorded_at, 1, number FROM records WHERE {inside} AND (recorded_at, 1, number) > (?, ?, ?)"
+        with self._database.snapshot() as connection:
+            loaded: int = connection.execute("SELECT ifnull(max(loaded), 0) FROM tenants").get
+            first = _first_after(connection, after[0] - 1, loaded)
+            rows = [
+                # Past what was loaded, numbers rise with system times.
+                *connection.execute(
+                    f"{began} AND number >= ? ORDER BY number LIMIT ?", [*values, *after, first, limit]
+                ),
+                *connection.execute(
+                    f"{began} AND number <= ? ORDER BY recorded_at, number LIMIT ?", [*values, *after, loaded, limit]
+                ),
+                *connection.execute(
+                    f"SELECT {COLUMNS}, superseded_at, 0, number FROM records"
+                    f" WHERE {inside} AND deleted AND superseded_at >= ? AND (superseded_at, 0, number) > (?, ?, ?)"
+                    " ORDER BY superseded_at, number LIMIT ?",
+                    [*values, after[0], *after, limit],
+                ),
+            ]
+        found = [Moved(row[-3:], to_record(row[:-3], scope.tenant, contents)) for row in rows]
+        return sorted(found, key=lambda one: one.mark)[:limit]
+
+    def clock(self, tenant: str, /) -> int:
+        """Return the system time of a tenant's last write in microseconds, or a later one; 0 where there was none."""
+        return self._database.value(_CLOCK, (tenant,))
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
         """Return the agents, users or rooms of the records that a filter means, sorted."""

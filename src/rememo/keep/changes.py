@@ -1,0 +1,45 @@
+"""Following a memory: what was written, in the order it was committed, by whichever process."""
+
+from datetime import datetime
+
+from rememo.engine.view import View
+from rememo.model.changed import Changed, cursor_of, mark_of
+from rememo.model.check import check_limit
+from rememo.model.times import from_micros, to_micros
+from rememo.store.protocol import Moved
+
+_MOST = 1_000
+
+
+def changes(view: View, after: datetime | str | None, limit: int) -> list[Changed]:
+    """Return the first changes within a view after a cursor or a moment, in the order they were committed."""
+    mark, most = mark_of(after), check_limit(limit, maximum=_MOST)
+    end = None if view.known_at is None else to_micros(view.known_at)
+    found: list[Changed] = []
+    while len(found) < most:
+        moved = view.engine.store.changes(view.scope, mark, most)
+        for one in moved:
+            if end is not None and one.mark[0] > end:
+                return found
+            told = _told(one)
+            if told is not None and len(found) < most:
+                found.append(told)
+            mark = one.mark
+        # What is in quarantine is passed over: there may be more behind it.
+        if len(moved) < most:
+            break
+    return found
+
+
+def present(view: View) -> str:
+    """Return the cursor behind everything that is written now."""
+    return cursor_of((view.engine.store.clock(view.scope.tenant), 2, 0))
+
+
+def _told(one: Moved) -> Changed | None:
+    record, ended = one.record, one.mark[1] == 0
+    held = record.quarantine is not None
+    if held and (ended or record.version == 1):
+        return None
+    outcome = "deleted" if ended or held else "added" if record.created_at == record.recorded_at else "updated"
+    return Changed(cursor=cursor_of(one.mark), at=from_micros(one.mark[0]), outcome=outcome, record=record)

@@ -1,0 +1,51 @@
+"""Changed: what became of a record, for those who follow a memory."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from rememo.errors import InvalidInput
+from rememo.model.record import Record
+from rememo.model.times import to_micros, to_utc
+
+_CURSOR: Final = re.compile(r"([0-9a-f]{1,15})-([0-2])-([0-9a-f]{1,15})")
+_PAST_ALL: Final = 2
+"""After the ends (0) and the beginnings (1) of a moment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A record that was added, changed or ended."""
+
+    cursor: str
+    """Where it stands among all changes: `changes(after=…)` goes on behind it."""
+    at: datetime
+    """The system time of the write."""
+    outcome: Literal["added", "updated", "deleted"]
+    """`deleted` also for one that was put into quarantine."""
+    record: Record
+    """The version that began, or the last one of a record that ended."""
+
+    @property
+    def id(self) -> str:
+        """The record's id."""
+        return self.record.id
+
+
+def cursor_of(mark: tuple[int, int, int]) -> str:
+    """Return the text of a place among changes."""
+    return "-".join(f"{part:x}" for part in mark)
+
+
+def mark_of(after: datetime | str | None) -> tuple[int, int, int]:
+    """Return the place among changes that a cursor names, or the end of a moment; the beginning of all for None."""
+    if after is None:
+        return 0, 0, 0
+    if isinstance(after, datetime):
+        return to_micros(to_utc(after, "after")), _PAST_ALL, 0
+    found = _CURSOR.fullmatch(after) if isinstance(after, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    if found is None:
+        raise InvalidInput("after must be a time, or the cursor of a change that changes() gave")
+    micros, part, number = (int(one, 16) for one in found.groups())
+    return micros, part, number
