@@ -117,7 +117,7 @@ def erase(
         if not (yes or dry_run):
             found = ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
             # Where the answer is to be read by a program, what is asked must not stand in it.
-            if not typer.confirm(f"Erase {told} from {file} ({found})? Nothing brings it back.", err=json):
+            if not typer.confirm(f"Erase {told} from {shown(file)} ({found})? Nothing brings it back.", err=json):
                 raise typer.Exit(1)
         with console.status("erasing"), memory.acting(actor=f"cli:{getuser()}"):
             receipt = run(dry_run=dry_run)
@@ -149,7 +149,7 @@ def verify(file: File, json: AsJson = False) -> None:
     else:
         for fault in found.faults:
             errors.print(fault, markup=False)
-        errors.print(f"run: rememo repair {file} NEW_FILE", markup=False)
+        errors.print(f"run: rememo repair {shown(file)} NEW_FILE", markup=False)
     if not json:
         for what in found.unchecked:
             errors.print(f"not checked: {what}", markup=False)
@@ -235,7 +235,9 @@ def rotate_keys(
     """Change the keys of an encrypted file: to the first in REMEMO_MASTER_KEY, the former ones behind it."""
     with open_memory(file) as memory, console.status("sealing"):
         receipt = memory.rotate_keys(reencrypt=not wrap_only).wait(timeout=24 * 3600)
-    console.print(f"the keys of {file} are wrapped anew, {len(receipt.jobs):,} tenants sealed anew", markup=False)
+    console.print(
+        f"the keys of {shown(file)} are wrapped anew, {len(receipt.jobs):,} tenants sealed anew", markup=False
+    )
 
 
 def drop_key(file: File, tenant: Annotated[str, typer.Option(help="The tenant to make unreadable for ever.")]) -> None:
