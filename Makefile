@@ -19,6 +19,11 @@ serve: $(VENV)/.installed
 	$(BIN)/python tools/node.py
 	@touch $@
 
+# Clients of others that the tests drive, in environments of their own.
+.peers/.installed: tools/peers.py $(VENV)/.installed
+	$(BIN)/python tools/peers.py
+	@touch $@
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -29,7 +34,7 @@ types: $(VENV)/.installed
 imports: $(VENV)/.installed
 	$(BIN)/lint-imports
 
-test: lint types imports .node/.installed
+test: lint types imports .node/.installed .peers/.installed
 	$(BIN)/pytest -n 2
 
 bench: $(VENV)/.installed
@@ -47,4 +52,4 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.mcp
 
 clean:
-	rm -rf $(VENV) .node dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .node .peers dist build .pytest_cache .ruff_cache .hypothesis

@@ -9,6 +9,7 @@ import pytest
 
 from rememo import Memory
 from rememo.serve.auth import Keys
+from rememo.serve.mem0 import SERVED
 from rememo.serve.rest.routes import CALLS
 from rememo.serve.rest.signature import Call
 
@@ -186,3 +187,70 @@ def test_an_operator_reaches_every_tenant(serve: Any, memory: Memory, keys: Keys
         assert SECRET in web.get("/v1/records", params={"tenant": "other"}).text
         assert web.post("/v1/verify").json()["ok"] is True
         assert web.get("/v1/kv", params={"tenant": "rememo:server"}).status_code == 403
+
+
+FILTERS = (
+    {"user_id": "bob"}, {"run_id": "r2"}, {"agent_id": "a2"}, {"user_id": {"in": ["ana", "bob"]}}, {"user_id": "*"},
+    {"OR": [{"user_id": "ana"}, {"user_id": "bob"}]}, {"NOT": {"metadata": {"a": 1}}}, {"app_id": {"ne": "x"}},
+    {"AND": [{"user_id": "*"}, {"agent_id": "*"}, {"run_id": "*"}]}, {"categories": {"in": ["task", "goal", "fact"]}},
+)  # fmt: skip
+STARS: dict[str, str] = dict.fromkeys(("user_id", "agent_id", "run_id", "app_id"), "*")
+
+
+def mem0_requests(id: str) -> Iterator[dict[str, Any]]:
+    """Give requests as clients of mem0 make them, that try to reach beyond."""
+    yield {"method": "POST", "url": "/v3/memories/", "json": {}}
+    for filters in (*FILTERS, {"memory_ids": [id]}):
+        yield {"method": "POST", "url": "/v3/memories/", "json": {"filters": filters}}
+        yield {"method": "POST", "url": "/v3/memories/search/", "json": {"query": SECRET, "filters": filters}}
+        yield {"method": "DELETE", "url": "/v1/memories/", "params": {"filters": str(filters)}}
+    said = [{"role": "user", "content": "mine"}]
+    names: list[dict[str, str]] = [
+        {"user_id": "bob"},
+        {"run_id": "r2"},
+        {"agent_id": "a2"},
+        {"run_id": "pool:team"},
+        STARS,
+    ]
+    for named in names:
+        yield {"method": "POST", "url": "/v3/memories/add/", "json": {"messages": said, "infer": False, **named}}
+        yield {"method": "POST", "url": "/v3/memories/add/", "json": {"messages": said, "filters": named}}
+        yield {"method": "POST", "url": "/v3/memories/", "json": named}
+        yield {"method": "POST", "url": "/v3/memories/search/", "json": {"query": SECRET, **named}}
+        yield {"method": "DELETE", "url": "/v1/memories/", "params": named}
+    for url in (f"/v1/memories/{id}/", f"/v1/memories/{id}/history/"):
+        yield {"method": "GET", "url": url}
+    yield {"method": "PUT", "url": f"/v1/memories/{id}/", "json": {"text": "x"}}
+    yield {"method": "DELETE", "url": f"/v1/memories/{id}/", "params": {"delete_linked": "true"}}
+    yield {"method": "PUT", "url": "/v1/batch/", "json": {"memories": [{"memory_id": id, "text": "x"}]}}
+    yield {"method": "DELETE", "url": "/v1/batch/", "json": {"memories": [{"memory_id": id}]}}
+    yield {"method": "GET", "url": "/v1/ping/"}
+    yield {"method": "GET", "url": "/v1/entities/"}
+    for kind, name in (("user", "bob"), ("run", "r2"), ("run", "pool:team"), ("agent", "a2"), ("app", "x")):
+        yield {"method": "DELETE", "url": f"/v2/entities/{kind}/{name}/"}
+    for wider in WIDER:
+        yield {"method": "POST", "url": "/v3/memories/", "params": wider, "json": wider}
+
+
+@pytest.mark.requirement("api.rest")
+@pytest.mark.parametrize("labels", [{"user": "ana"}, {"room": "r1"}, {"tenant": "third"}], ids=str)
+def test_no_route_of_mem0_leads_beyond_a_key(
+    serve: Any, memory: Memory, keys: Keys, ids: dict[str, str], labels: dict[str, Any]
+):
+    memory.scope(user="bob", room="r2", agent="a2").add(f"app {SECRET}", metadata={"app_id": "x"})
+    _, text = keys.add(**labels, rights=["read", "write", "admin"])
+    before = state(memory)
+    asked: set[tuple[str, str]] = set()
+    with httpx.Client(
+        base_url=serve(), headers={"Authorization": f"Token {text}", **HEADERS}, timeout=30, trust_env=False
+    ) as web:
+        for id in (ids["note"], ids["fact"], ids["task"]):
+            for request in mem0_requests(id):
+                answer = web.request(**request)
+                asked.add((request["method"], request["url"].replace(id, "{id}")))
+                assert answer.status_code < 500, (request, answer.text)
+                assert answer.status_code >= 400 or SECRET not in answer.text, (request, answer.text)
+    assert state(memory) == before
+    assert {(verb, path) for verb, path, *_ in SERVED if "{" not in path or "{id}" in path} <= asked | {
+        ("GET", "/v1/events/")
+    }

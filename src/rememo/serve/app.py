@@ -23,6 +23,7 @@ from rememo.memory import Memory
 from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
 from rememo.serve.faults import HTTP_CODES, RETRY, STATUS, HttpFault, fault_body
+from rememo.serve.mem0 import routes
 from rememo.serve.metrics import Requests, telling
 from rememo.serve.rest.live import Live
 from rememo.serve.rest.openapi import document
@@ -77,6 +78,9 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
     _add(app, "GET", "/v1/export", exporting(service))
     _add(app, "POST", "/v1/import", importing(service))
     _add(app, "GET", "/v1/audit:export", exporting_audit(service))
+
+    for verb, path, answer in routes(service):
+        _add(app, verb, path, answer)
 
     async def healthz(_: Request) -> Response:
         """Say that the server runs."""

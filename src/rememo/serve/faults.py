@@ -44,6 +44,7 @@ HTTP_CODES: Final[Mapping[int, str]] = {
     405: "method_not_allowed",
     413: "too_large",
     415: "unsupported_media_type",
+    501: "not_served",
 }
 """The codes of what only HTTP can get wrong."""
 PRECONDITION_FAILED: Final = 412

@@ -1,0 +1,88 @@
+"""The routes that mem0's clients ask, so that they work unchanged on a memory of ours: keep the client, change the host.
+
+They stand beside our own and have the same keys, the same walls and the same audit trail.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rememo.serve.mem0.asking import Asked, Endpoint, Work, endpoint, not_here
+from rememo.serve.mem0.changing import add, change, change_many, delete, delete_all, delete_many
+from rememo.serve.mem0.entities import entities, forget
+from rememo.serve.mem0.finding import find, page, show, tell
+from rememo.serve.rest.table import Right
+from rememo.serve.service import Service
+
+
+def ping(asked: Asked) -> dict[str, Any]:
+    """Answer `GET /v1/ping/`: their client wants an organisation and a project; a tenant is both."""
+    asked.asks_only()
+    tenant = asked.key.scope.tenant
+    return {"status": "ok", "message": "pong", "org_id": "rememo", "project_id": tenant, "user_email": None}
+
+
+def events(asked: Asked) -> dict[str, Any]:
+    """Answer `GET /v1/events/`: an add answers with what it did, so there are none."""
+    asked.asks_only()
+    return {"count": 0, "next": None, "previous": None, "results": []}
+
+
+SERVED: Final[tuple[tuple[str, str, Right, Work], ...]] = (
+    ("GET", "/v1/ping/", "read", ping),
+    ("POST", "/v3/memories/add/", "write", add),
+    ("POST", "/v3/memories/search/", "read", find),
+    ("POST", "/v3/memories/", "read", page),
+    ("GET", "/v1/memories/{id}/", "read", show),
+    ("PUT", "/v1/memories/{id}/", "write", change),
+    ("DELETE", "/v1/memories/{id}/", "write", delete),
+    ("GET", "/v1/memories/{id}/history/", "read", tell),
+    ("DELETE", "/v1/memories/", "write", delete_all),
+    ("GET", "/v1/entities/", "read", entities),
+    ("DELETE", "/v2/entities/{type}/{name}/", "write", forget),
+    ("GET", "/v1/events/", "read", events),
+    ("PUT", "/v1/batch/", "write", change_many),
+    ("DELETE", "/v1/batch/", "write", delete_many),
+)
+"""What is answered: verb, path, the right it needs, and what does it."""
+
+_OLD = "this is a route of older clients; upgrade to mem0ai 2"
+_PROFILES = "profiles that a model writes are not made here"
+_WEBHOOKS = "there are no webhooks here"
+_PROJECTS = "there are no projects and members here: a key has a tenant"
+NOT_HERE: Final[tuple[tuple[str, str, str], ...]] = (
+    ("GET", "/v1/memories/", _OLD),
+    ("POST", "/v1/memories/", _OLD),
+    ("POST", "/v1/memories/search/", _OLD),
+    ("POST", "/v2/memories/", _OLD),
+    ("POST", "/v2/memories/search/", _OLD),
+    ("POST", "/v1/exports/", "exports by a schema are not made here; GET /v1/export streams everything"),
+    ("POST", "/v1/exports/get/", "exports by a schema are not made here; GET /v1/export streams everything"),
+    ("POST", "/v1/summary/", "summaries are made by room here; GET /v1/summaries lists them"),
+    ("POST", "/v1/feedback/", "feedback is not taken here; change or delete the memory"),
+    ("GET", "/v1/event/{id}/", "there are no events here: an add answers with what it did"),
+    ("GET", "/v2/entities/user/{name}/profile/", _PROFILES),
+    ("POST", "/v2/profiles/jobs/", _PROFILES),
+    ("GET", "/v2/profiles/jobs/{id}/", _PROFILES),
+    ("GET", "/v2/profiles/settings/", _PROFILES),
+    ("POST", "/v2/profiles/settings/", _PROFILES),
+    *((verb, "/api/v1/webhooks/projects/{id}/", _WEBHOOKS) for verb in ("GET", "POST")),
+    *((verb, "/api/v1/webhooks/{id}/", _WEBHOOKS) for verb in ("PUT", "DELETE")),
+    *(
+        (verb, f"/api/v1/orgs/{path}", _PROJECTS)
+        for path in ("organizations/{org}/projects/", "organizations/{org}/projects/{id}/")
+        for verb in ("GET", "POST", "PATCH", "DELETE")
+    ),
+    *(
+        (verb, "/api/v1/orgs/organizations/{org}/projects/{id}/members/", _PROJECTS)
+        for verb in ("GET", "POST", "PUT", "DELETE")
+    ),
+)
+"""What their clients ask that the hosted service alone has, and what it is told."""
+
+
+def routes(service: Service) -> Iterator[tuple[str, str, Endpoint]]:
+    """Give verb, path and endpoint of every route."""
+    for verb, path, right, work in SERVED:
+        yield verb, path, endpoint(service, right, work)
+    for verb, path, what in NOT_HERE:
+        yield verb, path, not_here(service, what)

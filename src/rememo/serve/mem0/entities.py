@@ -1,0 +1,82 @@
+"""Whom mem0's clients have memories of: users, agents, runs and apps."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.model.record import Record
+from rememo.serve.mem0.asking import Asked
+from rememo.serve.mem0.filters import APP, MEMORIES
+from rememo.serve.mem0.finding import view_of
+
+LABEL_OF: Final = {"user": "user", "agent": "agent", "run": "room"}
+"""Our labels by their types of entities; an app is metadata."""
+_TYPES: Final = (*LABEL_OF, "app")
+_NAMES: Final[dict[str, Callable[[Memory], list[str]]]] = {
+    "user": Memory.users,
+    "agent": Memory.agents,
+    "run": Memory.rooms,
+}
+
+
+def entities(asked: Asked) -> dict[str, Any]:
+    """Answer `GET /v1/entities/`: all within the key's reach of whom something is kept, in one page."""
+    asked.asks_only()
+    memory = asked.view()
+    found = [
+        _entity(kind, name, *_ends(memory.scope(**{label: name})))
+        for kind, label in LABEL_OF.items()
+        for name in _NAMES[kind](memory)
+        if not name.startswith("pool:")
+    ]
+    found += [
+        _entity("app", name, len(records), records[0], records[-1]) for name, records in sorted(_apps(memory).items())
+    ]
+    return {"count": len(found), "next": None, "previous": None, "results": found}
+
+
+def forget(asked: Asked) -> dict[str, Any]:
+    """Answer `DELETE /v2/entities/{type}/{name}/`: all that belongs to it ends, memories and everything else."""
+    asked.asks_only()
+    kind, name = asked.path["type"], asked.path["name"]
+    if kind not in _TYPES:
+        raise InvalidInput(f"there are no entities {kind[:50]!r}; there are {', '.join(_TYPES)}")
+    if kind == "app":
+        count = asked.view().delete_where(metadata={APP: name})
+    else:
+        count = asked.view({LABEL_OF[kind]: name}).clear()
+    # One that is empty is as good as deleted: their clients go through a list, in which a run may belong to a user.
+    return {"message": "Entity deleted successfully!", "count": count}
+
+
+def _ends(memory: Memory) -> tuple[int, Record | None, Record | None]:
+    """Return how many memories there are, the first and the last."""
+    count = memory.count(kind=MEMORIES)
+    if not count:
+        return 0, None, None
+    [first] = memory.list(kind=MEMORIES, limit=1, offset=count - 1) or [None]
+    [last] = memory.list(kind=MEMORIES, limit=1) or [None]
+    return count, first, last
+
+
+def _apps(memory: Memory) -> dict[str, list[Record]]:
+    view = view_of(memory)
+    filter = view.filter(kind=MEMORIES, metadata={APP: {"$exists": True}})
+    found: dict[str, list[Record]] = {}
+    for record in view.engine.store.read(filter, view.engine.now()):
+        if isinstance(record.metadata[APP], str):
+            found.setdefault(record.metadata[APP], []).append(record)
+    return found
+
+
+def _entity(kind: str, name: str, count: int, first: Record | None, last: Record | None) -> dict[str, Any]:
+    return {
+        "id": f"{kind}:{name}",
+        "name": name,
+        "type": kind,
+        "total_memories": count,
+        "count": count,
+        "created_at": first and first.at.isoformat(),
+        "updated_at": last and last.at.isoformat(),
+    }

@@ -1,0 +1,194 @@
+"""What mem0's clients read: search, lists, single memories and their history."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from rememo.engine.engine import Engine
+from rememo.engine.search import Query, search
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound
+from rememo.memory import Memory
+from rememo.model.check import check_limit, check_offset, check_text, check_unit
+from rememo.model.filters import Condition, Filter
+from rememo.model.record import FOUND, Record
+from rememo.model.scope import LABELS, Scope
+from rememo.serve.mem0.asking import Asked, Body
+from rememo.serve.mem0.filters import Alternative, alternatives, moment
+from rememo.serve.mem0.shown import REPLACES, from_their_scale, history_of, memory_of
+
+_MOST_HITS: Final = 1_000
+_TOP: Final = 10
+_PAGE: Final = 100
+_STATUS: Final = ("data", ("status",), "$nin")
+_HOLDS: Final = Condition(*_STATUS, ["superseded", "retracted"])
+_NOT_TAKEN_BACK: Final = Condition(*_STATUS, ["retracted"])
+
+
+class Narrowing(Body):
+    """What both search and lists are narrowed by."""
+
+    filters: dict[str, Any] | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    app_id: str | None = None
+    run_id: str | None = None
+    categories: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    latest_only: bool | None = None
+
+    def meant(self) -> list[Alternative]:
+        """Return what is meant."""
+        names = ("user_id", "agent_id", "app_id", "run_id", "metadata")
+        plain: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
+        if self.categories:
+            plain["categories"] = {"in": self.categories}
+        span = {"gte": self.start_date, "lte": self.end_date}
+        if given := {name: value for name, value in span.items() if value is not None}:
+            plain["created_at"] = given
+        return alternatives(self.filters or None, plain or None)
+
+
+class Searching(Narrowing):
+    """A question."""
+
+    query: str
+    top_k: int | None = None
+    threshold: float | None = None
+    fields: list[str] | None = None
+    reference_date: str | int | None = None
+    keyword_search: bool | None = None
+
+
+def find(asked: Asked) -> dict[str, Any]:
+    """Answer `POST /v3/memories/search/`: the best of all alternatives."""
+    asked.asks_only()
+    given = asked.body(Searching)
+    if not given.query.strip():
+        raise InvalidInput("the query is empty; ask something")
+    top = check_limit(_TOP if given.top_k is None else given.top_k, "top_k", maximum=_MOST_HITS)
+    least = from_their_scale(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
+    at = None if given.reference_date is None else moment(given.reference_date, "reference_date")
+    best: dict[str, tuple[float, Record]] = {}
+    for engine, filter in _filters(asked, given):
+        query = Query(
+            text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
+            filter=filter,
+            limit=top,
+            threshold=least,
+            mode="words" if given.keyword_search else "hybrid",
+            at=at or engine.now(),
+            explain=False,
+        )
+        for hit in search(engine, query):
+            if hit.record.id not in best or hit.score > best[hit.record.id][0]:
+                best[hit.record.id] = (hit.score, hit.record)
+    ranked = sorted(best.values(), key=lambda one: -one[0])[:top]
+    return {"results": [_only(given.fields, memory_of(record, score=score)) for score, record in ranked]}
+
+
+def page(asked: Asked) -> dict[str, Any]:
+    """Answer `POST /v3/memories/`: a page of what is meant, newest first."""
+    asked.asks_only("page", "page_size")
+    number, size = _whole(asked, "page", 1), _whole(asked, "page_size", _PAGE)
+    start, end = check_offset((number - 1) * size, "page"), number * size
+    filters = _filters(asked, asked.body(Narrowing))
+    if len(filters) <= 1:
+        found = [one for engine, filter in filters for one in _newest(engine, filter, size, start)]
+        count = sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
+    else:
+        # The newest of all are among the newest of each.
+        merged = {one.id: one for engine, filter in filters for one in _newest(engine, filter, end, 0)}
+        found = sorted(merged.values(), key=lambda one: (one.at, one.created_at), reverse=True)[start:end]
+        count = _count(filters)
+    return {
+        "count": count,
+        "next": _address(asked, number + 1, size) if count > end else None,
+        "previous": _address(asked, number - 1, size) if number > 1 else None,
+        "results": [memory_of(one) for one in found],
+    }
+
+
+def show(asked: Asked) -> dict[str, Any]:
+    """Answer `GET /v1/memories/{id}/`."""
+    asked.asks_only()
+    return memory_of(known(asked.view(), asked.path["id"]))
+
+
+def tell(asked: Asked) -> list[dict[str, Any]]:
+    """Answer `GET /v1/memories/{id}/history/`."""
+    asked.asks_only()
+    return history_of(asked.view().history(asked.path["id"]))
+
+
+def known(memory: Memory, id: str) -> Record:
+    """Return a memory by its id, or by the id of one that it took the place of; what was taken back is not there."""
+    try:
+        record = memory.get(id)
+    except NotFound:
+        record = None
+    if record is not None and record.kind in FOUND and record.data.get("status") != "retracted":
+        return record
+    if after := memory.list(metadata={REPLACES: {"$contains": id}}, limit=1):
+        return after[0]
+    raise NotFound(f"there is no memory {id!r} within what this key reaches")
+
+
+def view_of(memory: Memory) -> View:
+    """Return what a memory is made on."""
+    return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+
+
+# ---- inside
+
+
+def _filters(asked: Asked, given: Narrowing) -> list[tuple[Engine, Filter]]:
+    """Return a filter for each alternative, behind the key's wall."""
+    status = _NOT_TAKEN_BACK if given.latest_only is False else _HOLDS
+    found: list[tuple[Engine, Filter]] = []
+    for one in given.meant():
+        view = view_of(asked.view(one.labels))
+        filter = view.filter(
+            kind=sorted(one.kinds or ()), ids=None if one.ids is None else sorted(one.ids), after=one.after,
+            before=one.before, conditions=(*one.conditions, status),
+        )  # fmt: skip
+        found.append((view.engine, filter))
+    return found
+
+
+def _newest(engine: Engine, filter: Filter, limit: int, offset: int) -> list[Record]:
+    return engine.store.read(filter, engine.now(), limit=limit, offset=offset)[::-1]
+
+
+def _count(filters: Sequence[tuple[Engine, Filter]]) -> int:
+    if all(_apart(one.scope, other.scope) for (_, one), (_, other) in combinations(filters, 2)):
+        return sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
+    return len({one.id for engine, filter in filters for one in engine.store.read(filter, engine.now())})
+
+
+def _apart(one: Scope, other: Scope) -> bool:
+    """Whether nothing can belong to both."""
+    return any(None not in (held := {getattr(one, name), getattr(other, name)}) and len(held) > 1 for name in LABELS)
+
+
+def _only(fields: Sequence[str] | None, shown: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that were asked for; the id is always one of them."""
+    if not fields:
+        return shown
+    if unknown := set(fields) - set(shown):
+        raise InvalidInput(f"there is no field {min(unknown)[:50]!r}; there are {', '.join(shown)}")
+    return {name: value for name, value in shown.items() if name in fields or name == "id"}
+
+
+def _whole(asked: Asked, name: str, default: int) -> int:
+    given = asked.query.get(name)
+    if given is not None and (not given.isascii() or not given.isdecimal() or len(given) > 9):  # noqa: PLR2004 - any
+        raise InvalidInput(f"{name} must be a whole number above zero, not {given[:50]!r}")
+    return check_limit(default if given is None else int(given), name, maximum=10_000)
+
+
+def _address(asked: Asked, number: int, size: int) -> str:
+    return f"{asked.base}?{urlencode({'page': number, 'page_size': size})}"
