@@ -22,7 +22,7 @@ from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
-from rememo.serve.faults import HTTP_CODES, RETRY, STATUS, HttpFault, fault_body
+from rememo.serve.faults import HTTP_CODES, RETRY, SAFE_HEADERS, STATUS, HttpFault, fault_body
 from rememo.serve.mem0 import routes
 from rememo.serve.metrics import Requests, telling
 from rememo.serve.rest.live import Live
@@ -32,13 +32,6 @@ from rememo.serve.rest.transfer import exporting, exporting_audit, importing
 from rememo.serve.service import Options, Service
 from rememo.serve.tracing import Traced
 
-_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"cache-control", b"no-store"),
-)
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVER_FAULT: Final = 500
 
@@ -198,7 +191,7 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", state["id"].encode())]
+                message["headers"] = [*message["headers"], *SAFE_HEADERS, (b"x-request-id", state["id"].encode())]
             await send(message)
 
         try:

@@ -40,13 +40,25 @@ STATUS: Final[Mapping[str, int]] = {
 }
 """The status of every error's code."""
 HTTP_CODES: Final[Mapping[int, str]] = {
+    400: "bad_request",
     404: "no_such_route",
     405: "method_not_allowed",
+    408: "too_slow",
     413: "too_large",
+    414: "address_too_long",
     415: "unsupported_media_type",
+    431: "headers_too_large",
     501: "not_served",
 }
 """The codes of what only HTTP can get wrong."""
+SAFE_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+"""What every answer has, so that a browser does nothing clever with it."""
 PRECONDITION_FAILED: Final = 412
 """A `version_conflict` where the version was given by `If-Match`."""
 RETRY: Final = frozenset({429, 503})

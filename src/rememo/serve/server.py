@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
+from rememo.serve.line import Line
+
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
@@ -22,6 +24,9 @@ class Server(uvicorn.Server):
             "access_log": False,
             "server_header": False,
             "ws": "none",
+            "http": Line,
+            # Longer than clients keep a line that they do not use: they let go first, and none is cut as it is used.
+            "timeout_keep_alive": 20,
             "timeout_graceful_shutdown": GRACE,
         }
         super().__init__(uvicorn.Config(app, **settings | more))

@@ -25,6 +25,7 @@ T = TypeVar("T")
 _OPEN: Final = Key(id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC))
 """Who asks where there are no keys: whoever is on this machine."""
 _LOOPBACK_NAMES: Final = {"localhost"}
+_DIGITS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,14 @@ class Options:
     """The largest body, in bytes."""
     max_import: int = 4 * 2**30
     """The largest export that can be brought in, in bytes."""
+    max_head: int = 64 * 2**10
+    """The largest head of a request, address and headers together, in bytes."""
+    head_seconds: float = 15.0
+    """Seconds that the head of a request may take to arrive."""
+    body_seconds: float = 60.0
+    """Seconds that a body may take to arrive; of an export that is brought in, each piece of it."""
+    connections: int = 1_000
+    """Lines that may be open at once."""
     threads: int = 4
     """Calls that run at once."""
     queue: int = 128
@@ -50,16 +59,24 @@ class Options:
     heartbeat: float = 15.0
     """Seconds without a change after which a follower is told that the line is open."""
     stall: float = 30.0
-    """Seconds that a follower may leave unread what it is sent."""
+    """Seconds that a follower may leave unread what it is sent; any other answer is given up after three times as long."""
     origins: Sequence[str] = ()
     """Web pages that may ask from a browser."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        for name, least in (("max_body", 1), ("max_import", 1), ("threads", 1), ("queue", 0), ("streams", 0)):
+        for name, least in (
+            ("max_body", 1),
+            ("max_import", 1),
+            ("threads", 1),
+            ("queue", 0),
+            ("streams", 0),
+            ("max_head", 1_024),
+            ("connections", 1),
+        ):
             if getattr(self, name) < least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
-        for name in ("poll", "heartbeat", "stall"):
+        for name in ("poll", "heartbeat", "stall", "head_seconds", "body_seconds"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InvalidInput(f"{name} must be seconds above zero, not {getattr(self, name)!r}")
         if self.rate is not None and not 0 < self.rate < float("inf"):
@@ -124,13 +141,17 @@ class Service:
         limit = most or self.options.max_body
         parts: list[bytes] = []
         size = 0
-        if (told := request.headers.get("content-length", "0")).isdecimal() and int(told) > limit:
+        if _told_size(request) > limit:
             raise too_large(limit)
-        async for part in request.stream():
-            size += len(part)
-            if size > limit:
-                raise too_large(limit)
-            parts.append(part)
+        try:
+            async with asyncio.timeout(self.options.body_seconds):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > limit:
+                        raise too_large(limit)
+                    parts.append(part)
+        except TimeoutError:
+            raise too_slow(self.options.body_seconds) from None
         return b"".join(parts)
 
     def view(self, key: Key, asked: dict[str, list[str]]) -> Memory:
@@ -176,6 +197,16 @@ def in_the_name_of(key: Key, request: Request) -> Acting:
 def too_large(limit: int) -> HttpFault:
     """Return the fault of a body that is too large."""
     return HttpFault(413, f"the body is larger than the {limit:,} bytes allowed here")
+
+
+def too_slow(seconds: float) -> HttpFault:
+    """Return the fault of a body that does not come."""
+    return HttpFault(408, f"the body did not arrive within {seconds:g} seconds; send it faster, or in smaller parts")
+
+
+def _told_size(request: Request) -> int:
+    told = request.headers.get("content-length", "0")
+    return int(told) if told.isdecimal() and len(told) <= _DIGITS else 0
 
 
 def is_loopback(host: str) -> bool:

@@ -10,18 +10,21 @@ from rememo.serve.rest.routes import CALLS, JSON
 from rememo.serve.rest.shapes import schema
 from rememo.serve.rest.signature import HEADERS, SCOPE, Call, Parameter
 
-_ALWAYS: Final = (400, 401, 403, 404, 405, 409, 429, 500, 503)
+_ALWAYS: Final = (400, 401, 403, 404, 405, 408, 409, 414, 429, 431, 500, 503)
 _SAYS: Final = {
     400: "What was sent cannot be meant.",
     401: "There is no key, or not a valid one.",
     403: "The key does not reach this, or may not do it.",
     404: "It is not there.",
     405: "This verb is not for this route.",
+    408: "The request did not arrive in time.",
     409: "It stands against what is there.",
     412: "The record has moved on from the version in `If-Match`.",
     413: "The body is too large.",
+    414: "The address is too long.",
     415: "The body is not of the type that is taken here.",
     429: "Too many requests; `Retry-After` says when to come back.",
+    431: "The headers are too many or too large.",
     500: "The server failed; its log says why, by the request's id.",
     501: "The server lacks a package for this.",
     503: "The server has too much to do; `Retry-After` says when to come back.",

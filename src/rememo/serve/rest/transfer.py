@@ -1,5 +1,6 @@
 """Taking everything away and bringing it in, as streams."""
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from rememo.serve.faults import HttpFault
 from rememo.serve.rest.routes import JSON
 from rememo.serve.rest.signature import SCOPE, parted
 from rememo.serve.rest.table import Reach, Right
-from rememo.serve.service import Service, in_the_name_of, need, too_large
+from rememo.serve.service import Service, in_the_name_of, need, too_large, too_slow
 from rememo.serve.wire import encode
 
 LINES: Final = "application/x-ndjson"
@@ -111,8 +112,15 @@ def importing(service: Service) -> Endpoint:
 
 async def _store(stream: AsyncIterator[bytes], source: Path, service: Service) -> None:
     size, most = 0, service.options.max_import
+    seconds = service.options.body_seconds
     with source.open("wb") as file:
-        async for part in stream:
+        while True:
+            try:
+                part = await asyncio.wait_for(anext(stream), seconds)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise too_slow(seconds) from None
             size += len(part)
             if size > most:
                 raise too_large(most)
