@@ -110,6 +110,7 @@ def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):
     assert refused.returncode == 1
     assert "incompatible_store" in refused.stderr
     assert "Traceback" not in refused.stderr
+    Memory(tmp_path / "new.db").close()
     unknown = rememo("show", tmp_path / "new.db", "nobody")
     assert unknown.returncode == 1
     assert "nobody" in unknown.stderr

@@ -12,6 +12,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.cli.app import cli
+from rememo.errors import InvalidInput, NotFound
 from rememo.store.postgres.embedded import EmbeddedServer
 
 COMMANDS = """
@@ -124,6 +125,9 @@ def test_a_file_is_copied_to_a_server_and_back(file: Path, tmp_path: Path):
         assert "alike in both" in there.stdout
         back = rememo("copy", "-", tmp_path / "back.db", "--json", REMEMO_URL=server.url())
         assert back.returncode == 0, back.stderr
+        asked = rememo("erase", server.url().replace("@", ":hunter2@"), "--user", "ana", said="n\n")
+        assert "Erase user ana" in asked.stdout
+        assert "hunter2" not in asked.stdout + asked.stderr
     assert json.loads(back.stdout)["versions"] > 0
     with Memory(file) as old, Memory(tmp_path / "back.db") as new:
         ids = [one.id for one in old.list(limit=1_000)]
@@ -134,3 +138,56 @@ def test_a_file_is_copied_to_a_server_and_back(file: Path, tmp_path: Path):
     same = rememo("copy", file, file)
     assert same.returncode == 1
     assert "the same" in same.stderr
+
+
+def test_what_was_remembered_is_shown_as_it_stands_and_steers_no_terminal(tmp_path: Path):
+    text = "at 10:100:30 \\[red]x[/] \x1b]0;title\x07 \u202eturned"
+    with Memory(tmp_path / "a.db") as memory:
+        memory.add(text, id="1")
+    for encoding in ("utf-8", "ascii"):
+        (hit,) = json.loads(rememo("search", tmp_path / "a.db", "10", "--json", PYTHONIOENCODING=encoding).stdout)
+        assert hit["record"]["text"] == text
+    shown = rememo("search", tmp_path / "a.db", "10", COLUMNS="200").stdout
+    assert r"at 10:100:30 \[red]x[/] \x1b]0;title\x07 \u202eturned" in shown
+    # A terminal that knows few letters.
+    assert rememo("show", tmp_path / "a.db", "1", PYTHONIOENCODING="ascii").returncode == 0
+
+
+def test_a_file_that_is_not_there_is_told_and_not_made(tmp_path: Path):
+    typo = str(tmp_path / "typo.db")
+    for command in (
+        ["search", typo, "x"], ["stats", typo], ["export", typo, str(tmp_path / "x")], ["keys", "list", typo],
+        ["copy", typo, str(tmp_path / "y.db")], ["erase", typo, "--user", "a", "--yes"],
+    ):  # fmt: skip
+        with pytest.raises(NotFound, match="there is no file"):
+            cli(command, standalone_mode=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_that_look_like_markup_are_names(tmp_path: Path):
+    with Memory(tmp_path / "a[b].db", tenant="[/x]") as memory:
+        memory.add("hello")
+    cli(["doctor", f"{tmp_path}/a[b].db"], standalone_mode=False)
+    cli(["copy", f"{tmp_path}/a[b].db", f"{tmp_path}/b.db"], standalone_mode=False)
+    with pytest.raises(InvalidInput, match="the same"):
+        cli(["copy", f"{tmp_path}/b.db", f"{tmp_path}/./b.db"], standalone_mode=False)
+
+
+def test_an_output_that_is_full_is_told_in_one_line(file: Path):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", "from rememo.cli import main; main()", "facts", str(file), "--json"]
+        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (told.returncode, told.stderr.count("\n")) == (1, 1)
+
+
+def test_restoring_harms_no_other_file_and_takes_no_memory_in_use(file: Path, tmp_path: Path):
+    (tmp_path / "b.db.part").write_text("mine")
+    with Memory(file) as memory:
+        memory.add("not in the file yet")
+        told = rememo("restore", file, tmp_path / "b.db")
+        assert told.returncode == 1
+        assert "rememo backup" in told.stderr
+        memory.backup(tmp_path / "backup.db")
+    assert rememo("restore", tmp_path / "backup.db", tmp_path / "b.db").returncode == 0
+    assert (tmp_path / "b.db.part").read_text() == "mine"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.db", "b.db", "b.db.part", "backup.db"]

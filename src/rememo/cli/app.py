@@ -1,7 +1,8 @@
 """The commands put together, and how errors are shown: one line, and an exit code."""
 
 import sys
-from typing import Annotated
+from io import TextIOWrapper
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -52,10 +53,20 @@ def options(
 
 
 def app() -> None:
-    """Run a command; an error of Rememo's is one line on standard error and exit code 1."""
+    """Run a command; an error of Rememo's, or of the system's, is one line on standard error and exit code 1."""
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, TextIOWrapper):
+            # A letter that the output cannot hold is written out, rather than the command lost for it.
+            output.reconfigure(errors="backslashreplace")
     try:
         cli()
     except RememoError as error:
-        errors.print(f"[bold red]{error.code}[/]: ", end="")
-        errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
+        _tell(error.code, error)
+    except OSError as error:
+        _tell("system", error)
+
+
+def _tell(code: str, error: Exception) -> NoReturn:
+    errors.print(f"[bold red]{code}[/]: ", end="")
+    errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
+    sys.exit(1)

@@ -31,7 +31,7 @@ def chat(
 ) -> None:
     """Talk to a memory: it keeps what you say, learns facts, and answers with what it remembers."""
     place = file or default_place()
-    with open_memory(place, tenant=tenant) as memory:
+    with open_memory(place, make=True, tenant=tenant) as memory:
         known = memory.scope(user=user)
         talk = known.scope(room=room or f"chat {datetime.now(UTC):%Y-%m-%d %H:%M:%S}", agent="rememo")
         console.print(f"Remembering in {escape(shown(place))}. {_HELP}", style="dim", highlight=False)

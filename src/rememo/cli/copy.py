@@ -1,13 +1,15 @@
 """`rememo copy`: everything of a store into another, from a file to a server or back."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import Progress
 
 from rememo.cli.opening import open_memory, place, shown
-from rememo.cli.output import AsJson, console, print_json
-from rememo.engine.opening import embedder_by_name
+from rememo.cli.output import AsJson, console, harmless, print_json
+from rememo.engine.opening import embedder_by_name, file_of
 from rememo.errors import InvalidInput
 from rememo.keep.copy import copy as copy_store
 from rememo.settings import Settings
@@ -31,12 +33,13 @@ def copy(
     json: AsJson = False,
 ) -> None:
     """Copy everything of all tenants into another store, and check that both are alike; interrupted, do it again."""
-    if place(source) == place(target):
+    files = file_of(place(source)), file_of(place(target))
+    if place(source) == place(target) or (all(files) and len({Path(one).resolve() for one in files if one}) == 1):
         raise InvalidInput("source and target are the same; copy into another store")
     quiet = Settings.load(worker=False)
     with (
         open_memory(source, embedder=None, settings=quiet) as old,
-        open_memory(target, embedder=embedder_by_name(model), settings=quiet) as new,
+        open_memory(target, make=True, embedder=embedder_by_name(model), settings=quiet) as new,
         Progress(console=console, disable=json) as progress,
     ):
         engines = old._engine, new._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
@@ -45,7 +48,7 @@ def copy(
         def tell(tenant: str, seen: int) -> None:
             if tenant not in tasks:
                 versions = engines[0].store.stats(tenant, engines[0].now()).versions
-                tasks[tenant] = progress.add_task(f"copying {tenant}", total=versions)
+                tasks[tenant] = progress.add_task(f"copying {escape(harmless(tenant))}", total=versions)
             progress.update(tasks[tenant], completed=seen)  # pyright: ignore[reportArgumentType] - rich's own number
 
         done = copy_store(*engines, tell)

@@ -50,7 +50,7 @@ def doctor(
         # What is looked at is not changed by looking: no worker starts here.
         with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
             engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-            with console.status(f"looking at {shown(file)}"):
+            with console.status(f"looking at {escape(shown(file))}"):
                 findings += checkup(engine, tenant, deep=deep)
     except RememoError as error:
         findings.append(Finding(what="store", level="bad", said=str(error), mend=error.code))
@@ -76,7 +76,10 @@ def jobs(
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
         if retry:
             again = [memory.jobs.retry(one.id) for one in memory.jobs.list("dead")]
-            console.print(f"{len(again):,} jobs will be tried again")
+            if json:
+                print_json({"retried": len(again)})
+            else:
+                console.print(f"{len(again):,} jobs will be tried again")
             return
         found = memory.jobs.list(state)  # pyright: ignore[reportArgumentType] - one that is none is refused there
     if json:

@@ -1,10 +1,12 @@
 """Commands that take away, bring back, check and mend."""
 
+import os
 import shutil
 from dataclasses import asdict
 from functools import partial
 from getpass import getuser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -56,7 +58,7 @@ def import_(
     file: File, source: Annotated[Path, typer.Argument(help="The export to read.")], tenant: Tenant = "default"
 ) -> None:
     """Bring an export in; repeating it is harmless."""
-    with open_memory(file, tenant=tenant) as memory, console.status("importing"):
+    with open_memory(file, make=True, tenant=tenant) as memory, console.status("importing"):
         done = memory.import_(source)
     console.print(
         f"{done.versions:,} new versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs"
@@ -76,24 +78,30 @@ def restore(
     """Make a memory of a backup: it is checked first, and is not changed; the new file must not be there yet."""
     if target.exists():
         raise AlreadyExists(f"{target} is there already; restore into a new file")
-    part = target.with_name(target.name + ".part")
+    log = source.with_name(source.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise InvalidInput(
+            f"{source} is a memory in use, no backup: {log.name} holds what is not in it; `rememo backup` it"
+        )
     try:
-        with console.status("copying"):
-            shutil.copyfile(source, part)
-        # The copy is opened, not the backup: opening a file writes to it.
-        with (
-            console.status("checking"),
-            open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
-        ):
-            found = memory.verify()
-        if not found.ok:
-            raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
-        part.rename(target)
+        # A folder of its own: nobody's file is in the way, and another who restores the same is not either.
+        with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
+            part = Path(folder) / target.name
+            with console.status("copying"):
+                shutil.copyfile(source, part)
+            # The copy is opened, not the backup: opening a file writes to it.
+            with (
+                console.status("checking"),
+                open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
+            ):
+                found = memory.verify()
+            if not found.ok:
+                raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
+            os.link(part, target)
+    except FileExistsError as error:
+        raise AlreadyExists(f"{target} is there already; restore into a new file") from error
     except OSError as error:
         raise InvalidInput(f"{source} could not be copied to {target}: {error.strerror}") from error
-    finally:
-        for left in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm"))):
-            left.unlink(missing_ok=True)
     console.print(f"{target} is what {source} was: {dict(found.checked)}", markup=False, highlight=False)
 
 

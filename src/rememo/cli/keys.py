@@ -38,7 +38,7 @@ def add(
 ) -> None:
     """Make a key and print it: this once, and never again."""
     labels = _labels(scope or [])
-    with open_memory(file) as memory:
+    with open_memory(file, make=True) as memory:
         wanted = [one.strip() for one in rights.split(",") if one.strip()]
         key, text = Keys(memory).add(tenant=tenant, rights=wanted, expires=expires, rate=rate, name=name, **labels)
     _tell(key, text, json=json)

@@ -75,9 +75,8 @@ def mcp(
                 "Memory", Client(where, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)
             )  # its surface is the same
         # Clients start this without a shell, so nobody else does it.
-        return open_memory(str(Path(where).expanduser()) if where.startswith("~") else where, tenant=tenant).scope(
-            **labels
-        )
+        here = str(Path(where).expanduser()) if where.startswith("~") else where
+        return open_memory(here, make=True, tenant=tenant).scope(**labels)
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
     opening = Opening(opened)

@@ -2,9 +2,10 @@
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rememo.errors import InvalidInput
+from rememo.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from rememo.keep.encrypt import Keyring
@@ -41,8 +42,15 @@ def shown(file: str) -> str:
     return _SECRET.sub(lambda found: f"{found[1] or found[2]}{'@' if found[1] else '***'}", place(file))
 
 
-def open_memory(file: str, **arguments: Any) -> "Memory":
-    """Open a file, or what the environment names."""
+def open_memory(file: str, *, make: bool = False, **arguments: Any) -> "Memory":
+    """Open a file, or what the environment names; one that is not there is made only where `make` says so."""
+    from rememo.engine.opening import file_of  # noqa: PLC0415 - the same
     from rememo.memory import Memory  # noqa: PLC0415 - the same
+    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
 
-    return Memory(place(file), encryption=keyring(), **arguments)
+    where = place(file)
+    path = file_of(where)
+    # A name that was mistyped must not look like a memory that holds nothing.
+    if not make and path and path != MEMORY and not Path(path).exists():
+        raise NotFound(f"there is no file {path}; check its name, or make it with `rememo add`")
+    return Memory(where, encryption=keyring(), **arguments)

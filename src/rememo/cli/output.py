@@ -1,20 +1,38 @@
 """How commands print: tables for people, JSON for programs."""
 
 import json
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
 from rememo.model.hit import Hit
 from rememo.model.record import Record
 
-console = Console()
-errors = Console(stderr=True)
+# Carriage returns are left out of it: rich takes them away, and files of Windows are full of them.
+_STEERING: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Terminal(Console):
+    """A console that shows what was remembered as it stands: none of it steers the terminal, and ":100:" stays so."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, emoji=False)
+
+    def render_str(self, text: str, *arguments: Any, **options: Any) -> Text:
+        """Return a text as it is shown."""
+        return super().render_str(harmless(text), *arguments, **options)
+
+
+console = Terminal()
+errors = Terminal(stderr=True)
 
 File = Annotated[
     str, typer.Argument(help="The memory's file, an address such as postgresql://…, or - for the one in REMEMO_URL.")
@@ -24,9 +42,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, whatever of Rememo's types it is made of."""
-    console.print(
-        json.dumps(value, default=_plain, ensure_ascii=False, indent=1), markup=False, highlight=False, soft_wrap=True
-    )
+    # Not by rich, which would change it; and where the output cannot hold every letter, JSON can still name it.
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(value, default=_plain, ensure_ascii=plain, indent=1), flush=True)
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole: int = 0) -> None:
@@ -34,13 +52,17 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole:
     columns = [Column(name, no_wrap=place < whole) for place, name in enumerate(head)]
     table = Table(*columns, header_style="bold")
     for row in rows:
-        table.add_row(*(_escaped(cell) for cell in row))
+        table.add_row(*(_cell(cell) for cell in row))
     console.print(table)
 
 
-def _escaped(cell: object) -> str:
-    text = cell.strftime("%Y-%m-%d %H:%M") if isinstance(cell, datetime) else str(cell)
-    return text.replace("[", "\\[")
+def harmless(text: str) -> str:
+    """Return a text with what moves a terminal's cursor, sets its title or turns text around written out."""
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def _cell(cell: object) -> Text:
+    return Text(harmless(cell.strftime("%Y-%m-%d %H:%M") if isinstance(cell, datetime) else str(cell)))
 
 
 def _plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ def add(
     agent: Label = None,
 ) -> None:
     """Remember a text and print its id."""
-    with open_memory(file, tenant=tenant) as memory:
+    with open_memory(file, make=True, tenant=tenant) as memory:
         console.print(memory.scope(user=user, room=room, agent=agent).add(text, kind=kind).id, markup=False)
 
 

@@ -79,7 +79,7 @@ def serve(
             file = _own_server(file, stack)
         elif file is None:
             file = default_place()
-        memory = stack.enter_context(open_memory(file))
+        memory = stack.enter_context(open_memory(file, make=True))
         named = "-" if "://" in file else file
         app = create_app(memory, options)
         locked = app.state.service.keys.any()

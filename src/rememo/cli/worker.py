@@ -24,7 +24,7 @@ def add_to(cli: typer.Typer) -> None:
 
 def worker(file: File, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
     """Do the jobs of a file or a server, of all tenants, until interrupted; any number may do so side by side."""
-    with open_memory(file) as memory:
+    with open_memory(file, make=True) as memory:
         working = Worker(memory._engine, lease=lease)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if once:
             console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")

@@ -53,10 +53,18 @@ def open_engine(
         raise
 
 
+def file_of(url: str) -> str | None:
+    """Return the path of the file that an address names, None for a server's."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url
+    return rest.removeprefix("/") if scheme == "sqlite" else None
+
+
 def _open_store(
     url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
 ) -> tuple[Store, KeyValue, Sealing | None]:
-    scheme, separator, rest = url.partition("://")
+    scheme, separator, _ = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
         return _open_postgres(url, analysis, settings, encryption)
     if is_redis(url):
@@ -68,7 +76,7 @@ def _open_store(
         raise InvalidInput(
             f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'
         )
-    path = rest.removeprefix("/") if separator else url
+    path = file_of(url) or ""
     if not path or "\x00" in path:
         raise InvalidInput(f'the address {url!r} names no file; give a path such as "agent.db", or ":memory:"')
     database = Database(
