@@ -152,6 +152,9 @@ def test_orders_to_an_assistant_are_held_back(graph: Any, memory: Memory):
     assert "1 of these are held back" in said
     assert graph.got("open_nodes", names=["Ana"])["entities"][0]["observations"] == ["likes tea"]
     assert memory.quarantine.count() == 1
+    said = graph.said("create_relations", relations=[{"from": "Ana", "to": bad, "relationType": "says"}])
+    assert "1 of these are held back" in said
+    assert graph.got("read_graph")["relations"] == []
 
 
 def test_two_servers_on_one_file_see_one_graph(tmp_path: Path, assistant: Callable[..., Any]):

@@ -30,6 +30,7 @@ _MOST_DATA: Final = 65_536
 _LONGEST_REASON: Final = 500
 # What is made here of other records, or holds state; it is free or not with what it was made of.
 _DERIVED: Final = frozenset({"fact", "relationship", "summary", "state"})
+_OWN: Final = (None, "learn")
 _log = logging.getLogger("rememo.guard")
 
 
@@ -116,7 +117,7 @@ class Guard:
 
     def examine(self, suspect: Suspect) -> str | None:
         """Return why a record must be held back, rule by rule, or None."""
-        if suspect.kind in _DERIVED:
+        if suspect.kind in _DERIVED and suspect.source in _OWN:
             return None
         trusted = suspect.trust >= FULL
         words = _words_in(suspect) if suspect.data else ""

@@ -6,12 +6,13 @@ what a person says, because an assistant may have been talked into it by what it
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from rememo.context.fence import without_recalled
 from rememo.errors import InvalidInput, NotFound
+from rememo.model.check import check_text
 from rememo.serve.mcp.recalling import TaskShown, task_line, task_shown
 from rememo.serve.mcp.shown import FactShown, fact_line, fact_shown, recalled
 from rememo.serve.mcp.tool import Answer, Arguments, Caller, Done, Scoped, Tool, moment
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
 _CONFIDENCE: Final = 0.9
 """Of a fact that an assistant states: it heard it, or read it."""
 _LOOK: Final = 5
+_LONGEST: Final = {"subject": 4_096, "predicate": 512, "object": 65_536}
+"""Bytes of the parts of a fact."""
 _MOST_FACTS: Final = 10_000
 _NOTED: Final = ("note", "task")
 """Kinds whose text an assistant may replace; the others are kept as they were said."""
 
 
+Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
 class FactGiven(Arguments):
     """A fact that a text states."""
 
-    subject: str = Field(description='Whom or what it is about; "user" is the user.', min_length=1)
-    predicate: str = Field(description="Such as lives in, works at, likes, prefers, is called.", min_length=1)
-    object: str = Field(description="The value.", min_length=1)
+    subject: Said = Field(description='Whom or what it is about; "user" is the user.')
+    predicate: Said = Field(description="Such as lives in, works at, likes, prefers, is called.")
+    object: Said = Field(description="The value.")
     since: str | None = Field(default=None, description="From when it holds: ISO 8601.")
     until: str | None = Field(default=None, description="Until when it held: ISO 8601.")
 
@@ -70,9 +76,15 @@ class Remembered(Answer):
 def remember(memory: "Memory", caller: Caller, given: Remember) -> Done:
     """Remember one thing, once."""
     text = without_recalled(given.text).strip()
+    if not given.text.strip():
+        raise InvalidInput("the text is empty; say what is to be remembered")
     if not text:
         raise InvalidInput("this text came out of memory and is there already; say what is new, in your own words")
     happened = moment(given.happened, "happened")
+    _check(given.facts or [])
+    if given.facts and _orders(caller, lines := [_line(one) for one in given.facts]):
+        # Facts go with what they were learned from. So the guard gets to see them in the text, and holds back both.
+        text, given = "\n".join((text, *lines)), given.model_copy(update={"facts": None})
     if given.replaces:
         receipt = _replace(memory, caller, given.replaces, text, given.importance)
         outcome: Literal["added", "known", "replaced", "held back"] = "replaced"
@@ -89,6 +101,34 @@ def remember(memory: "Memory", caller: Caller, given: Remember) -> Done:
         return Remembered(id=id, outcome="held back", reason=reason), said
     shown = _keep_facts(memory, caller, given, text, id)
     return Remembered(id=id, outcome=outcome, facts=shown), _told(f"Remembered as {id}.", shown)
+
+
+def _check(facts: list[FactGiven]) -> None:
+    """Refuse what cannot be a fact before anything is written."""
+    from rememo.learn.predicates import normalise_predicate  # noqa: PLC0415 - see the package
+
+    for one in facts:
+        for name, most in _LONGEST.items():
+            check_text(getattr(one, name), name, max_bytes=most)
+        if not normalise_predicate(one.predicate):
+            raise InvalidInput(f"a fact needs a predicate: {one.predicate[:60]!r} has no word in it")
+        begin, end = moment(one.since, "since"), moment(one.until, "until")
+        if begin is not None and end is not None and begin > end:
+            raise InvalidInput(f"since is later than until in the fact {_line(one)[:100]!r}; swap them")
+
+
+def _orders(caller: Caller, lines: list[str]) -> bool:
+    """Return whether facts read like something that a person should see first."""
+    from rememo.engine.guard import Guard, Suspect  # noqa: PLC0415 - see the package
+    from rememo.model.scope import Scope  # noqa: PLC0415 - the same
+    from rememo.settings import Settings  # noqa: PLC0415 - the same
+
+    suspect = Suspect(text="\n".join(lines), kind="note", role=None, source=caller.source, trust=0, scope=Scope())
+    return Guard(Settings.load()).examine(suspect) is not None
+
+
+def _line(fact: FactGiven) -> str:
+    return f"{fact.subject} {fact.predicate} {fact.object}"
 
 
 def _replace(memory: "Memory", caller: Caller, id: str, text: str, importance: float | None) -> "Receipt":
