@@ -19,7 +19,7 @@ from rememo.errors import Busy, Corrupt, DiskFull, IncompatibleStore, RememoErro
 from rememo.settings import Settings
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.database import Database
-from rememo.store.sqlite.migrate import APPLICATION_ID, Migration, migrations
+from rememo.store.sqlite.migrate import APPLICATION_ID, RECORD, TABLE, Migration, migrations
 
 Process = subprocess.Popen[str]
 Start = Callable[..., Process]
@@ -368,13 +368,13 @@ def make_old_file(path: Path, steps: Sequence[Migration]) -> None:
     run_sql(
         path,
         f"PRAGMA application_id = {APPLICATION_ID}",
-        "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL) STRICT",
+        TABLE,
     )
     connection = connect(str(path))
     for step in steps:
         for _ in connection.execute(step.sql):
             pass
-        connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (step.number, step.name, step.hash))
+        connection.execute(RECORD, (step.number, step.name, step.hash, step.phase))
         connection.pragma("user_version", step.number)
     connection.close()
 
@@ -410,7 +410,7 @@ def test_a_file_of_yesterday_opens_and_is_brought_up_to_date(path: Path, tmp_pat
 @pytest.mark.parametrize(
     "change",
     [
-        "INSERT INTO migrations VALUES (9001, '9001_later', 'hash')",
+        "INSERT INTO migrations VALUES (9001, '9001_later', 'hash', 'contract')",
         "PRAGMA user_version = 9001",
     ],
 )

@@ -107,7 +107,7 @@ def test_tables_of_others_are_left_alone(database: str):
 
 
 def test_a_store_of_a_newer_rememo_is_refused(database: str):
-    run(database, "INSERT INTO rememo.migrations VALUES (9999, 'later', '')")
+    run(database, "INSERT INTO rememo.migrations VALUES (9999, 'later', '', 'contract')")
     with pytest.raises(IncompatibleStore, match="newer Rememo"):
         Memory(database, embedder=None)
     run(database, "DELETE FROM rememo.migrations WHERE number = 9999")

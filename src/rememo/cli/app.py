@@ -19,6 +19,7 @@ from rememo.cli import (
     keys,
     knowing,
     mcp,
+    migrate,
     quarantine,
     records,
     serve,
@@ -31,7 +32,7 @@ cli = typer.Typer(
     no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help="Memory for AI agents."
 )
 for group in (
-    demo, records, knowing, chat, keeping, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
+    demo, records, knowing, chat, keeping, migrate, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
     bench,
 ):  # fmt: skip
     group.add_to(cli)

@@ -42,15 +42,21 @@ def shown(file: str) -> str:
     return _SECRET.sub(lambda found: f"{found[1] or found[2]}{'@' if found[1] else '***'}", place(file))
 
 
-def open_memory(file: str, *, make: bool = False, **arguments: Any) -> "Memory":
-    """Open a file, or what the environment names; one that is not there is made only where `make` says so."""
+def existing(file: str) -> str:
+    """Return where a memory is; a file that is not there raises `NotFound`."""
     from rememo.engine.opening import file_of  # noqa: PLC0415 - the same
-    from rememo.memory import Memory  # noqa: PLC0415 - the same
     from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
 
     where = place(file)
     path = file_of(where)
     # A name that was mistyped must not look like a memory that holds nothing.
-    if not make and path and path != MEMORY and not Path(path).exists():
+    if path and path != MEMORY and not Path(path).exists():
         raise NotFound(f"there is no file {path}; check its name, or make it with `rememo add`")
-    return Memory(where, encryption=keyring(), **arguments)
+    return where
+
+
+def open_memory(file: str, *, make: bool = False, **arguments: Any) -> "Memory":
+    """Open a file, or what the environment names; one that is not there is made only where `make` says so."""
+    from rememo.memory import Memory  # noqa: PLC0415 - the same
+
+    return Memory(place(file) if make else existing(file), encryption=keyring(), **arguments)

@@ -16,6 +16,7 @@ from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing, KeyValue
 from rememo.store.kv.sqlite import SqliteKeyValue
+from rememo.store.migrations import Plan, Wishes
 from rememo.store.protocol import Analysis, Store
 from rememo.store.redis.address import is_redis
 from rememo.store.seal import Encryption, Sealing, open_seal
@@ -24,6 +25,7 @@ from rememo.store.sqlite.repair import RepairReport, repair
 from rememo.store.sqlite.resealing import SqliteSealing
 from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.store import SqliteStore
+from rememo.store.sqlite.upgrade import upgrade_file
 from rememo.store.sqlite.vault import SqliteVault
 
 
@@ -64,21 +66,9 @@ def file_of(url: str) -> str | None:
 def _open_store(
     url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
 ) -> tuple[Store, KeyValue, Sealing | None]:
-    scheme, separator, _ = url.partition("://")
-    if separator and scheme in ("postgresql", "postgres"):
+    if _is_server(url):
         return _open_postgres(url, analysis, settings, encryption)
-    if is_redis(url):
-        raise InvalidInput(
-            "a Redis server holds short-term state and recent messages, not records: give a file or postgresql://…,"
-            " with Settings(kv='redis://…'), or open a room there with RecentMessages('redis://…', room=…)"
-        )
-    if separator and scheme != "sqlite":
-        raise InvalidInput(
-            f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'
-        )
-    path = file_of(url) or ""
-    if not path or "\x00" in path:
-        raise InvalidInput(f'the address {url!r} names no file; give a path such as "agent.db", or ":memory:"')
+    path = _path(url)
     database = Database(
         MEMORY if path == MEMORY else path,
         durability=settings.durability,
@@ -95,11 +85,37 @@ def _open_store(
         raise
 
 
+def _is_server(url: str) -> bool:
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def _path(url: str) -> str:
+    """Return the path of the file that an address names; one that names none raises `InvalidInput`."""
+    scheme, separator, _ = url.partition("://")
+    if is_redis(url):
+        raise InvalidInput(
+            "a Redis server holds short-term state and recent messages, not records: give a file or postgresql://…,"
+            " with Settings(kv='redis://…'), or open a room there with RecentMessages('redis://…', room=…)"
+        )
+    if separator and scheme != "sqlite":
+        raise InvalidInput(
+            f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'
+        )
+    path = file_of(url) or ""
+    if not path or "\x00" in path:
+        raise InvalidInput(f'the address {url!r} names no file; give a path such as "agent.db", or ":memory:"')
+    return path
+
+
+def _need_driver() -> None:
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise MissingExtra('a store on PostgreSQL needs psycopg: pip install "rememo[postgres]"')
+
+
 def _open_postgres(
     url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
 ) -> tuple[Store, KeyValue, Sealing | None]:
-    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
-        raise MissingExtra('a store on PostgreSQL needs psycopg: pip install "rememo[postgres]"')
+    _need_driver()
     # Only now: those who keep their memory in a file need not have the driver.
     from rememo.store.kv.postgres import PostgresKeyValue  # noqa: PLC0415
     from rememo.store.postgres.address import parse_address  # noqa: PLC0415
@@ -121,6 +137,21 @@ def _open_postgres(
     except BaseException:
         server.close()
         raise
+
+
+def migrate_store(url: str, wishes: Wishes, *, dry: bool = False) -> Plan:
+    """Bring a store up to date and do what is wished for, or only tell what would be done."""
+    settings = Settings.load()
+    if _is_server(url):
+        _need_driver()
+        from rememo.store.postgres.address import parse_address  # noqa: PLC0415 - as above
+        from rememo.store.postgres.upgrade import upgrade  # noqa: PLC0415
+
+        return upgrade(parse_address(url), wishes, dry=dry, wait=settings.busy_timeout)
+    if wishes.row_level_security or wishes.grant is not None or wishes.citus:
+        raise InvalidInput(f"{url} is a file: row-level security, grants and Citus are for a PostgreSQL server")
+    path = _path(url)
+    return upgrade_file(path, contract=wishes.contract, dry=dry, busy_timeout=settings.busy_timeout)
 
 
 def repair_file(source: str, target: str, *, encryption: Encryption | None = None) -> RepairReport:

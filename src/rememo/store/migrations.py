@@ -1,8 +1,31 @@
-"""Migrations of any store: numbered SQL files that are never changed once they are out."""
+"""Migrations of any store: numbered SQL files that are never changed once they are out.
+
+A living store is used by old and new releases at once while they are rolled out. So a change is made in two phases, each a
+step of its own, which its first lines tell (`-- phase: expand` unless told otherwise, `-- phase: contract`):
+
+- An *expand* step only adds what the last release does not notice: tables, columns that may be null or have a default,
+  indexes. Whoever opens the store takes it. The last release goes on working, and may still open the store.
+- A *contract* step takes away what only older releases needed. It is taken by `rememo migrate --contract` when none of them
+  runs any more, and they refuse the store from then on. The release that brings it works before and after it.
+
+`-- transaction: none` lets the statements of a step run one by one, for what cannot be in a transaction (`CREATE INDEX
+CONCURRENTLY`); each must then do no harm when it is run twice.
+"""
 
 import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
+from typing import Literal
+
+from rememo.errors import IncompatibleStore
+
+Phase = Literal["expand", "contract"]
+Recorded = Mapping[int, tuple[str, str]]
+"""What a store has seen: the hash and the phase of each step by its number."""
+
+_TOLD = re.compile(r"^-- (phase|transaction): (\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +41,81 @@ class Migration:
         """What tells whether the step was changed after it was applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
+    @property
+    def phase(self) -> Phase:
+        """Whether it only adds, or takes away what older releases need."""
+        return "contract" if dict(_TOLD.findall(self.sql)).get("phase") == "contract" else "expand"
+
+    @property
+    def one_by_one(self) -> tuple[str, ...]:
+        """Its statements, where they cannot be in one transaction; else nothing."""
+        if dict(_TOLD.findall(self.sql)).get("transaction") != "none":
+            return ()
+        return tuple(one.strip() for one in re.split(r";[ \t]*(?:\n|$)", self.sql) if one.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What `rememo migrate` is asked for beside the steps that every opening takes."""
+
+    contract: bool = False
+    row_level_security: bool = False
+    grant: str | None = None
+    """A role that is to read and write."""
+    citus: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done to a store, or was."""
+
+    place: str
+    steps: tuple[Migration, ...] = ()
+    waiting: tuple[Migration, ...] = ()
+    """Contract steps that are left until they are asked for."""
+    statements: tuple[str, ...] = ()
+    """What is to be done beside the steps."""
+    notes: tuple[str, ...] = ()
+    """What somebody else has to see to."""
+
 
 def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
     """Return the steps of a folder in order."""
     found = [one for one in folder.iterdir() if one.name.endswith(".sql")]
     steps = [Migration(int(one.name[:4]), one.name.removesuffix(".sql"), one.read_text("utf-8")) for one in found]
     return tuple(sorted(steps, key=lambda step: step.number))
+
+
+def outstanding(
+    steps: Sequence[Migration], recorded: Recorded, place: str, *, contract: bool
+) -> tuple[tuple[Migration, ...], tuple[Migration, ...]]:
+    """Return the steps that are to be taken now, and those that wait until they are asked for.
+
+    A store that took a step away from this release, or was made by other steps, is refused. In a new store nothing waits:
+    no older release has it open.
+    """
+    known = {step.number: step for step in steps}
+    newest = max((number for number, (_, phase) in recorded.items() if phase == "contract"), default=0)
+    if newest > steps[-1].number:
+        raise newer(newest, steps, place)
+    for number, (hash, _) in recorded.items():
+        if (number in known and known[number].hash != hash) or (number not in known and number < steps[-1].number):
+            raise IncompatibleStore(
+                f"{place} was made by a changed migration {number}; use the release it was made with"
+            )
+    left = [step for step in steps if step.number not in recorded]
+    now = tuple(step for step in left if contract or not recorded or step.phase == "expand")
+    return now, tuple(step for step in left if step not in now)
+
+
+def newer(newest: int, steps: Sequence[Migration], place: str) -> IncompatibleStore:
+    """Return the error of a store that this release does not understand."""
+    return IncompatibleStore(
+        f"{place} was written by a newer Rememo (schema {newest}, this one knows {steps[-1].number}); upgrade rememo"
+    )
+
+
+def least_known(recorded: Recorded) -> int:
+    """Return the newest step that a release must know to use a store that has seen these."""
+    first = min(recorded, default=0)
+    return max((number for number, (_, phase) in recorded.items() if phase == "contract"), default=first)

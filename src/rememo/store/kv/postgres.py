@@ -14,6 +14,7 @@ from rememo.store.kv.globs import to_expression
 from rememo.store.kv.protocol import FIELD, Entry, identity
 from rememo.store.postgres.auditing import append
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.reach import walled
 from rememo.store.postgres.safe import ServerContents, ServerSafe
 from rememo.store.postgres.session import Session
 
@@ -66,6 +67,7 @@ _SWEEP = """DELETE FROM kv WHERE tenant = %(tenant)s AND (space, key) IN
 (SELECT space, key FROM kv WHERE tenant = %(tenant)s AND expires_at <= %(now)s LIMIT %(limit)s) RETURNING version, false"""
 
 
+@walled()
 class PostgresKeyValue:
     """The `KeyValue` protocol on a schema of a PostgreSQL database."""
 

@@ -16,6 +16,7 @@ from psycopg import sql
 
 from rememo.errors import Closed, StorageError
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.reach import ALL, reaching
 
 _BETWEEN = 0.05
 _IDLE = 10.0
@@ -81,7 +82,8 @@ class Caller:
 
     def _send(self) -> None:
         try:
-            self._database.row(_CALL, (channel(self._database.schema),))
+            with reaching(ALL):
+                self._database.row(_CALL, (channel(self._database.schema),))
         except (StorageError, Closed) as error:
             _log.debug("workers elsewhere could not be called, they will look by themselves: %s", error)
 

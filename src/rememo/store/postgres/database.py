@@ -17,10 +17,13 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rememo.errors import Closed, StorageError
 from rememo.store.postgres.address import Address
+from rememo.store.postgres.citus import distributed_tables
 from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
+from rememo.store.postgres.reach import reached
 from rememo.store.postgres.session import Session, Values
 from rememo.store.postgres.types import adapters
+from rememo.store.postgres.walls import REACH, SETTING, is_walled, quickening
 
 T = TypeVar("T")
 
@@ -73,6 +76,12 @@ class Database:
         self._partitions: dict[str, str] = {}
         self._context: Any = None
         self.has_pgvector = False
+        self.walled = False
+        """Whether the server itself keeps tenants apart: then each transaction must say whose it is."""
+        self.index_hidden = False
+        """Whether policies keep the index of words from being used."""
+        self.distributed = False
+        """Whether the tables are spread over a cluster: then rows are locked by statements that name one tenant."""
         self._prepare_store()
         self._process = os.getpid()
         self._pool = self._make_pool()
@@ -104,8 +113,11 @@ class Database:
 
     def _prepare_store(self) -> None:
         with self._seam(), self._first() as connection:
-            migrate(connection, self._address.schema, self.place)
+            migrate(connection, self._address.schema, self.place, wait=self._busy_timeout)
             oid, self.has_pgvector = vector_type(connection)
+            self.walled = is_walled(connection)
+            self.index_hidden = self.walled and quickening(connection)[0]
+            self.distributed = bool(distributed_tables(connection, self.schema))
         self.vector_type = oid
         self._context = adapters(oid)
 
@@ -186,6 +198,11 @@ class Database:
             try:
                 with self._lent() as connection:
                     return run(connection)
+            except psycopg.errors.UndefinedObject as error:
+                # Walls were put up since this was opened.
+                if self.walled or SETTING not in str(error):
+                    raise
+                self.walled = True
             except psycopg.OperationalError as error:
                 undone = isinstance(error, _ROLLED_BACK)
                 if not left or connection is None or not (undone or connection.closed):
@@ -196,6 +213,29 @@ class Database:
                 time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
                 pause *= 4
         raise AssertionError  # the last try returns or raises
+
+    # ---- statements
+
+    def _one(self, connection: "psycopg.Connection[Any]", sql: str, values: Values) -> "psycopg.Cursor[Any]":
+        """Run one statement as a transaction of its own, within what may be reached."""
+        session = Session(connection)
+        if not self.walled:
+            return session.execute(sql, values)
+        # In one way there and back: what is between two ends of a pipeline is one transaction.
+        with connection.pipeline():
+            session.execute(REACH, _reach())
+            return session.execute(sql, values)
+
+    def _begin(self, connection: "psycopg.Connection[Any]", sql: str) -> Session:
+        """Begin a transaction, within what may be reached."""
+        session = Session(connection, walled=self.walled)
+        if not self.walled:
+            session.execute(sql)
+        else:
+            with connection.pipeline():
+                session.execute(sql)
+                session.execute(REACH, _reach())
+        return session
 
     # ---- reads
 
@@ -210,12 +250,12 @@ class Database:
     def rows(self, sql: str, values: Values = ()) -> list[Any]:
         """Return all rows of one query."""
         with self._seam():
-            return self._again(lambda connection: Session(connection).rows(sql, values))
+            return self._again(lambda connection: self._one(connection, sql, values).fetchall())
 
     def row(self, sql: str, values: Values = ()) -> Any:
         """Return the first row of one query, or None."""
         with self._seam():
-            return self._again(lambda connection: Session(connection).row(sql, values))
+            return self._again(lambda connection: self._one(connection, sql, values).fetchone())
 
     def value(self, sql: str, values: Values = ()) -> Any:
         """Return the first value of one query, or None."""
@@ -226,8 +266,7 @@ class Database:
     def snapshot(self) -> Generator[Session]:
         """Lend a connection in one consistent state for several reads."""
         with self._seam(), self._lent() as connection:
-            session = Session(connection)
-            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            session = self._begin(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield session
             session.execute("COMMIT")
 
@@ -251,8 +290,7 @@ class Database:
 
         def begin(connection: "psycopg.Connection[Any]") -> T:
             nonlocal unsure
-            session = Session(connection)
-            session.execute("BEGIN")
+            session = self._begin(connection, "BEGIN")
             result = done(session) if unsure and done is not None else None
             if result is None:
                 result = run(session)
@@ -278,7 +316,7 @@ class Database:
 
         def run(connection: "psycopg.Connection[Any]") -> Any:
             try:
-                return Session(connection).row(sql, values)
+                return self._one(connection, sql, values).fetchone()
             except psycopg.OperationalError as error:
                 if connection.closed:
                     raise self._unknown() from error
@@ -308,6 +346,11 @@ class Database:
                 self._pool.close()
             else:
                 _inherited.append(self._pool)
+
+
+def _reach() -> tuple[str, str]:
+    tenant = reached()
+    return ("", "on") if tenant is None else (tenant, "")
 
 
 def _cut(connection: "psycopg.Connection[Any]") -> bool:

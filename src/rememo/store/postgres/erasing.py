@@ -65,7 +65,8 @@ _SEEN_SINCE = """SELECT count(*) FROM (
   UNION ALL SELECT xmin FROM pg_replication_slots
   UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()) AS others
 WHERE oldest IS NOT NULL AND age(oldest) > age((%s::bigint & 4294967295)::text::xid)"""
-_OWNED = """SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class
+_OWNED = """SELECT bool_and(CASE WHEN pg_has_role(relowner, 'USAGE') THEN true
+  WHEN current_setting('server_version_num')::int >= 170000 THEN has_table_privilege(oid, 'MAINTAIN') ELSE false END) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s::text[])"""
 _SHARED = ("keys", "jobs", "snapshots", "kv", "audit", "erasures", "erased", "tenants")
 _READABLE = """SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns
@@ -237,7 +238,7 @@ class Eraser(Part):
         part = self._database.partition(tenant)
         tables = [f"{name}_{part}" for name in ("records", "words", "vectors")] + list(_SHARED)
         if not self._database.value(_OWNED, (tables,)):
-            return "dead rows, which only the owner of the tables can vacuum: run VACUUM as that role"
+            return "dead rows, which this role may not vacuum: run VACUUM as the owner of the tables"
         removed: int = self._database.value(_NEXT)
         ends = time.monotonic() + seconds
         while self._database.value(_SEEN_SINCE, (removed,)):

@@ -55,7 +55,10 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912
         case errors.ReadOnlySqlTransaction():
             return StorageError(f"{place} cannot be written: it is a read-only replica; nothing was changed")
         case errors.InsufficientPrivilege():
-            return StorageError(f"{place} refused: {said}; nothing was changed: grant the role what it needs")
+            return StorageError(
+                f"{place} refused: {said}; nothing was changed: grant the role what it needs,"
+                " by `rememo migrate --grant ROLE` as the owner of the tables"
+            )
         case errors.DataCorrupted() | errors.IndexCorrupted():
             return Corrupt(f"{place} is damaged ({said}); restore it from a backup")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.InvalidSchemaName():

@@ -19,12 +19,12 @@ from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
 # Rows that another worker is just taking are passed over, not waited for.
-_TAKE = f"""WITH due AS (
-  SELECT tenant, id FROM jobs
+_DUE = """SELECT tenant, id FROM jobs
   WHERE state IN ('waiting', 'running') AND (due_at <= %(now)s OR attempts = 0)
     AND (leased_until IS NULL OR leased_until <= %(now)s) AND task = ANY(%(tasks)s::text[])
     AND (%(ids)s::text[] IS NULL OR id = ANY(%(ids)s::text[]))
-  ORDER BY due_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+  ORDER BY due_at, id LIMIT %(limit)s"""
+_TAKE = f"""WITH due AS ({_DUE} FOR UPDATE SKIP LOCKED)
 UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = %(until)s
 FROM due WHERE jobs.tenant = due.tenant AND jobs.id = due.id
 RETURNING {", ".join("jobs." + name for name in _COLUMNS.split(", "))}"""
@@ -35,6 +35,12 @@ _END = """UPDATE jobs SET state = ending.state, error = ending.error, due_at = c
 FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[], %(states)s::text[], %(errors)s::text[], %(due)s::bigint[])
   AS ending (tenant, id, attempts, state, error, due_at)
 WHERE jobs.tenant = ending.tenant AND jobs.id = ending.id AND jobs.state = 'running' AND jobs.attempts = ending.attempts"""
+# On a cluster a row is locked and changed on the node of its tenant, so each statement there names one.
+_TAKE_OF = _TAKE.replace("WHERE", "WHERE tenant = %(tenant)s AND", 1).replace(
+    "FROM due WHERE", "FROM due WHERE jobs.tenant = %(tenant)s AND"
+)
+_OF_TENANT = " AND jobs.tenant = %(tenant)s"
+_LOOKS = 3
 _LOAD = f"""INSERT INTO jobs ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, NULL, %s, %s)
 ON CONFLICT (tenant, id) DO NOTHING"""
 _REQUEUE = """UPDATE jobs SET state = 'waiting', attempts = 0, due_at = %s, leased_until = NULL
@@ -67,13 +73,35 @@ class JobTable(Part):
             "until": to_micros(moment + timedelta(seconds=seconds)),
         }
         # A lease that was given and not received runs out by itself, so this may be tried twice.
-        jobs = self._jobs(self._database.rows(_TAKE, values))
+        jobs = self._jobs(self._take(values))
         return sorted(jobs, key=lambda job: (job.due_at, job.id))
+
+    def _take(self, values: dict[str, Any]) -> list[Any]:
+        if not self._database.distributed:
+            return self._database.rows(_TAKE, values)
+        for _ in range(_LOOKS):
+            due: dict[str, list[str]] = {}
+            for tenant, id in self._database.rows(_DUE, values):
+                due.setdefault(tenant, []).append(id)
+            wanted = [{**values, "tenant": tenant, "ids": ids} for tenant, ids in due.items()]
+            taken = [row for one in wanted for row in self._database.rows(_TAKE_OF, one)]
+            # Between the look and the taking, others may have taken them all.
+            if taken or not due:
+                return taken
+        return []
+
+    def _change(self, session: Session, sql: str, values: dict[str, Any]) -> int:
+        """Run a statement over jobs of several tenants, node by node on a cluster; returns how many it changed."""
+        if not self._database.distributed:
+            return session.changed(sql, values)
+        return sum(
+            session.changed(sql + _OF_TENANT, {**values, "tenant": tenant}) for tenant in sorted(set(values["tenants"]))
+        )
 
     def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:
         """Let leases last that long from now on; returns how many were still held."""
         values = {**_held(jobs), "until": to_micros(moment + timedelta(seconds=seconds))}
-        return self._database.write(lambda session: session.changed(_EXTEND, values), repeatable=True)
+        return self._database.write(lambda session: self._change(session, _EXTEND, values), repeatable=True)
 
     def load_jobs(self, jobs: Sequence[Job]) -> int:
         """Store jobs as they are; those already there are passed over. Returns how many were new."""
@@ -108,7 +136,7 @@ class JobTable(Part):
         def end(session: Session) -> int:
             contents = {tenant: self._safe.held(session, tenant) for tenant in tenants}
             errors = [_error(one.job, one.error, contents.get(one.job.tenant)) for one in endings]
-            return session.changed(_END, {**values, "errors": errors})
+            return self._change(session, _END, {**values, "errors": errors})
 
         return self._safe.write(self._database, end, *tenants)
 

@@ -43,10 +43,12 @@ WHERE tenant = %s AND id = %s AND version < %s AND superseded_at > %s"""
 _EXPIRED_TENANTS = """SELECT tenant FROM records WHERE expires_at <= %s AND superseded_at IS NULL
 GROUP BY tenant ORDER BY tenant LIMIT %s"""
 _EXPIRED = "SELECT number FROM records WHERE tenant = %s AND expires_at <= %s AND superseded_at IS NULL LIMIT %s"
-_FORGET_KEYS = """DELETE FROM keys WHERE (tenant, scope, key) IN
-(SELECT tenant, scope, key FROM keys WHERE at < %s LIMIT %s FOR UPDATE SKIP LOCKED)"""
-_FORGET_JOBS = """DELETE FROM jobs WHERE (tenant, id) IN
-(SELECT tenant, id FROM jobs WHERE state = 'done' AND created_at < %s LIMIT %s FOR UPDATE SKIP LOCKED)"""
+_OLD_KEYS = "SELECT DISTINCT tenant FROM keys WHERE at < %s ORDER BY tenant LIMIT %s"
+_FORGET_KEYS = """DELETE FROM keys WHERE tenant = %(tenant)s AND (scope, key) IN
+(SELECT scope, key FROM keys WHERE tenant = %(tenant)s AND at < %(before)s LIMIT %(limit)s FOR UPDATE SKIP LOCKED)"""
+_OLD_JOBS = "SELECT DISTINCT tenant FROM jobs WHERE state = 'done' AND created_at < %s ORDER BY tenant LIMIT %s"
+_FORGET_JOBS = """DELETE FROM jobs WHERE tenant = %(tenant)s AND id IN (SELECT id FROM jobs
+WHERE tenant = %(tenant)s AND state = 'done' AND created_at < %(before)s LIMIT %(limit)s FOR UPDATE SKIP LOCKED)"""
 _KINDS = """SELECT kind, count(*) FROM records
 WHERE tenant = %s AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > %s) GROUP BY kind"""
 _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
@@ -210,12 +212,20 @@ class Keeper(Part):
         for (tenant,) in self._database.rows(_EXPIRED_TENANTS, (now, limit)):
             if swept < limit:
                 swept += self._sweep_tenant(tenant, now, limit - swept)
-
-        def forget(session: Session) -> int:
-            return session.changed(_FORGET_KEYS, (before, limit)) + session.changed(_FORGET_JOBS, (before, limit))
-
-        swept += self._database.write(forget, repeatable=True)
+        swept += self._forget(_OLD_KEYS, _FORGET_KEYS, before, limit)
+        swept += self._forget(_OLD_JOBS, _FORGET_JOBS, before, limit)
         return swept + sweep_expired(self._database, now, limit)
+
+    def _forget(self, whose: str, sql: str, before: int, limit: int) -> int:
+        """Forget what is older than a moment, tenant by tenant, at most so many; returns how many."""
+        gone = 0
+        for (tenant,) in self._database.rows(whose, (before, limit)):
+            if gone < limit:
+                values = {"tenant": tenant, "before": before, "limit": limit - gone}
+                gone += self._database.write(
+                    lambda session, values=values: session.changed(sql, values), repeatable=True
+                )
+        return gone
 
     def _sweep_tenant(self, tenant: str, now: int, limit: int) -> int:
         def close(session: Session) -> int:

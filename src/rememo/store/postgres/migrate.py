@@ -1,6 +1,9 @@
-"""Migrations: numbered SQL files, append-only, each applied in one transaction with its own record."""
+"""Migrations of a living server: each step in a transaction with its own record, one process at a time."""
 
 import hashlib
+import random
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -10,12 +13,21 @@ import psycopg
 from psycopg import sql
 
 from rememo.errors import IncompatibleStore
-from rememo.store.migrations import Migration, read_migrations
+from rememo.store.migrations import Migration, Plan, Recorded, Wishes, outstanding, read_migrations
+from rememo.store.postgres.citus import distributed_tables, distribution
+from rememo.store.postgres.walls import is_walled, walls
 
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
-_RECORDED = "SELECT number, hash FROM migrations"
+_RECORDED = "SELECT number, hash, phase FROM migrations"
+_RECORD = "INSERT INTO migrations (number, name, hash, phase) VALUES (%s, %s, %s, %s)"
+_MAKE = """CREATE TABLE IF NOT EXISTS migrations
+(number integer PRIMARY KEY, name text NOT NULL, hash text NOT NULL, phase text NOT NULL)"""
 _TYPES = """SELECT atttypid::bigint, format_type(atttypid, NULL) FROM pg_attribute
 WHERE attrelid = 'vectors'::regclass AND attname = 'vector'"""
+# A change of a table waits for those who use it, and all who come after wait behind it: so it waits for a moment only, and
+# tries again later.
+_SHORTLY = "SET LOCAL lock_timeout = '1s'"
+_PAUSE = 0.5
 
 
 @cache
@@ -24,30 +36,121 @@ def migrations() -> tuple[Migration, ...]:
     return read_migrations(files("rememo.store.postgres").joinpath("migrations"))
 
 
-def migrate(connection: "psycopg.Connection[Any]", schema: str, place: str) -> None:
-    """Bring a schema up to date; one from a newer Rememo, or made by other steps, is refused untouched."""
-    steps = migrations()
-    if len(_applied(connection, schema, place, steps)) == len(steps):
-        return
+def plan(
+    connection: "psycopg.Connection[Any]",
+    schema: str,
+    place: str,
+    wishes: Wishes | None = None,
+    *,
+    steps: Sequence[Migration] = (),
+) -> Plan:
+    """Return what would be done to a schema; one from a newer Rememo, or of another program, is refused."""
+    wishes, steps = wishes or Wishes(), steps or migrations()
+    now, waiting = outstanding(steps, _recorded(connection, schema, place), place, contract=wishes.contract)
+    return Plan(place=place, steps=now, waiting=waiting)
+
+
+def migrate(
+    connection: "psycopg.Connection[Any]",
+    schema: str,
+    place: str,
+    wishes: Wishes | None = None,
+    *,
+    wait: float = 30.0,
+    steps: Sequence[Migration] = (),
+) -> Plan:
+    """Bring a schema up to date and return what was done; one that this Rememo does not understand is refused untouched.
+
+    `wait` is how many seconds others may use a table that is to be changed. The connection is left with what only a
+    migration may have: it is to be closed afterwards.
+    """
+    found = plan(connection, schema, place, wishes, steps=steps)
+    if not found.steps:
+        return found
     # Without the right to add it, or without it on the server, vectors are kept as plain bytes.
-    with suppress(psycopg.Error):
+    with suppress(psycopg.Error), connection.transaction():
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    prepare(connection)
+    taken = [step for step in found.steps if _taken(connection, schema, place, step, wait)]
+    return Plan(place=place, steps=tuple(taken), waiting=found.waiting)
+
+
+def prepare(connection: "psycopg.Connection[Any]") -> None:
+    """Give a connection what only a migration may have."""
     # What bounds a question does not bound the making of tables and indexes.
     connection.execute("SET statement_timeout = 0")
-    for step in steps:
-        with connection.transaction():
-            # Others who open the same store wait here, and find it done.
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock(schema),))
-            if step.number in _applied(connection, schema, place, steps):
-                continue
-            # Asked for first: even IF NOT EXISTS needs a right that the owner of a ready-made schema may not have.
-            if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:
-                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY, name text NOT NULL, hash text NOT NULL)"
-            )
-            connection.execute(cast("LiteralString", step.sql))
-            connection.execute("INSERT INTO migrations VALUES (%s, %s, %s)", (step.number, step.name, step.hash))
+    # Policies hold the owner of the tables too, and a step works on all tenants.
+    connection.execute("SET rememo.tenant = ''")
+    connection.execute("SET rememo.everywhere = 'on'")
+
+
+def _taken(connection: "psycopg.Connection[Any]", schema: str, place: str, step: Migration, wait: float) -> bool:
+    """Take a step; False when somebody else has just done so."""
+    if step.one_by_one:
+        return _taken_one_by_one(connection, schema, place, step)
+
+    def take() -> bool:
+        hold(connection, schema)
+        if step.number in _recorded(connection, schema, place):
+            return False
+        # Asked for first: even IF NOT EXISTS needs a right that the owner of a ready-made schema may not have.
+        if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        connection.execute(_MAKE)
+        connection.execute(cast("LiteralString", step.sql))
+        _record(connection, step)
+        follow_up(connection, schema)
+        return True
+
+    return patiently(connection, take, wait)
+
+
+def _taken_one_by_one(connection: "psycopg.Connection[Any]", schema: str, place: str, step: Migration) -> bool:
+    lock = (_lock(schema),)
+    connection.execute("SELECT pg_advisory_lock(%s)", lock)
+    try:
+        if step.number in _recorded(connection, schema, place):
+            return False
+        for statement in step.one_by_one:
+            connection.execute(cast("LiteralString", statement))
+        _record(connection, step)
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("SELECT pg_advisory_unlock(%s)", lock)
+    return True
+
+
+def hold(connection: "psycopg.Connection[Any]", schema: str) -> None:
+    """Keep others from migrating until the transaction ends: they wait here, and find it done."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock(schema),))
+    connection.execute(_SHORTLY)
+
+
+def _record(connection: "psycopg.Connection[Any]", step: Migration) -> None:
+    connection.execute(_RECORD, (step.number, step.name, step.hash, step.phase))
+
+
+def patiently(connection: "psycopg.Connection[Any]", run: Callable[[], bool], wait: float) -> bool:
+    """Run a function in a transaction, again and again for so many seconds where a table is in use."""
+    ends = time.monotonic() + wait
+    while True:
+        try:
+            with connection.transaction():
+                return run()
+        except psycopg.errors.LockNotAvailable:
+            if time.monotonic() > ends:
+                raise
+        time.sleep(_PAUSE * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
+
+
+def follow_up(connection: "psycopg.Connection[Any]", schema: str) -> None:
+    """Do to tables that a step has made what was done to the others before."""
+    if is_walled(connection):
+        for statement in walls(connection, schema):
+            connection.execute(statement)
+    if distributed_tables(connection, schema):
+        for statement in distribution(connection, schema):
+            connection.execute(statement)
 
 
 def vector_type(connection: "psycopg.Connection[Any]") -> tuple[int, bool]:
@@ -58,28 +161,16 @@ def vector_type(connection: "psycopg.Connection[Any]") -> tuple[int, bool]:
     return row[0], row[1] != "bytea"
 
 
-def _applied(connection: "psycopg.Connection[Any]", schema: str, place: str, steps: tuple[Migration, ...]) -> set[int]:
-    """Return the numbers of the steps that the schema has seen."""
+def _recorded(connection: "psycopg.Connection[Any]", schema: str, place: str) -> Recorded:
+    """Return the steps that the schema has seen."""
     tables = {row[0] for row in connection.execute(_TABLES, (schema,))}
     if not tables:
-        return set()
+        return {}
     if "migrations" not in tables:
         raise IncompatibleStore(
             f"the schema {schema} of {place} has tables of another program; choose another with ?schema=… in the address"
         )
-    applied: dict[int, str] = dict(connection.execute(_RECORDED).fetchall())
-    known = {step.number: step for step in steps}
-    newest = max(applied, default=0)
-    if newest > steps[-1].number:
-        raise IncompatibleStore(
-            f"{place} was written by a newer Rememo (schema {newest}, this one knows {steps[-1].number}); upgrade rememo"
-        )
-    for number, recorded in applied.items():
-        if number not in known or known[number].hash != recorded:
-            raise IncompatibleStore(
-                f"{place} was made by a changed migration {number}; use the release it was made with"
-            )
-    return set(applied)
+    return {number: (hash, phase) for number, hash, phase in connection.execute(_RECORDED)}
 
 
 def _lock(schema: str) -> int:

@@ -12,6 +12,7 @@ from rememo.store.kv.postgres import to_entry
 from rememo.store.kv.protocol import FIELD, identity
 from rememo.store.payloads import keep_payload, read_payload
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.reach import walled
 from rememo.store.postgres.safe import ServerContents, ServerSafe
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vault import PostgresVault
@@ -45,6 +46,7 @@ _NOTE = "SELECT note FROM erased WHERE tenant = %s AND erasure = %s AND id = %s 
 _SET_NOTE = "UPDATE erased SET note = %s WHERE tenant = %s AND erasure = %s AND id = %s"
 
 
+@walled(store_wide=frozenset(("tenants",)))
 class PostgresSealing:
     """The `Sealing` protocol on a schema of a PostgreSQL database."""
 

@@ -1,21 +1,24 @@
 """One connection while it is lent: statements in, rows out."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import Cursor
 
+_COPY = re.compile(r"COPY (\w+) \(([^)]+)\) FROM STDIN \(FORMAT BINARY\)")
 Values = Sequence[Any] | Mapping[str, Any]
 
 
 class Session:
     """What the parts of the store do with a connection. Statements are text made of constants; values are parameters."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "_walled")
 
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+    def __init__(self, connection: "psycopg.Connection[Any]", *, walled: bool = False) -> None:
         self._connection = connection
+        self._walled = walled
 
     def execute(self, sql: str, values: Values = ()) -> Cursor[Any]:
         """Run a statement, prepared when it is met first."""
@@ -46,7 +49,18 @@ class Session:
 
     def copy(self, sql: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]]) -> None:
         """Load many rows at once."""
+        if self._walled:
+            # The server does not copy past a policy; rows are inserted one by one then, without waiting for each.
+            with self._connection.cursor() as cursor:
+                cursor.executemany(cast("LiteralString", _insert(sql)), rows)
+            return
         with self._connection.cursor() as cursor, cursor.copy(cast("LiteralString", sql)) as copy:
             copy.set_types(types)
             for row in rows:
                 copy.write_row(row)
+
+
+def _insert(sql: str) -> str:
+    """Return the statement that inserts one row where another loads many."""
+    table, columns = _COPY.fullmatch(sql).groups()  # pyright: ignore[reportOptionalMemberAccess] - they are all of that shape
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(['%b'] * len(columns.split(',')))})"

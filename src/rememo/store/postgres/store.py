@@ -18,6 +18,7 @@ from rememo.store.postgres.finding import Finder
 from rememo.store.postgres.jobs import JobTable
 from rememo.store.postgres.keeping import Keeper
 from rememo.store.postgres.models import ModelTable
+from rememo.store.postgres.reach import walled
 from rememo.store.postgres.reading import Reader
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.thinning import Thinner
@@ -30,6 +31,16 @@ _RECORDED = "SELECT recorded_at FROM records WHERE tenant = %s AND id = %s AND v
 _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %s, %s)"
 
 
+# What belongs to the store and not to one tenant: jobs are taken, old things swept and models changed for all of them.
+_STORE_WIDE = frozenset(
+    (
+        "lease", "lease_many", "sweep", "backup", "verify", "condition", "use_model", "model", "begin_model", "unembedded",
+        "put_vectors", "swap_model", "drop_models", "tenants", "build_index", "call", "listen", "close",
+    )
+)  # fmt: skip
+
+
+@walled(store_wide=_STORE_WIDE)
 class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable):
     """The `Store` protocol on a schema of a PostgreSQL database."""
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rememo.errors import KeyMismatch
 from rememo.store.postgres.database import Database
+from rememo.store.postgres.reach import walled
 from rememo.store.postgres.session import Session
 from rememo.store.seal import Wrapped
 
@@ -28,6 +29,7 @@ _DROP_JOBS = "DELETE FROM jobs WHERE tenant = %s AND state IN ('waiting', 'runni
 _DROPPED = -1
 
 
+@walled(store_wide=frozenset(("tenants", "begin", "replace")))
 class PostgresVault:
     """The `Vault` protocol on a schema of a PostgreSQL database."""
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import apsw
 
 from rememo.errors import Busy, Closed, Corrupt, StorageError
+from rememo.store.migrations import Plan
 from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
@@ -51,7 +52,9 @@ class _Reader:
 class Database:
     """The connections to one file. Thread-safe and fork-safe; `close` is final."""
 
-    def __init__(self, path: str, *, durability: str, busy_timeout: float, max_bytes: int = 0) -> None:
+    def __init__(
+        self, path: str, *, durability: str, busy_timeout: float, max_bytes: int = 0, contract: bool = False
+    ) -> None:
         if apsw.SQLITE_VERSION_NUMBER < _LEAST_SQLITE:
             raise StorageError(
                 f"apsw brings SQLite {apsw.sqlite_lib_version()}, which can damage files; pip install --upgrade apsw"
@@ -60,6 +63,9 @@ class Database:
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
         self._busy_timeout = busy_timeout
         self._max_bytes = max_bytes
+        self._contract = contract
+        self.migrated: Plan | None = None
+        """What was done to the file when it was opened."""
         self._closed = False
         self._contended = False
         self._lock = threading.RLock()
@@ -122,7 +128,7 @@ class Database:
             self._share(connection)
             if self._max_bytes:
                 connection.pragma("max_page_count", max(1, self._max_bytes // connection.pragma("page_size")))
-            migrate(connection, self.path)
+            self.migrated = migrate(connection, self.path, contract=self._contract)
             connection.set_wal_hook(self._after_commit)
         except Exception as error:
             if connection is not None:

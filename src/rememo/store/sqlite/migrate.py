@@ -1,13 +1,16 @@
-"""Migrations: numbered SQL files, append-only, each applied in one transaction with its own record."""
+"""Migrations of a file: those that are due are applied in one transaction, each with its own record."""
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
 from rememo.errors import Corrupt, IncompatibleStore
-from rememo.store.migrations import Migration, read_migrations
+from rememo.store.migrations import Migration, Plan, Recorded, least_known, newer, outstanding, read_migrations
 from rememo.store.sqlite.connection import Connection
 
 APPLICATION_ID = 0x52454D4F  # "REMO", in the header of every Rememo file
+TABLE = "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, phase TEXT NOT NULL) STRICT"
+RECORD = "INSERT INTO migrations (number, name, hash, phase) VALUES (?, ?, ?, ?)"
 
 
 @cache
@@ -27,53 +30,52 @@ def check_ours(connection: Connection, path: str) -> None:
         raise IncompatibleStore(f"{path} is a database of another program; choose another file")
 
 
-def migrate(connection: Connection, path: str) -> None:
-    """Bring a file up to date; one from a newer Rememo, or made by other steps, is refused untouched."""
-    steps = migrations()
-    if len(_applied(connection, path, steps)) == len(steps):
-        return
+def plan(connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()) -> Plan:
+    """Return what would be done to a file; one from a newer Rememo, or made by other steps, is refused."""
+    steps = steps or migrations()
+    now, waiting = outstanding(steps, _recorded(connection, path, steps), path, contract=contract)
+    return Plan(place=path, steps=now, waiting=waiting)
+
+
+def migrate(connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()) -> Plan:
+    """Bring a file up to date and return what was done; one that this Rememo does not understand is refused untouched."""
+    found = plan(connection, path, contract=contract, steps=steps)
+    if not found.steps:
+        return found
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _apply(connection, path, steps)
+        # Read again under the lock: another process may have migrated in between.
+        found = plan(connection, path, contract=contract, steps=steps)
+        _apply(connection, found.steps)
+        if found.steps:
+            connection.pragma("user_version", least_known(_recorded(connection, path, steps or migrations())))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return found
 
 
-def _applied(connection: Connection, path: str, steps: tuple[Migration, ...]) -> set[int]:
-    """Return the numbers of the steps that the file has seen."""
+def _recorded(connection: Connection, path: str, steps: Sequence[Migration]) -> Recorded:
+    """Return the steps that the file has seen."""
     if connection.pragma("application_id") != APPLICATION_ID:
-        return set()
+        return {}
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").get:
         raise Corrupt(f"{path} has lost its schema; run `rememo repair {path} NEW_FILE` to save what can be read")
-    applied: dict[int, str] = dict(connection.execute("SELECT number, hash FROM migrations").fetchall())
-    known = {step.number: step for step in steps}
-    newest = max(connection.pragma("user_version"), *applied, 0)
-    if newest > steps[-1].number:
-        raise IncompatibleStore(
-            f"{path} was written by a newer Rememo (schema {newest}, this one knows {steps[-1].number}); upgrade rememo"
-        )
-    for number, recorded in applied.items():
-        if number not in known or known[number].hash != recorded:
-            raise IncompatibleStore(
-                f"{path} was made by a changed migration {number}; use the release it was made with"
-            )
-    return set(applied)
+    if connection.pragma("user_version") > steps[-1].number:
+        raise newer(connection.pragma("user_version"), steps, path)
+    return {
+        number: (hash, phase)
+        for number, hash, phase in connection.execute("SELECT number, hash, phase FROM migrations")
+    }
 
 
-def _apply(connection: Connection, path: str, steps: tuple[Migration, ...]) -> None:
-    # Read again under the lock: another process may have migrated in between.
-    applied = _applied(connection, path, steps)
-    if not applied:
+def _apply(connection: Connection, steps: Sequence[Migration]) -> None:
+    if connection.pragma("application_id") != APPLICATION_ID:
         connection.pragma("application_id", APPLICATION_ID)
-        connection.execute(
-            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL) STRICT"
-        )
+        connection.execute(TABLE)
     for step in steps:
-        if step.number not in applied:
-            for _ in connection.execute(step.sql):
-                pass
-            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (step.number, step.name, step.hash))
-    connection.pragma("user_version", steps[-1].number)
+        for _ in connection.execute(step.sql):
+            pass
+        connection.execute(RECORD, (step.number, step.name, step.hash, step.phase))

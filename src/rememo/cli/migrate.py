@@ -1,0 +1,68 @@
+"""`rememo migrate`: a store brought up to date, and what a server can do beside it."""
+
+from typing import Annotated
+
+import typer
+
+from rememo.cli.opening import existing
+from rememo.cli.output import AsJson, File, console, errors, print_json
+from rememo.engine.opening import migrate_store
+from rememo.store.migrations import Plan, Wishes
+
+DryRun = Annotated[bool, typer.Option("--plan", help="Only show what would be done, with its SQL.")]
+Contract = Annotated[
+    bool, typer.Option("--contract", help="Take away what only older releases need: none of them may run any more.")
+]
+Security = Annotated[
+    bool, typer.Option("--row-level-security", help="Let the server itself keep tenants apart, by policies.")
+]
+Grant = Annotated[str | None, typer.Option(help="Let this role read and write the tables.")]
+Citus = Annotated[bool, typer.Option("--citus", help="Spread the tables over a Citus cluster by tenant.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(migrate)
+
+
+def migrate(
+    file: File,
+    plan: DryRun = False,
+    contract: Contract = False,
+    row_level_security: Security = False,
+    grant: Grant = None,
+    citus: Citus = False,
+    json: AsJson = False,
+) -> None:
+    """Bring a file or a server up to date, while others use it."""
+    wishes = Wishes(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
+    found = migrate_store(existing(file), wishes, dry=plan)
+    if json:
+        print_json(_told(found))
+        return
+    for step in found.steps:
+        console.print(f"{step.name} ({step.phase})", markup=False, highlight=False)
+        if plan:
+            console.print(step.sql, markup=False, highlight=False, soft_wrap=True)
+    if plan:
+        for statement in found.statements:
+            console.print(f"{statement};", markup=False, highlight=False, soft_wrap=True)
+    elif found.statements:
+        console.print(f"{len(found.statements):,} statements beside the migrations; --plan shows them before")
+    for step in found.waiting:
+        console.print(f"{step.name} waits for --contract", markup=False, highlight=False)
+    for note in found.notes:
+        errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    done = bool(found.steps or found.statements)
+    ending = ("would be done" if plan else "done") if done else "is up to date"
+    console.print(f"{found.place}: {ending}" if done else f"{found.place} {ending}", markup=False, highlight=False)
+
+
+def _told(plan: Plan) -> dict[str, object]:
+    return {
+        "place": plan.place,
+        "steps": [{"name": step.name, "phase": step.phase, "sql": step.sql} for step in plan.steps],
+        "waiting": [step.name for step in plan.waiting],
+        "statements": plan.statements,
+        "notes": plan.notes,
+    }
