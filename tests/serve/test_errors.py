@@ -10,11 +10,13 @@ import pytest
 
 from rememo import Memory, errors
 from rememo.serve.app import create_app
+from rememo.serve.dashboard.mount import mount
 from rememo.serve.faults import HTTP_CODES, STATUS, raised
 from rememo.serve.mem0 import NOT_HERE, SERVED
 from rememo.serve.rest.openapi import document
 from rememo.serve.rest.routes import CALLS
 from rememo.serve.rest.table import NOT_SERVED, OPERATIONS
+from rememo.serve.service import Options, Service
 from rememo.working.todos import Todos
 from rememo.working.values import ContextValues
 
@@ -62,6 +64,8 @@ def test_every_route_is_described(memory: Memory):
         for verb in getattr(route, "methods", ())
     }
     theirs = {(verb.lower(), path) for verb, path, *_ in (*SERVED, *NOT_HERE)}  # mem0 tells what its routes are
+    # The dashboard's are for people.
+    mount(Service(memory, Options()), lambda verb, path, _: theirs.add((verb.lower(), path)))
     assert served - theirs == {(verb, path) for verb, path, _ in ROUTES} | {("get", "/openapi.json")}
     ids = [told["operationId"] for _, _, told in ROUTES]
     assert len(ids) == len(set(ids))

@@ -13,25 +13,9 @@ from rememo.collections.document import Passage
 from rememo.memory import Memory
 from rememo.model.fact import Fact
 from rememo.model.hit import Hit
+from rememo.serve.demo import HANDBOOK, TALK
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-_TALK = [
-    (0, "user", "Good morning! I live in Lisbon and I work at the city hospital."),
-    (0, "assistant", "Nice to meet you, Ana. How do you like Lisbon?"),
-    (0, "user", "I love it, above all the trams. My cat is called Miso. My favourite colour is green."),
-    (12, "user", "I booked the ferry to the Azores for the second week of July."),
-    (12, "assistant", "Shall I remind you to find somebody for Miso?"),
-    (12, "user", "Yes please, my brother Rui can probably feed her. My sister Eva works at CERN."),
-    (40, "user", "The migration of our ward to the new software was a disaster, we lost a whole day."),
-]
-_HANDBOOK = """# The cat's handbook
-
-## Food
-Miso eats twice a day, at eight and at six. The dry food is in the blue tin above the fridge.
-
-## Health
-Her vet is Dr. Lima in Rua da Prata. She takes half a tablet for her kidneys with the evening meal.
-"""
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -54,7 +38,7 @@ def demo(
 
 def _tell(chat: Memory, now: list[datetime]) -> None:
     _title("It remembers: one durable write a message, findable when the call returns")
-    for day, role, text in _TALK:
+    for day, role, text in TALK:
         now[0] = max(now[0] + timedelta(minutes=2), _START + timedelta(days=day))
         chat.messages.add(role, text).wait()
         console.print(f"  [dim]{now[0]:%d %B %H:%M}[/]  [bold]{role}[/]: {text}")
@@ -91,7 +75,7 @@ def _tell(chat: Memory, now: list[datetime]) -> None:
 
     _title("It reads documents")
     now[0] += timedelta(minutes=1)
-    chat.documents.add(title="The cat's handbook", text=_HANDBOOK, media_type="text/markdown")
+    chat.documents.add(title="The cat's handbook", text=HANDBOOK, media_type="text/markdown")
     _show("where is the dry food?", chat.documents.search("where is the dry food?", limit=1))
 
     _title("It undoes")

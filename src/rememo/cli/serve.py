@@ -52,7 +52,7 @@ def serve(
     ] = False,
 ) -> None:
     """Serve a memory over HTTP until interrupted; requests under way are ended first."""
-    for package in ("fastapi", "prometheus_client", "uvicorn"):
+    for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
     from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed

@@ -5,7 +5,7 @@ from rememo.recall.types import Candidates, Question, Ranking, Timeline
 _SMALLEST = 0.005
 """Parts that would round to nothing are not worth a reason."""
 
-_MEANINGS = {
+MEANINGS = {
     "words": "has words of the question",
     "neighbours": "messages beside it have words of the question",
     "meaning": "is near to the question in meaning",
@@ -18,6 +18,7 @@ _MEANINGS = {
     "kind": "is of a kind that counts more or less",
     "trust": "comes from a source that is trusted less",
 }
+"""What each part of a score says of a hit."""
 
 
 def reasons(ranking: Ranking, place: int) -> dict[str, float]:
@@ -43,7 +44,7 @@ def describe(ranking: Ranking, place: int, question: Question, candidates: Candi
     sentences: list[str] = []
     for name, value in reasons(ranking, place).items():
         detail = details.get(name, "")
-        sentences.append(f"{value:+.2f} {_MEANINGS.get(name, name)}" + (f": {detail}" if detail else ""))
+        sentences.append(f"{value:+.2f} {MEANINGS.get(name, name)}" + (f": {detail}" if detail else ""))
     if ranking.folded[place]:
         sentences.append(f"stands for {len(ranking.folded[place])} more that say the same")
     return sentences

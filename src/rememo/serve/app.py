@@ -22,6 +22,7 @@ from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
+from rememo.serve.dashboard.mount import mount
 from rememo.serve.faults import HTTP_CODES, RETRY, SAFE_HEADERS, STATUS, HttpFault, fault_body
 from rememo.serve.mem0 import routes
 from rememo.serve.metrics import Requests, telling
@@ -97,6 +98,7 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         ("/metrics", telling(service, metrics)),
     ):
         _add(app, "GET", path, told)
+    mount(service, lambda verb, path, answer: _add(app, verb, path, answer))
     for kind, handler in ((RememoError, _ours), (HttpFault, _http), (HTTPException, _routing)):
         app.add_exception_handler(kind, handler)
     if service.options.origins:
@@ -191,7 +193,9 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *SAFE_HEADERS, (b"x-request-id", state["id"].encode())]
+                said = {name for name, _ in message["headers"]}
+                ours = [one for one in SAFE_HEADERS if one[0] not in said]
+                message["headers"] = [*message["headers"], *ours, (b"x-request-id", state["id"].encode())]
             await send(message)
 
         try:

@@ -154,21 +154,38 @@ class Keys:
 
     def check(self, text: str) -> Key:
         """Return the key that a text is; raises `Unauthorised`, which does not tell why to whom it does not concern."""
+        return self.proven(text)[0]
+
+    def proven(self, text: str) -> tuple[Key, str]:
+        """Do what `check` does, and return beside the key what `still` knows it by later, without its text."""
         prefix, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
         held = None
-        if prefix == _PREFIX and id.isascii() and id.isalnum() and len(id) <= 32:  # noqa: PLR2004 - longer than any
+        if prefix == _PREFIX and _is_id(id):
             held = self._engine.kv.get(RESERVED, _SPACE, id, self._engine.now())
         stored: dict[str, Any] = {"digests": [_NOBODY]} if held is None else json.loads(held.value)
         now = self._engine.now()
         # All are compared, and one for nobody too: the time it takes tells nothing.
         fits = [
-            hmac.compare_digest(_digest(secret, bytes.fromhex(one["salt"])), one["digest"])
-            and (one["until"] is None or now < to_utc(one["until"], "until"))
+            hmac.compare_digest(_digest(secret, bytes.fromhex(one["salt"])), one["digest"]) and _lasts(one, now)
             for one in stored["digests"]
         ]
         if held is None or True not in fits:
             raise Unauthorised("this key is not known here; `rememo keys list` shows those that are")
+        return self._living(stored, now), stored["digests"][fits.index(True)]["digest"]
+
+    def still(self, id: str, proof: str) -> Key:
+        """Return a key that was proven before, as it is now; raises `Unauthorised` once it or its secret has ended."""
+        now = self._engine.now()
+        held = self._engine.kv.get(RESERVED, _SPACE, id, now)
+        stored: dict[str, Any] = {"digests": []} if held is None else json.loads(held.value)
+        if not any(hmac.compare_digest(one["digest"], proof) and _lasts(one, now) for one in stored["digests"]):
+            raise Unauthorised(f"key {id} is not what it was; log in again")
+        return self._living(stored, now)
+
+    # ---- inside
+
+    def _living(self, stored: dict[str, Any], now: datetime) -> Key:
         key = _key(stored)
         if key.revoked_at is not None:
             raise Unauthorised(f"key {key.id} was revoked; ask for another")
@@ -176,8 +193,6 @@ class Keys:
             raise Unauthorised(f"key {key.id} has expired; ask for another")
         self._note_use(key.id, now)
         return key
-
-    # ---- inside
 
     def _note_use(self, id: str, now: datetime) -> None:
         with self._lock:
@@ -217,6 +232,14 @@ def _secret() -> tuple[str, dict[str, Any]]:
 
 def _digest(secret: str, salt: bytes) -> str:
     return hashlib.blake2b(secret.encode(errors="replace"), key=salt, digest_size=32).hexdigest()
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isalnum() and len(text) <= 32  # noqa: PLR2004 - longer than any
+
+
+def _lasts(digest: dict[str, Any], now: datetime) -> bool:
+    return digest["until"] is None or now < to_utc(digest["until"], "until")
 
 
 def _text(id: str, secret: str) -> str:

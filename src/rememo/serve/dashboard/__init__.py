@@ -1,0 +1,1 @@
+"""The dashboard: pages to look into a memory, made on the server."""

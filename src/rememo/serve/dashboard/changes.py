@@ -1,0 +1,93 @@
+"""What can be changed from the pages: each change is one write that can be taken back."""
+
+from collections.abc import Callable
+from typing import Final
+
+from rememo.errors import InvalidInput
+from rememo.model.receipt import Receipt
+from rememo.serve.dashboard.records import CORRECTED, KEPT
+from rememo.serve.dashboard.visit import Visit
+from rememo.serve.demo import load
+from rememo.serve.rest.adapted import resolve
+from rememo.serve.service import need
+
+Change = Callable[[Visit], tuple[str, Receipt | None]]
+"""Makes a change, and returns what to say of it, with the receipt of what can be taken back."""
+
+
+def pin(visit: Visit) -> tuple[str, Receipt | None]:
+    """Keep a record by every pruning, or no more."""
+    pinned = visit.form.get("pinned") == "yes"
+    receipt = visit.memory.update(_id(visit), pinned=pinned)
+    return ("Pinned." if pinned else "No longer pinned."), receipt
+
+
+def correct(visit: Visit) -> tuple[str, Receipt | None]:
+    """Give a record another text, unless it has changed since the page was made."""
+    id, memory = _id(visit), visit.memory
+    kind = memory.get(id).kind
+    if kind not in CORRECTED:
+        raise InvalidInput(f"a {kind} is not corrected by hand: it follows what it was made from")
+    # Browsers send line ends as two characters.
+    text = visit.form.get("text", "").replace("\r\n", "\n")
+    return "Corrected.", memory.update(id, text=text, expected_version=_version(visit))
+
+
+def delete(visit: Visit) -> tuple[str, Receipt | None]:
+    """End a record."""
+    id, memory = _id(visit), visit.memory
+    kind = memory.get(id).kind
+    if kind in KEPT:
+        raise InvalidInput(f"a {kind} is not deleted by itself: it belongs to something else")
+    return "Deleted.", memory.delete(id)
+
+
+def undo(visit: Visit) -> tuple[str, Receipt | None]:
+    """Take back what was done a moment ago."""
+    if visit.done is None or visit.done.receipt is None:
+        raise InvalidInput("what was done cannot be taken back from here any more; its versions are still there")
+    view = visit.service.view(visit.key, visit.done.asked)
+    view.undo(visit.done.receipt)
+    return "Taken back.", None
+
+
+def settle(visit: Visit) -> tuple[str, Receipt | None]:
+    """Decide a conflict."""
+    receipt = resolve(visit.memory, facts=visit.form.get("facts", "").split(), keep=visit.form.get("keep", ""))
+    return "Decided.", receipt
+
+
+def demo(visit: Visit) -> tuple[str, Receipt | None]:
+    """Load the demo into a memory that is empty."""
+    memory = visit.memory
+    if memory.count():
+        raise InvalidInput("there is something in this memory already; the demo is for an empty one")
+    load(memory, ask=visit.may("write", "tenant"))
+    return "The demo is loaded: search it, or look at its conversation and facts.", None
+
+
+CHANGES: Final[dict[str, Change]] = {
+    "pin": pin,
+    "correct": correct,
+    "delete": delete,
+    "undo": undo,
+    "resolve": settle,
+    "demo": demo,
+}
+
+
+def change(visit: Visit, name: str) -> tuple[str, Receipt | None]:
+    """Make a change; the key must have the right to write."""
+    need(visit.key, "write", "scope")
+    return CHANGES[name](visit)
+
+
+def _id(visit: Visit) -> str:
+    return visit.form.get("id", "")
+
+
+def _version(visit: Visit) -> int:
+    text = visit.form.get("version", "")
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - below 2 ** 62
+        raise InvalidInput("the version that was corrected is not told; open the record again")
+    return int(text)

@@ -1,0 +1,270 @@
+"""The dashboard's routes: who asks is known first, then a page is made on a thread, and errors are pages too."""
+
+import logging
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from rememo._version import __version__
+from rememo.errors import Forbidden, RememoError, Unauthorised
+from rememo.model.scope import LABELS
+from rememo.serve.dashboard import chart, text
+from rememo.serve.dashboard.changes import CHANGES, change
+from rememo.serve.dashboard.facts import conflicts_page, facts_page
+from rememo.serve.dashboard.overview import overview
+from rememo.serve.dashboard.records import record_page, record_text
+from rememo.serve.dashboard.rooms import room_page, rooms_page
+from rememo.serve.dashboard.search import search_hits, search_page
+from rememo.serve.dashboard.sessions import COOKIE, SECONDS, Sessions
+from rememo.serve.dashboard.visit import Done, Visit, plain_form, plain_query
+from rememo.serve.faults import RETRY, STATUS, HttpFault
+from rememo.serve.service import Service, in_the_name_of, need
+
+_HERE: Final = Path(__file__).parent
+_HTML: Final = "text/html; charset=utf-8"
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
+)
+# Under "no-referrer" a browser would not say where a form was sent from, and that is looked at.
+_HEADERS: Final = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}
+_STATIC: Final = {
+    "dashboard.css": "text/css; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+_MOST_DONE: Final = 1_000
+_LARGEST: Final = 2**20
+"""Bytes of a form."""
+_SERVER_FAULT: Final = 500
+_SEE_OTHER: Final = 303
+
+Page = Callable[[Visit], tuple[str, dict[str, Any]]]
+Answer = Callable[[Request], Awaitable[Response]]
+PAGES: Final[dict[str, Page]] = {
+    "/": overview,
+    "/search": search_page,
+    "/search/hits": search_hits,
+    "/record": record_page,
+    "/rooms": rooms_page,
+    "/room": room_page,
+    "/facts": facts_page,
+    "/conflicts": conflicts_page,
+}
+_FRAGMENTS: Final = frozenset({"/search/hits"})
+
+_log = logging.getLogger("rememo.serve")
+
+
+def mount(service: Service, add: Callable[[str, str, Answer], None]) -> None:
+    """Add the dashboard's routes: `add(verb, path, answer)` is called for each."""
+    board = Dashboard(service)
+    for path, page in PAGES.items():
+        add("GET", path, board.page(page))
+    add("GET", "/record/text", board.answering(board.whole_text))
+    for name in CHANGES:
+        add("POST", f"/change/{name}", board.changing(name))
+    add("GET", "/login", board.answering(board.log_in_page))
+    add("POST", "/login", board.answering(board.log_in))
+    add("POST", "/logout", board.answering(board.log_out))
+    for name, media in _STATIC.items():
+        add("GET", f"/static/{name}", _static(name, media))
+
+
+class Dashboard:
+    """The pages of one served memory."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._sessions = Sessions(service.memory, service.keys)
+        # Where nobody logs in, this is what other sites cannot know.
+        self._open_token = secrets.token_urlsafe(32)
+        self._done: OrderedDict[str, Done] = OrderedDict()
+        self._lock = threading.Lock()
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined,
+            trim_blocks=True, lstrip_blocks=True, auto_reload=False,
+        )  # fmt: skip
+        for tool in (text.shown, text.cut, text.label, text.moment, text.day, text.iso, text.local, text.size):
+            self._templates.filters[tool.__name__] = tool
+        self._templates.globals.update(  # pyright: ignore[reportCallIssue] - it takes any value
+            {"version": __version__, "WIDTH": chart.WIDTH, "HEIGHT": chart.HEIGHT, "LABELS": LABELS}  # pyright: ignore[reportArgumentType] - the same
+        )
+
+    # ---- answering
+
+    def page(self, page: Page) -> Answer:
+        """Return what answers with a page."""
+
+        def make(request: Request, _: bytes) -> Response:
+            visit = self._visit(request)
+            need(visit.key, "read", "scope")
+            with in_the_name_of(visit.key, request):
+                name, values = page(visit)
+            return self._html(name, visit, values)
+
+        return self.answering(make)
+
+    def changing(self, name: str) -> Answer:
+        """Return what makes a change and leads back to where it was asked for."""
+
+        def make(request: Request, body: bytes) -> Response:
+            visit = self._visit(request, body)
+            self._need_token(visit)
+            visit.done = self._remembered(visit.form.get("done", ""), visit.key.id)
+            with in_the_name_of(visit.key, request):
+                said, receipt = change(visit, name)
+            back = _local(visit.form.get("back", "/"))
+            token = self._remember(Done(key=visit.key.id, said=said, asked=visit.asked, receipt=receipt))
+            place, mark, spot = back.partition("#")
+            return RedirectResponse(f"{place}{'&' if '?' in place else '?'}done={token}{mark}{spot}", _SEE_OTHER)
+
+        return self.answering(make)
+
+    def answering(self, make: Callable[[Request, bytes], Response]) -> Answer:
+        """Return what answers a request on a thread; what goes wrong is told on a page."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                body = await self._service.body(request, most=_LARGEST)
+                return await self._service.run(lambda: self._safely(make, request, body))
+            except (RememoError, HttpFault) as error:
+                return self._fault(request, error)
+
+        return answer
+
+    def _safely(self, make: Callable[[Request, bytes], Response], request: Request, body: bytes) -> Response:
+        if request.method != "GET":
+            _need_own_page(request)
+        return make(request, body)
+
+    def _fault(self, request: Request, error: RememoError | HttpFault) -> Response:
+        status = error.status if isinstance(error, HttpFault) else STATUS[error.code]
+        fragment = request.url.path in _FRAGMENTS
+        if isinstance(error, Unauthorised) and request.method == "GET" and not fragment:
+            back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/login?{urlencode({'next': back})}", _SEE_OTHER)
+        said = str(error)
+        if status == _SERVER_FAULT:
+            _log.error("%s: %s", error.code, error)
+            said = f"the server could not do this; its log says why, by the request's id {request.state.id}"
+        name = "fault_part.html" if fragment else "fault.html"
+        html = self._templates.get_template(name).render(said=said)
+        headers = {**_HEADERS, "Retry-After": "1"} if status in RETRY else _HEADERS
+        return Response(html.encode(errors="replace"), status, headers, _HTML)
+
+    def _html(self, name: str, visit: Visit, values: dict[str, Any]) -> Response:
+        html = self._templates.get_template(name).render(visit=visit, **values)
+        return Response(html.encode(errors="replace"), 200, _HEADERS, _HTML)
+
+    # ---- who asks
+
+    def _visit(self, request: Request, body: bytes = b"") -> Visit:
+        service, token = self._service, request.cookies.get(COOKIE, "")
+        if service.keys.any():
+            session = self._sessions.find(token)
+            key, csrf = session.key, session.csrf
+            request.state.key = key.id
+            service.rate.take(key.id, key.rate)
+        else:
+            key, csrf = service.known(request), self._open_token
+        query = plain_query(request.query_params)
+        visit = Visit(
+            service=service, key=key, csrf=csrf, path=request.url.path, query=query, form=plain_form(body),
+            open=csrf is self._open_token,
+        )  # fmt: skip
+        visit.done = self._remembered(query.get("done", ""), key.id)
+        return visit
+
+    def _need_token(self, visit: Visit) -> None:
+        if not secrets.compare_digest(visit.form.get("csrf", "").encode(), visit.csrf.encode()):
+            raise Forbidden("this change did not come from a page of this session; open the page again")
+
+    def log_in_page(self, request: Request, _: bytes) -> Response:
+        """Return the form for a key; where none is needed, lead on."""
+        back = _local(request.query_params.get("next", "/"))
+        if not self._service.keys.any():
+            self._service.known(request)
+            return RedirectResponse(back, _SEE_OTHER)
+        return self._log_in_form(back, "", 200)
+
+    def log_in(self, request: Request, body: bytes) -> Response:
+        """Begin a session by a key."""
+        form = plain_form(body)
+        back = _local(form.get("next", "/"))
+        try:
+            token = self._sessions.begin(form.get("key", "").strip())
+        except Unauthorised as error:
+            return self._log_in_form(back, str(error), STATUS[error.code])
+        answer = RedirectResponse(back, _SEE_OTHER)
+        answer.set_cookie(
+            COOKIE, token, max_age=SECONDS, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        )
+        return answer
+
+    def log_out(self, request: Request, body: bytes) -> Response:
+        """End the session."""
+        self._need_token(self._visit(request, body))
+        self._sessions.end(request.cookies.get(COOKIE, ""))
+        answer = RedirectResponse("/login", _SEE_OTHER)
+        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return answer
+
+    def _log_in_form(self, back: str, said: str, status: int) -> Response:
+        html = self._templates.get_template("login.html").render(back=back, said=said)
+        return Response(html.encode(errors="replace"), status, _HEADERS, _HTML)
+
+    def whole_text(self, request: Request, _: bytes) -> Response:
+        """Return a record's text as it is stored, as plain text that no browser runs."""
+        visit = self._visit(request)
+        need(visit.key, "read", "scope")
+        with in_the_name_of(visit.key, request):
+            whole = record_text(visit)
+        sandbox = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
+        return Response(whole.encode(errors="replace"), 200, sandbox, "text/plain; charset=utf-8")
+
+    # ---- what was done a moment ago
+
+    def _remember(self, done: Done) -> str:
+        token = secrets.token_urlsafe(12)
+        with self._lock:
+            self._done[token] = done
+            if len(self._done) > _MOST_DONE:
+                self._done.popitem(last=False)
+        return token
+
+    def _remembered(self, token: str, key: str) -> Done | None:
+        with self._lock:
+            done = self._done.get(token)
+        return done if done is not None and done.key == key else None
+
+
+def _need_own_page(request: Request) -> None:
+    """Refuse what another site sends: browsers say where a request comes from."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    foreign = origin is not None and origin.partition("://")[2] != request.headers.get("host")
+    if site not in (None, "same-origin", "none") or foreign:
+        raise Forbidden("this was sent by another site, and nothing was done")
+
+
+def _local(address: str) -> str:
+    """Return an address on this server; one that leads elsewhere leads to the first page instead."""
+    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address
+    return address if plain and address.isascii() and address.isprintable() else "/"
+
+
+def _static(name: str, media: str) -> Answer:
+    content = (_HERE / "static" / name).read_bytes()
+
+    async def answer(_: Request) -> Response:
+        return Response(content, 200, {**_HEADERS, "Cache-Control": "no-cache"}, media)
+
+    return answer

@@ -1,0 +1,66 @@
+"""One record: its whole text, its fields, its versions, and what was learned from it."""
+
+from typing import Any, Final
+
+from rememo.errors import NotFound
+from rememo.model.filters import Condition
+from rememo.model.record import Record
+from rememo.serve.dashboard.text import fields, part, parts
+from rememo.serve.dashboard.visit import Visit
+
+CORRECTED: Final = frozenset({"message", "note", "thought"})
+"""The kinds whose text is a person's to correct; what is made from other records follows those."""
+KEPT: Final = frozenset({"chunk", "state"})
+"""The kinds that are not deleted here: they belong to something else."""
+_LONGEST_CORRECTED: Final = 10_000
+_VERSIONS: Final = 20
+_LEARNED: Final = 20
+
+
+def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the page of a record; one that was deleted shows its past."""
+    id = visit.query.get("id", "")
+    memory = visit.memory
+    versions = memory.history(id) if id else []
+    if not versions:
+        raise NotFound("which record? The address names none")
+    record, moment = versions[-1], visit.time("known_at") or visit.now
+    ended = [one for one in (record.superseded_at, record.expires_at) if one is not None and one <= moment]
+    current = not ended
+    wanted = visit.number("version") if "version" in visit.query else record.version
+    chosen = [one for one in versions if one.version == wanted]
+    if not chosen:
+        raise NotFound(f"record {id!r} has no version {wanted}")
+    record, latest = chosen[0], record
+    of = parts(record.text)
+    number = min(visit.number("part", least=1), of)
+    changes = current and record is latest and visit.may("write")
+    return "record.html", {
+        "record": record,
+        "current": current,
+        "latest": latest,
+        "text": part(record.text, number),
+        "part": number,
+        "parts": of,
+        "data": fields(record.data),
+        "metadata": fields(record.metadata),
+        "versions": list(reversed(versions))[:_VERSIONS],
+        "version_count": len(versions),
+        "learned": _learned(visit, record),
+        "pins": changes,
+        "corrects": changes and record.kind in CORRECTED and len(record.text) <= _LONGEST_CORRECTED,
+        "deletes": changes and record.kind not in KEPT,
+    }
+
+
+def _learned(visit: Visit, record: Record) -> list[Record]:
+    memory = visit.memory
+    said = Condition("data", ("sources",), "$contains", record.id)
+    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    filter = view.filter(kind=("fact", "relationship", "summary"), conditions=(said,))
+    return engine.store.read(filter, engine.now(), limit=_LEARNED)
+
+
+def record_text(visit: Visit) -> str:
+    """Return the whole text of a record as it is stored."""
+    return visit.memory.get(visit.query.get("id", ""), known_at=visit.time("known_at")).text

@@ -1,0 +1,50 @@
+"""Searching as one types, and why each hit was found."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rememo.model.hit import Hit
+from rememo.model.record import FOUND
+from rememo.recall.explain import MEANINGS
+from rememo.serve.dashboard.visit import Visit
+
+_HITS: Final = 20
+_LONGEST: Final = 2_000
+_SMALLEST: Final = 0.005
+"""Parts that would be shown as nothing are not shown."""
+
+
+def search_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the page with the field, and the hits of what the address asks."""
+    return "search.html", {"kinds": FOUND, **_found(visit)}
+
+
+def search_hits(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the hits alone."""
+    return "hits.html", _found(visit)
+
+
+def _found(visit: Visit) -> dict[str, Any]:
+    asked = visit.query.get("q", "").strip()[:_LONGEST]
+    kind, after, before = visit.query.get("kind"), visit.time("after"), visit.time("before")
+    filtered = kind is not None or after is not None or before is not None
+    hits: list[Hit] = []
+    if asked or filtered:
+        hits = visit.memory.search(
+            asked, kind=kind, after=after, before=before, valid_at=visit.time("valid_at"), limit=_HITS, explain=True
+        )
+    return {"asked": asked, "began": bool(asked or filtered), "hits": [(hit, reasons(hit.reasons)) for hit in hits]}
+
+
+def reasons(parts: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the parts of a score with what they mean, and how wide their bars are, of 100."""
+    told = sorted(((name, value) for name, value in parts.items() if abs(value) >= _SMALLEST), key=_weight)
+    most = abs(told[0][1]) if told else 1.0
+    return [
+        {"name": name, "value": value, "says": MEANINGS.get(name, name), "width": round(abs(value) / most * 100, 1)}
+        for name, value in told
+    ]
+
+
+def _weight(part: tuple[str, float]) -> tuple[float, str]:
+    return -abs(part[1]), part[0]

@@ -1,0 +1,160 @@
+"""Visit: one request of a page. Who asks, what of the memory they see, and how pages link to each other."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode
+
+from starlette.datastructures import QueryParams
+
+from rememo.errors import Forbidden, InvalidInput
+from rememo.memory import Memory
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import LABELS
+from rememo.model.times import to_utc
+from rememo.serve.auth import ALL_TENANTS, Key
+from rememo.serve.rest.table import Reach, Right
+from rememo.serve.service import Service, need
+
+SCOPE: Final = ("tenant", *LABELS, "pool")
+TIMES: Final = ("known_at", "valid_at")
+POOL: Final = "pool:"
+_KNOWN: Final = (
+    *SCOPE, *TIMES, "q", "kind", "after", "before", "id", "version", "part", "offset", "around", "from", "subject",
+    "predicate", "all", "done",
+)  # fmt: skip
+"""All that an address of a page can say; the rest is not carried from page to page."""
+_LONGEST: Final = 2_000
+_LONGEST_PAGE: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A change that was made a moment ago, and may be taken back by who made it."""
+
+    key: str
+    said: str
+    asked: dict[str, list[str]]
+    receipt: Receipt | None
+    """What can be taken back."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """What a page is made for."""
+
+    service: Service
+    key: Key
+    csrf: str
+    path: str
+    query: dict[str, str]
+    """What the address asks for; what is empty is left out."""
+    form: dict[str, str] = field(default_factory=dict[str, str])
+    """What a change was sent with."""
+    open: bool = False
+    """Whether nobody needs to log in here."""
+    done: Done | None = None
+
+    @property
+    def asked(self) -> dict[str, list[str]]:
+        """The scope and the moment, as a view is asked for."""
+        asked = {name: [self.query[name]] for name in SCOPE if name in self.query}
+        known = self.time("known_at")
+        return asked if known is None else {**asked, "as_of": [known.isoformat()]}
+
+    @property
+    def memory(self) -> Memory:
+        """The view; never wider than the key."""
+        return self.service.view(self.key, self.asked)
+
+    @property
+    def now(self) -> datetime:
+        """The memory's present."""
+        return self.service.memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether less than a whole tenant is looked at, or a moment of the past."""
+        return self.key.labelled or any(name in self.query for name in (*LABELS, "pool", "known_at"))
+
+    @property
+    def all_tenants(self) -> bool:
+        """Whether the key reaches every tenant."""
+        return self.key.tenant == ALL_TENANTS
+
+    def may(self, right: Right, reach: Reach = "scope") -> bool:
+        """Whether the key has a right, and reaches so far. In a view of the past nothing can be changed."""
+        try:
+            need(self.key, right, reach)
+        except Forbidden:
+            return False
+        return right == "read" or "known_at" not in self.query
+
+    def held(self, name: str) -> str | None:
+        """Return the label that the key is bound to."""
+        return getattr(self.key, name)
+
+    def time(self, name: str) -> datetime | None:
+        """Return a moment that the address names; one without a zone is UTC, as the pages show it."""
+        text = self.query.get(name)
+        if text is None:
+            return None
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidInput(f"{name} is no time: {text[:50]!r}; write it like 2026-05-01T10:00") from None
+        return to_utc(found if found.tzinfo else found.replace(tzinfo=UTC), name)
+
+    def number(self, name: str, *, least: int = 0) -> int:
+        """Return a whole number that the address names; the least one when it names none."""
+        text = self.query.get(name, str(least))
+        if not text.isascii() or not text.isdecimal() or len(text) > _LONGEST_PAGE:
+            raise InvalidInput(f"{name} must be a whole number, not {text[:50]!r}")
+        return max(least, int(text))
+
+    # ---- addresses
+
+    def link(self, path: str, /, **changes: object) -> str:
+        """Return the address of a page in the same scope and at the same moment; None takes something away."""
+        kept: dict[str, object] = {name: self.query[name] for name in (*SCOPE, *TIMES) if name in self.query}
+        wanted = {name: value for name, value in {**kept, **changes}.items() if value is not None}
+        return f"{path}?{urlencode(wanted)}" if wanted else path
+
+    def here(self, /, **changes: object) -> str:
+        """Return the address of this very page with something changed."""
+        return self.link(self.path, **{**self.query, "done": None, **changes})
+
+    def room_of(self, room: str, /, **changes: object) -> str:
+        """Return the address of a room's conversation."""
+        pool = room.startswith(POOL)
+        where = {"pool": room.removeprefix(POOL), "room": None} if pool else {"room": room, "pool": None}
+        return self.link("/room", **where, **changes)
+
+    def record(self, id: str, /, **changes: object) -> str:
+        """Return the address of a record."""
+        return self.link("/record", id=id, **changes)
+
+    def around(self, record: Record) -> str | None:
+        """Return the address of the conversation that a message stands in."""
+        if record.kind != "message" or record.scope.room is None:
+            return None
+        return self.room_of(record.scope.room, around=record.id) + "#m-" + record.id
+
+
+def plain_query(params: QueryParams) -> dict[str, str]:
+    """Return what an address asks for, one value a name; what is empty or not known is not asked."""
+    asked = {name: params[name] for name in _KNOWN if params.get(name)}
+    for name, value in asked.items():
+        if len(value) > _LONGEST:
+            raise InvalidInput(f"{name} has more than {_LONGEST:,} characters; ask for less")
+    return asked
+
+
+def plain_form(body: bytes) -> dict[str, str]:
+    """Return the fields of a form."""
+    try:
+        sent: dict[str, list[Any]] = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        raise InvalidInput("the form cannot be read; send it from the page itself") from None
+    return {name: str(values[-1]) for name, values in sent.items()}

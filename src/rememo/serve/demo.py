@@ -1,0 +1,50 @@
+"""A short life to try a memory with: what Ana told her helper."""
+
+from datetime import timedelta
+from typing import Final
+
+from rememo.memory import Memory
+from rememo.model.receipt import Receipt
+
+TALK: Final = (
+    (0, "user", "Good morning! I live in Lisbon and I work at the city hospital."),
+    (0, "assistant", "Nice to meet you, Ana. How do you like Lisbon?"),
+    (0, "user", "I love it, above all the trams. My cat is called Miso. My favourite colour is green."),
+    (12, "user", "I booked the ferry to the Azores for the second week of July."),
+    (12, "assistant", "Shall I remind you to find somebody for Miso?"),
+    (12, "user", "Yes please, my brother Rui can probably feed her. My sister Eva works at CERN."),
+    (40, "user", "The migration of our ward to the new software was a disaster, we lost a whole day."),
+)
+"""The day, who spoke, and what was said."""
+MOVE: Final = "Good news: I moved to Porto yesterday!"
+HANDBOOK: Final = """# The cat's handbook
+
+## Food
+Miso eats twice a day, at eight and at six. The dry food is in the blue tin above the fridge.
+
+## Health
+Her vet is Dr. Lima in Rua da Prata. She takes half a tablet for her kidneys with the evening meal.
+"""
+_LABELS: Final = {"agent": "helper", "user": "ana", "room": "demo"}
+_DAYS: Final = 90
+_MOVED: Final = 75
+
+
+def load(memory: Memory, *, ask: bool) -> Memory:
+    """Tell a memory the demo's conversation, ending today, and wait until it has learned; returns the view of it.
+
+    With `ask`, a contradiction is left for a person to decide; that is a policy of the whole tenant.
+    """
+    free = {name: value for name, value in _LABELS.items() if getattr(memory.bound, name) is None}
+    chat = memory.scope(**free)
+    begin = memory._engine.now() - timedelta(days=_DAYS)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    told = [*TALK, (_MOVED, "user", MOVE)]
+    if ask:
+        chat.facts.policy("favourite_colour", "ask")
+        told.append((_MOVED, "user", "My favourite colour is blue."))
+    receipt: Receipt | None = None
+    for minute, (day, role, text) in enumerate(told):
+        receipt = chat.messages.add(role, text, at=begin + timedelta(days=day, minutes=2 * minute))
+        receipt.wait()
+    chat.documents.add(title="The cat's handbook", text=HANDBOOK, media_type="text/markdown")
+    return chat

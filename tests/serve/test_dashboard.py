@@ -1,0 +1,544 @@
+"""The dashboard over HTTP: every view, hostile text, who may see and change what, and what browsers are told."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+import pytest
+
+from rememo import Memory
+from rememo.serve.auth import Keys
+from rememo.serve.dashboard.chart import columns, steps
+from rememo.serve.dashboard.mount import PAGES
+from rememo.serve.dashboard.text import cut, label, part, parts, shown, size
+from rememo.testing import ManualClock
+
+MOST_BYTES = 200_000
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'-alert(1)-' {{ 7 * 7 }} {% raw %}",
+    "\u202eevil\u2066 \u200bzero\u200bwidth\ufeff",
+    "שלום עולם مرحبا",
+    "👩‍👩‍👧‍👦 🏳️‍🌈 emoji",
+    "</textarea></bdi></main><h1>mine</h1>",
+    "\x00\x1b[31m control",
+]
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """A page read strictly: what a browser and a screen reader would make of it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.unnamed: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self.stack, self.stack
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        assert len(names) == len(attrs), f"{tag} says something twice"
+        self.tags.append((tag, names))
+        named = "label" in self.stack or "aria-label" in names
+        if tag in {"input", "select", "textarea"} and names.get("type") != "hidden" and not named:
+            self.unnamed.append(str(names))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [names for found, names in self.tags if found == tag]
+
+    def form(self, action: str) -> dict[str, str]:
+        """Return the hidden fields of the first form that goes there."""
+        inside, fields = False, dict[str, str]()
+        for tag, names in self.tags:
+            if tag == "form":
+                if inside:
+                    break
+                inside = str(names.get("action")).partition("?")[0] == action
+            elif inside and tag == "input":
+                fields[str(names["name"])] = names.get("value") or ""
+        assert fields, f"there is no form to {action}"
+        return fields
+
+
+def checked(answer: httpx.Response, status: int = 200) -> Page:
+    """Return a page that has all that every page must have."""
+    assert answer.status_code == status, answer.text
+    policy = answer.headers.get_list("content-security-policy")
+    assert len(policy) == 1
+    assert policy[0].startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy[0]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert len(answer.content) < MOST_BYTES, len(answer.content)
+    page = Page(answer.text)
+    assert len(page.all("main")) == len(page.all("h1")) == 1
+    assert page.all("html")[0]["lang"] == "en"
+    assert not page.unnamed
+    ids = [names["id"] for _, names in page.tags if "id" in names]
+    assert len(ids) == len(set(ids))
+    for tag, names in page.tags:
+        assert tag not in {"style", "iframe", "object", "embed", "base", "img"}
+        assert not [name for name in names if name.startswith("on") or name == "style"], names
+        assert tag != "script" or names == {"type": "module", "src": "/static/dashboard.js"}
+        target = names.get("href") or names.get("src") or names.get("action")
+        assert target is None or target[0] in "/#", target
+        if tag == "form" and names.get("method") == "post":
+            assert str(names["action"]).startswith(("/change/", "/login", "/logout"))
+    return page
+
+
+VIEWS = [path for path in PAGES if path not in {"/search/hits", "/record", "/room"}]
+
+
+@pytest.fixture
+def board(web: httpx.Client) -> Callable[..., Page]:
+    def get(path: str, status: int = 200, /, **query: Any) -> Page:
+        return checked(web.get(path, params=query or None), status)
+
+    return get
+
+
+def post(web: httpx.Client, action: str, fields: dict[str, str], **more: str) -> httpx.Response:
+    return web.post(action, data=fields | more)
+
+
+# ---- the views
+
+
+def test_an_empty_memory_explains_itself_and_loads_the_demo(web: httpx.Client, board: Any, memory: Memory):
+    for path in VIEWS:
+        board(path)
+    page = board("/")
+    assert "This memory is empty" in page.text
+    done = post(web, "/change/demo", page.form("/change/demo"))
+    assert done.status_code == 303
+    page = checked(web.get(done.headers["location"]))
+    assert "The demo is loaded" in page.text
+    assert "Over time" in page.text
+    assert len(page.all("rect")) > 3
+    assert "Porto" in board("/facts").text
+    assert "Miso" in board("/room", room="demo").text
+    assert "blue" in board("/conflicts").text
+    again = post(web, "/change/demo", board("/conflicts").form("/change/resolve"))
+    assert again.status_code == 400, "a memory that has something is left alone"
+    assert memory.verify().ok
+
+
+@pytest.mark.parametrize("count", [5, 1_000])
+def test_every_view_with_some_and_many_records(board: Any, memory: Memory, clock: ManualClock, count: int):
+    memory.facts.policy("favourite_colour", "ask")
+    chat = memory.scope(user="ana", room="chat", agent="helper")
+    chat.add_many(
+        {"text": f"message {place} about the ferry", "kind": "message", "data": {"role": "user"}}
+        | {"occurred_at": clock() + timedelta(minutes=place)}
+        for place in range(count)
+    )
+    memory.add_many({"text": f"note {place}", "id": f"note-{place}"} for place in range(count))
+    for place in range(min(count, 60)):
+        chat.facts.add(f"person {place}", "favourite_colour", "green")
+        chat.facts.add(f"person {place}", "favourite_colour", "blue")
+        memory.scope(room=f"room {place}").add("there")
+    for path in VIEWS:
+        board(path)
+    page = board("/")
+    assert f"{count:,}" in page.text
+    assert f"{min(count, 60)} conflicts" in " ".join(page.text.split())
+    page = board("/room", room="chat")
+    assert f"message {count - 1} about" in page.text
+    assert ("Older messages" in page.text) == (count > 25)
+    assert "message 0 about" in board("/room", room="chat", offset=max(0, count - 25)).text
+    assert "hits, best first" in board("/search", q="ferry").text
+    assert "hits, newest first" in board("/search", kind="note").text
+    assert "note-3" in board("/record", id="note-3").text
+    assert "room 4" in board("/rooms").text
+
+
+def test_hostile_text_is_shown_and_does_nothing(board: Any, web: httpx.Client, memory: Memory):
+    for place, text in enumerate(HOSTILE):
+        said = text.replace("\x00", "")
+        chat = memory.scope(user=said, room=said, agent=said)
+        receipt = chat.messages.add("user", said, name=said, metadata={said: said}, source=said, id=f"m{place}")
+        chat.messages.add("user", "an answer", reply_to=receipt.id)
+        chat.messages.add(
+            "assistant", "", tool_calls=[{"id": "1", "type": "function", "function": {"name": said, "arguments": said}}]
+        )
+        chat.facts.add(said, "likes", said, wording=said)
+        for path in VIEWS:
+            board(path, user=said)
+        assert "an answer" in board("/room", room=said).text
+        board("/record", id=f"m{place}")
+        page = board("/search", q=said, room=said)
+        assert checked(web.get("/search", params={"q": said})).text
+        assert page.all("input")
+        board("/facts", subject=said)
+        board("/record", 404, id=said + "x")
+        board("/facts", 400, valid_at=said)
+    raw = web.get("/room", params={"room": HOSTILE[3]}).content.decode()
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\ufeff]", raw.replace(HOSTILE[3], "")), "told by number"
+    assert "⟦U+202E⟧" in raw
+
+
+def test_a_text_of_a_megabyte_is_shown_in_parts(board: Any, web: httpx.Client, memory: Memory):
+    memory.scope(room="long").messages.add("user", "x" * 1_000_000 + "END", id="long", learn=False)
+    memory.scope(room="dense").add_many(
+        {"text": '\u202e"<&' * 3_000, "id": f"dense-{place}", "kind": "message", "data": {"role": "user"}}
+        for place in range(26)
+    )
+    assert "more characters" in board("/room", room="long").text
+    board("/room", room="dense")
+    board("/")
+    board("/search", kind="message")
+    board("/search", q="x")
+    assert "Part 1 of" in board("/record", id="dense-0").text
+    page = board("/record", id="long", part=parts("x" * 1_000_003))
+    assert "END" in page.text
+    whole = web.get("/record/text", params={"id": "long"})
+    assert whole.text == "x" * 1_000_000 + "END"
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "sandbox" in whole.headers["content-security-policy"]
+
+
+def test_a_hit_says_why(board: Any, web: httpx.Client, memory: Memory):
+    chat = memory.scope(user="ana", room="chat")
+    chat.messages.add("user", "The ferry to the Azores leaves in July.", id="ferry")
+    chat.messages.add("user", "Something else entirely.")
+    page = board("/search", q="ferry azores")
+    assert "has words of the question" in page.text
+    assert any(str(one.get("href")).startswith("/room?room=chat&around=ferry") for one in page.all("a"))
+    assert page.all("rect")
+    part = web.get("/search/hits", params={"q": "ferry azores"})
+    assert part.text.count("<li") >= 1
+    assert "<html" not in part.text
+    assert "Nothing was found" in board("/search", q="ferry", user="nobody").text
+    assert "Nothing was found" in board("/search", q="ferry", before="2001-01-01T00:00").text
+    assert web.get("/search/hits", params={"kind": "nonsense"}).status_code == 400
+    around = board("/room", room="chat", around="ferry")
+    assert any("around" in str(one.get("class")) for one in around.all("li"))
+
+
+# ---- changes
+
+
+def test_a_message_is_pinned_corrected_deleted_and_all_of_it_undone(
+    board: Any, web: httpx.Client, memory: Memory, clock: ManualClock
+):
+    chat = memory.scope(user="ana", room="chat")
+    chat.messages.add("user", "I live in Lisbon.", id="m").wait()
+
+    def do(action: str, **more: str) -> Page:
+        clock.advance(1)
+        fields = board("/record", id="m").form("/change/pin") | {"id": "m"}
+        done = post(web, action, fields, **more)
+        assert done.status_code == 303, done.text
+        return checked(web.get(done.headers["location"]))
+
+    def undo(page: Page) -> None:
+        clock.advance(1)
+        done = post(web, "/change/undo", page.form("/change/undo"))
+        assert done.status_code == 303, done.text
+        assert "Taken back." in checked(web.get(done.headers["location"])).text
+
+    page = do("/change/pin", pinned="yes")
+    assert "Pinned." in page.text
+    assert memory.get("m").pinned
+    undo(page)
+    assert not memory.get("m").pinned
+    page = do("/change/correct", text="I live in\r\nPorto.", version=str(memory.get("m").version))
+    assert memory.get("m").text == "I live in\nPorto."
+    undo(page)
+    assert memory.get("m").text == "I live in Lisbon."
+    page = do("/change/delete")
+    assert "This record has ended" in page.text
+    assert memory.count(kind="message") == 0
+    undo(page)
+    assert memory.count(kind="message") == 1
+    fields = board("/record", id="m").form("/change/pin")
+    stale = post(web, "/change/correct", fields, text="late", version="1")
+    assert checked(stale, 409).text
+    assert post(web, "/change/correct", fields, text="x", version="one").status_code == 400
+    assert post(web, "/change/undo", fields, done="nonsense").status_code == 400
+    assert post(web, "/change/delete", fields, id="nobody").status_code == 404
+    assert memory.get("m").text == "I live in Lisbon."
+
+
+def test_what_belongs_to_others_is_not_corrected(web: httpx.Client, board: Any, memory: Memory):
+    memory.facts.add("ana", "lives_in", "Lisbon")
+    document = memory.documents.add(title="A", text="Some words.")
+    [fact] = memory.facts.list()
+    [chunk] = memory.documents.chunks(document.id)
+    fields = board("/record", id=fact.id).form("/change/pin")
+    assert "Correct the text" not in board("/record", id=fact.id).text
+    assert post(web, "/change/correct", fields, text="x", version="1").status_code == 400
+    assert "Delete" not in board("/record", id=chunk.id).text
+    assert post(web, "/change/delete", fields, id=chunk.id).status_code == 400
+
+
+def test_a_conflict_is_decided(web: httpx.Client, board: Any, memory: Memory, clock: ManualClock):
+    memory.facts.policy("favourite_colour", "ask")
+    memory.facts.add("ana", "favourite_colour", "green")
+    clock.advance(60)
+    memory.facts.add("ana", "favourite_colour", "blue")
+    clock.advance(60)
+    page = board("/conflicts")
+    blue = next(one for one in memory.facts.list() if one.object == "blue")
+    done = post(web, "/change/resolve", page.form("/change/resolve"), keep=blue.id)
+    assert done.status_code == 303, done.text
+    assert [one.object for one in memory.facts.list()] == ["blue"]
+    assert "Nothing waits" in board("/conflicts").text
+    assert post(web, "/change/resolve", page.form("/change/resolve"), keep=blue.id).status_code == 404
+
+
+# ---- time
+
+
+def test_a_moment_changes_the_page_and_nothing_can_be_changed_there(
+    web: httpx.Client, board: Any, memory: Memory, clock: ManualClock
+):
+    chat = memory.scope(user="ana", room="chat")
+    chat.messages.add("user", "the first words", id="m", learn=False)
+    chat.facts.add("ana", "lives_in", "Lisbon")
+    then = clock()
+    clock.advance(86_400)
+    memory.update("m", text="the later words")
+    chat.facts.add("ana", "lives_in", "Porto")
+    clock.advance(86_400)
+    moment = then.isoformat()
+    assert "the later words" in board("/room", room="chat").text
+    past = board("/room", room="chat", known_at=moment)
+    assert "the first words" in past.text
+    assert "Back to now" in past.text
+    assert "Delete" not in past.text
+    assert "Lisbon" not in board("/facts").text
+    assert "Lisbon" in board("/facts", valid_at=then.strftime("%Y-%m-%dT%H:%M:%S")).text
+    assert "Porto" not in board("/facts", known_at=moment).text
+    assert {"Lisbon", "Porto"} <= set(board("/facts", all="yes").text.split())
+    assert "the first words" in board("/record", id="m", version=1).text
+    board("/record", 404, id="m", version=9)
+    fields = board("/record", id="m").form("/change/pin")
+    refused = web.post("/change/delete", params={"known_at": moment}, data=fields)
+    assert refused.status_code == 409
+    assert memory.count(kind="message") == 1
+
+
+# ---- who
+
+
+@pytest.fixture
+def guest(web: httpx.Client) -> Iterator[httpx.Client]:
+    """Another browser at the same server."""
+    with httpx.Client(base_url=web.base_url, timeout=30, trust_env=False) as client:
+        yield client
+
+
+def log_in(web: httpx.Client, text: str) -> httpx.Response:
+    return web.post("/login", data={"key": text, "next": "/search?q=a"})
+
+
+def test_a_key_logs_in_and_revoking_it_ends_the_session(web: httpx.Client, keys: Keys):
+    assert web.get("/login").headers["location"] == "/", "nobody needs to log in where there are no keys"
+    key, text = keys.add(tenant="*", rights=["read", "write", "admin"])
+    for path in PAGES:
+        refused = web.get(path)
+        assert refused.status_code == (401 if path == "/search/hits" else 303), path
+    assert web.get("/facts?all=yes").headers["location"] == "/login?next=%2Ffacts%3Fall%3Dyes"
+    checked(web.get("/login"))
+    for wrong in ("", "rememo_x_y", text + "0", "é" * 1_000):
+        assert "not known" in checked(log_in(web, wrong), 401).text
+    done = log_in(web, text)
+    assert (done.status_code, done.headers["location"]) == (303, "/search?q=a")
+    cookie = done.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert text.rpartition("_")[2] not in cookie
+    checked(web.get("/"))
+    assert web.get("/v1/records").status_code == 401, "a cookie opens pages only: what other sites send means nothing"
+    keys.revoke(key.id)
+    assert web.get("/").status_code == 303
+    assert web.get("/search/hits?q=a").status_code == 401
+
+
+def test_a_new_secret_an_end_and_logging_out_end_a_session(web: httpx.Client, keys: Keys, clock: ManualClock):
+    key, text = keys.add(expires="1d")
+    log_in(web, text)
+    page = checked(web.get("/"))
+    assert web.post("/logout", data={"csrf": "guess"}).status_code == 403
+    kept = {"Cookie": f"rememo_session={web.cookies['rememo_session']}"}
+    assert web.post("/logout", data=page.form("/logout")).status_code == 303
+    assert web.get("/").status_code == 303
+    assert web.get("/", headers=kept).status_code == 303, "a cookie that was kept opens nothing"
+    log_in(web, text)
+    checked(web.get("/"))
+    _, text = keys.rotate(key.id)
+    assert web.get("/").status_code == 303
+    log_in(web, text)
+    checked(web.get("/"))
+    clock.advance(13 * 3_600)
+    assert web.get("/").status_code == 303, "half a day is over"
+    log_in(web, text)
+    clock.advance(12 * 3_600 - 60)
+    assert web.get("/").status_code == 303, "the key has expired"
+
+
+@pytest.mark.parametrize(
+    "address", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/a\r\nX: y", ""]
+)
+def test_logging_in_leads_nowhere_else(web: httpx.Client, keys: Keys, address: str):
+    _, text = keys.add()
+    done = web.post("/login", data={"key": text, "next": address})
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+
+
+def test_a_key_that_may_only_read_sees_no_changes_and_makes_none(web: httpx.Client, keys: Keys, memory: Memory):
+    memory.facts.policy("favourite_colour", "ask")
+    for colour in ("green", "blue"):
+        memory.facts.add("ana", "favourite_colour", colour)
+    memory.scope(room="chat").messages.add("user", "hello", id="m")
+    log_in(web, keys.add(rights=["read"])[1])
+    for path in ("/", "/room?room=chat", "/record?id=m", "/conflicts", "/facts", "/search?q=hello"):
+        page = checked(web.get(path))
+        forms = [one["action"] for one in page.all("form") if one.get("method") == "post"]
+        assert forms == ["/logout"], path
+        assert "quarantine" not in page.text
+    fields = checked(web.get("/")).form("/logout") | {"id": "m", "pinned": "yes", "text": "x", "version": "1"}
+    for change in ("pin", "correct", "delete", "undo", "resolve", "demo"):
+        assert checked(web.post(f"/change/{change}", data=fields), 403).text
+    assert memory.get("m").version == 1
+
+
+def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: Keys, memory: Memory):
+    memory.scope(user="ana", room="hers").messages.add("user", "mine alone", id="a", learn=False)
+    memory.scope(user="bo", room="his").messages.add("user", "his secret", id="b", learn=False)
+    memory.scope(tenant="other").add("their secret", id="c")
+    memory.pool("team").add("shared secret")
+    log_in(web, keys.add(user="ana", rights=["read", "write", "admin"])[1])
+    for path in [*VIEWS, "/search?q=secret", "/search?kind=message", "/room?room=his"]:
+        page = checked(web.get(path))
+        assert "his secret" not in page.text
+        assert "shared secret" not in page.text
+        assert "on disk" not in page.text
+    assert "hers" in checked(web.get("/rooms")).text
+    assert "his" not in [one.strip() for one in checked(web.get("/rooms")).text.split()]
+    fields = checked(web.get("/record?id=a")).form("/change/pin")
+    for path in ("/?user=bo", "/?tenant=other", "/?pool=team", "/room?pool=team"):
+        assert checked(web.get(path), 403).text
+        assert web.post(f"/change/delete?{path.partition('?')[2]}", data=fields).status_code == 403
+    for id in "bc":
+        assert web.get("/record", params={"id": id}).status_code == 404
+        assert web.get("/record/text", params={"id": id}).status_code == 404
+        assert post(web, "/change/delete", fields, id=id).status_code == 404
+    assert "mine alone" in checked(web.get("/room?room=hers")).text
+
+
+def test_a_change_needs_the_token_of_its_session(web: httpx.Client, guest: httpx.Client, keys: Keys, memory: Memory):
+    memory.add("a note", id="n")
+    open_fields = checked(web.get("/record?id=n")).form("/change/pin")
+    assert post(web, "/change/pin", open_fields | {"csrf": ""}).status_code == 403
+    assert post(web, "/change/pin", open_fields | {"csrf": "é"}).status_code == 403
+    for headers in (
+        {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ):  # fmt: skip
+        assert web.post("/change/pin", data=open_fields, headers=headers).status_code == 403
+    own = {"Origin": str(web.base_url).rstrip("/"), "Sec-Fetch-Site": "same-origin"}
+    assert web.post("/change/pin", data=open_fields, headers=own).status_code == 303
+    _, text = keys.add()
+    log_in(web, text)
+    log_in(guest, text)
+    mine, theirs = (checked(one.get("/record?id=n")).form("/change/pin") for one in (web, guest))
+    assert mine["csrf"] != theirs["csrf"]
+    for fields in (theirs, open_fields):
+        assert post(web, "/change/delete", fields).status_code == 403
+    assert post(web, "/change/delete", mine).status_code == 303
+    evil = {"Origin": "https://evil.example"}
+    assert guest.post("/login", data={"key": text}, headers=evil).status_code == 403
+
+
+def test_what_one_key_did_another_cannot_take_back(web: httpx.Client, guest: httpx.Client, keys: Keys, memory: Memory):
+    memory.add("a note", id="n")
+    log_in(web, keys.add()[1])
+    log_in(guest, keys.add()[1])
+    done = post(web, "/change/delete", checked(web.get("/record?id=n")).form("/change/pin"))
+    address = done.headers["location"]
+    assert "Undo" in checked(web.get(address)).text
+    page = checked(guest.get(address))
+    assert "Undo" not in page.text
+    token = address.rpartition("done=")[2]
+    assert post(guest, "/change/undo", page.form("/logout") | {"done": token}).status_code == 400
+
+
+def test_changes_are_told_in_the_trail(web: httpx.Client, keys: Keys, memory: Memory):
+    key, text = keys.add()
+    memory.add("a note", id="n")
+    log_in(web, text)
+    post(web, "/change/pin", checked(web.get("/record?id=n")).form("/change/pin"))
+    assert [one.actor for one in memory.audit.list()][-1] == f"key:{key.id}"
+
+
+def test_strange_requests_get_pages(web: httpx.Client, board: Any):
+    board("/room", 400)
+    board("/record", 404)
+    board("/search", 400, q="x" * 3_000)
+    board("/record", 400, id="x" * 2_000)
+    board("/rooms", 400, **{"from": "-1"})
+    board("/room", 400, room="a", offset="many")
+    board("/", path="/x", self="x", name="y")
+    assert checked(web.post("/change/pin", content=b"\xff" * 100), 400).text
+    assert checked(web.post("/change/pin", content=b"a" * 2_000_000), 413).text
+    assert web.get("/change/pin").status_code == 405
+    assert web.get("/static/../app.py").status_code == 404
+
+
+def test_what_pages_are_made_of_comes_from_the_server_itself(web: httpx.Client):
+    for name, kind in (("dashboard.css", "text/css"), ("dashboard.js", "text/javascript"), ("icon.svg", "image/svg")):
+        got = web.get(f"/static/{name}")
+        assert got.headers["content-type"].startswith(kind)
+        assert "://" not in got.text.replace("http://www.w3.org/2000/svg", "")
+
+
+# ---- the parts
+
+
+def test_text_is_shown_whole_and_visible():
+    assert shown("a\u202eb\tc\nd\r") == "a⟦U+202E⟧b\tc\nd"
+    assert shown("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert cut("abc", 2) == ("ab", 1)
+    assert cut("abc") == ("abc", 0)
+    dense = cut("\u202e" * 10_000, 1_000)
+    assert len(dense.text.encode()) <= 3_000
+    assert dense.text.count("⟦") + dense.more == 10_000
+    assert label("a\nb") == "a b"
+    assert label("x" * 100) == "x" * 80 + "…"
+    text = "".join(chr(0x4E00 + place % 5_000) for place in range(20_000))
+    assert "".join(part(text, number) for number in range(1, parts(text) + 1)) == text
+    assert parts("") == 1
+    assert [size(count) for count in (0, 1_023, 1_536, 5 * 2**30, 2**50)] == [
+        "0 bytes", "1,023 bytes", "1.5 KB", "5.0 GB", "1,024.0 TB",
+    ]  # fmt: skip
+
+
+def test_columns_stand_within_the_chart(clock: ManualClock):
+    edges = steps(clock(), clock() + timedelta(days=4), 4)
+    drawn = columns(edges, [0, 1, 500, 1_000])
+    assert [one.height for one in drawn] == [0.0, 2.0, 80.0, 160.0]
+    assert all(0 <= one.x <= one.x + one.width <= 720 and one.y + one.height == 160 for one in drawn)
+    assert edges[-1] == clock() + timedelta(days=4)
