@@ -13,6 +13,7 @@ import pytest
 
 from rememo import Memory
 from rememo.engine.guard import Suspect
+from rememo.learn.worker import Worker
 from rememo.serve.auth import Keys
 from rememo.serve.mem0 import NOT_HERE, SERVED
 from rememo.testing import ManualClock
@@ -166,6 +167,12 @@ def sync(driver: Driver, host: str, keys: Keys) -> Client:
     return Client(driver, "MemoryClient", host, keys.add()[1])
 
 
+def idle(memory: Memory) -> Memory:
+    """Return the memory once nothing is left to be learned."""
+    Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage] - as a worker elsewhere
+    return memory
+
+
 def is_odd(suspect: Suspect) -> bool:
     return "odd" in suspect.text
 
@@ -204,7 +211,8 @@ def test_a_memory_lives_its_life(client: Client, memory: Memory):
     # What says something else of something else becomes a note; the old id leads to it.
     assert client.update(home, text="She looks at the sea every morning")["categories"] == ["note"]
     assert client.get(home)["memory"] == "She looks at the sea every morning"
-    assert memory.facts.list(subject="ana", predicate="lives_in") == []
+    # Nor does what was changed come back, once what is learned is in line again.
+    assert idle(memory).facts.list(subject="ana", predicate="lives_in") == []
     assert client.delete(home) == {"message": "Memory deleted successfully!"}
     assert client.refused("get", home)[0] == "MemoryNotFoundError"
 
@@ -409,7 +417,7 @@ def test_deleting_reaches_no_further_than_asked(sync: Client, memory: Memory):
     assert memory.users() == ["ana", "cleo"]
 
 
-def test_what_ends_is_not_shown_unless_asked_for(sync: Client, clock: ManualClock):
+def test_what_ends_is_not_shown_unless_asked_for(sync: Client, memory: Memory, clock: ManualClock):
     sync.add("I live in Rome", user_id="ana")
     clock.advance(86_400)
     sync.add("I live in Oslo now", user_id="ana")
@@ -417,8 +425,34 @@ def test_what_ends_is_not_shown_unless_asked_for(sync: Client, clock: ManualCloc
     [now] = sync.get_all(filters=facts)["results"]
     assert now["memory"] == "ana lives in Oslo"
     assert set(texts(sync.get_all(filters=facts, latest_only=False))) == {"ana lives in Rome", "ana lives in Oslo"}
-    sync.delete(now["id"], delete_linked=True)
-    assert sync.get_all(filters=facts, latest_only=False)["count"] == 0
+    # What it had ended holds again, unless that goes too.
+    sync.delete(now["id"])
+    idle(memory)
+    [before] = sync.get_all(filters=facts)["results"]
+    assert before["memory"] == "ana lives in Rome"
+    clock.advance(86_400)
+    [again] = sync.add("I moved to Oslo", user_id="ana")["results"]
+    sync.delete(again["id"], delete_linked=True)
+    assert idle(memory).facts.list(subject="ana", current_only=False) == []
+
+
+def test_what_was_taken_back_is_not_found(sync: Client, memory: Memory, clock: ManualClock):
+    sync.add("I live in Rome", user_id="ana")
+    facts = {"user_id": "ana", "categories": "fact"}
+    ids: list[str] = []
+    for town in ("Oslo", "Porto", "Rome", "Kyiv"):
+        clock.advance()
+        [home] = sync.get_all(filters=facts)["results"]
+        sync.update(home["id"], text=f"ana lives in {town}")
+        ids.append(home["id"])
+        assert {sync.get(id)["memory"] for id in ids} == {f"ana lives in {town}"}
+        assert texts(sync.search("where does ana live?", filters=facts)) == [f"ana lives in {town}"]
+        assert texts(sync.search("ana lives in Rome", filters=facts, top_k=1)) == [f"ana lives in {town}"]
+    assert sync.get_all(filters=facts, latest_only=False)["count"] == 1
+    sync.delete(ids[0])
+    assert idle(memory).facts.list(subject="ana", predicate="lives_in", current_only=False) == []
+    kind, said = sync.refused("search", "x", latest_only=False)
+    assert (kind, "search looks among what holds now" in said) == ("ValidationError", True)
 
 
 def test_images_tools_and_what_is_held_back(sync: Client, memory: Memory):

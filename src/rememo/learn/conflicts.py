@@ -74,26 +74,29 @@ def arrange(statements: Iterable[Statement], predicate: str, policy: Policy) -> 
 def _without_void(given: Sequence[Statement]) -> tuple[list[Statement], list[Run]]:
     """Part what was taken back as wrong from what stands."""
     until: dict[str, datetime] = {}
+    decided: dict[str, datetime] = {}
     for one in given:
         wrong = one.about if one.refused else None if one.corrects is None else folded(one.corrects)
         if wrong is not None:
             until[wrong] = max(until.get(wrong, one.said), one.said)
+            if one.name is not None:
+                decided[wrong] = max(decided.get(wrong, one.known), one.known)
     live: list[Statement] = []
     void: dict[str, Run] = {}
     for one in given:
         limit = until.get(one.about)
         own = one.corrects is not None and folded(one.corrects) == one.about
-        if one.refused or (
-            limit is not None and one.said <= limit and one.asserts and not own and not _corrects_at(one, limit)
-        ):
+        stays = own or (_corrects_at(one, limit) and not one.known < decided.get(one.about, one.known))
+        if one.refused or (limit is not None and one.said <= limit and one.asserts and not stays):
             void.setdefault(one.about, Run(one.about, VOID, status="retracted")).statements.append(one)
         else:
             live.append(one)
     return live, list(void.values())
 
 
-def _corrects_at(one: Statement, limit: datetime) -> bool:
-    # Two corrections of the same moment that take each other's value back: the words of one text, both stay.
+def _corrects_at(one: Statement, limit: datetime | None) -> bool:
+    # Two corrections of the same moment that take each other's value back: the words of one text, both stay. Those made
+    # by hand have the moment of what they correct: there the one that was made later counts.
     return one.corrects is not None and one.said == limit
 
 

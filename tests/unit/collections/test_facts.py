@@ -81,6 +81,22 @@ def test_another_object_is_a_correction(memory: Memory):
     assert (facts.get(wrong).status, facts.get(right).status) == ("retracted", "current")
 
 
+@pytest.mark.requirement("fact.create-query-update")
+@pytest.mark.parametrize(
+    "values", [("Oslo", "Porto", "Kyiv", "Aden"), ("Oslo", "Rome"), ("Oslo", "Rome", "Oslo", "Bonn")]
+)
+def test_a_correction_can_be_corrected(memory: Memory, values: tuple[str, ...]):
+    memory = memory.scope(user="ana")
+    memory.messages.add("user", "I live in Rome").wait()
+    for value in values:
+        [home] = memory.facts.list(predicate="lives_in")
+        memory.facts.update(home.id, object=value)
+        assert [one.object for one in memory.facts.list(predicate="lives_in")] == [value]
+    statuses = [one.status for one in memory.facts.list(predicate="lives_in", current_only=False)]
+    assert sorted(set(statuses)) == ["current", "retracted"]
+    assert statuses.count("current") == 1
+
+
 @pytest.mark.requirement("write.receipt")
 def test_a_key_makes_a_retry_harmless(memory: Memory):
     facts = facts_of(memory)

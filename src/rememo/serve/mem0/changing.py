@@ -13,7 +13,7 @@ from rememo.learn.facts import is_fact
 from rememo.learn.predicates import normalise_predicate
 from rememo.learn.sentences import sentence
 from rememo.learn.statements import folded
-from rememo.memory import Memory
+from rememo.memory import BatchView, Memory
 from rememo.model.check import check_label
 from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
@@ -131,7 +131,7 @@ def add(asked: Asked) -> Later:
     memory = asked.view(_labels(named))
     metadata = {**(given.metadata or {}), **({APP: named[APP]} if APP in named else {})}
     at = None if given.timestamp is None else moment(given.timestamp, "timestamp")
-    end = _end(memory, given.expiration_date)
+    end = _last_moment(memory, given.expiration_date)
     if given.infer is False:
         receipt = view_of(memory).put([_note(one, metadata, at, end) for one in given.messages])
         return Later(lambda: None, lambda _: _done(memory, receipt, [], learned=True))
@@ -250,7 +250,7 @@ def _changes(memory: Memory, record: Record, given: Changing) -> dict[str, Any]:
             )
         changes["occurred_at"] = moment(given.timestamp, "timestamp")
     if "expiration_date" in given.model_fields_set:
-        changes["expires_at"] = _end(memory, given.expiration_date)
+        changes["expires_at"] = _last_moment(memory, given.expiration_date)
     if not changes:
         raise InvalidInput("there is nothing to change: give text, metadata, timestamp or expiration_date")
     return changes
@@ -272,7 +272,7 @@ def _reworded(memory: Memory, fact: Record, changes: dict[str, Any]) -> Record:
         return memory.get(id)
     own = {name: getattr(fact.scope, name) for name in LABELS}
     with memory.scope(**own).batch() as inside:
-        inside.delete(fact.id)
+        _end(inside, fact)
         note = {"text": text, "occurred_at": fact.occurred_at, "expires_at": fact.expires_at, **changes}
         id = view_of(inside).put([note]).id
     return memory.get(id)
@@ -304,14 +304,14 @@ def delete(asked: Asked) -> dict[str, Any]:
     if linked not in ("true", "false"):
         raise InvalidInput(f"delete_linked must be true or false, not {linked[:50]!r}")
     with memory.batch() as inside:
+        _end(inside, record)
         if linked == "true" and is_fact(record):
             slot = memory.facts.list(
                 subject=record.data["subject"], predicate=record.data["predicate"], current_only=False, limit=1_000
             )
             for older in slot:
-                if older.status == "superseded" and older.record.scope == record.scope and older.id != record.id:
-                    inside.delete(older.id)
-        inside.delete(record.id)
+                if older.status in ("superseded", "retracted") and older.record.scope == record.scope:
+                    _end(inside, older.record)
     return {"message": "Memory deleted successfully!"}
 
 
@@ -319,11 +319,19 @@ def delete_many(asked: Asked) -> dict[str, Any]:
     """Answer `DELETE /v1/batch/`: all of them or none."""
     asked.asks_only()
     memory, given = asked.view(), asked.body(NamingMany).memories
-    ids = dict.fromkeys(known(memory, one.memory_id).id for one in given)
+    records = {record.id: record for record in (known(memory, one.memory_id) for one in given)}
     with memory.batch() as inside:
-        for id in ids:
+        for record in records.values():
+            _end(inside, record)
+    return {"message": f"Successfully deleted {len(records)} memories"}
+
+
+def _end(inside: BatchView, record: Record) -> None:
+    """End a memory with those that it took the place of, which would come back otherwise; what is gone already is."""
+    view = view_of(inside)
+    for id in (record.id, *record.metadata.get(REPLACES, ())):
+        if (view.batch is None or id not in view.batch.removed) and view.find(id) is not None:
             inside.delete(id)
-    return {"message": f"Successfully deleted {len(ids)} memories"}
 
 
 def delete_all(asked: Asked) -> dict[str, Any]:
@@ -381,7 +389,7 @@ def _literal(text: str) -> Mapping[str, Any]:
     return {str(name): value for name, value in cast("dict[object, Any]", found).items()}
 
 
-def _end(memory: Memory, expiration: str | None) -> datetime | None:
+def _last_moment(memory: Memory, expiration: str | None) -> datetime | None:
     """Return when a memory ends that is there until a day is over."""
     if expiration is None:
         return None

@@ -1,6 +1,7 @@
 """What mem0's clients read: search, lists, single memories and their history."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -12,6 +13,7 @@ from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import check_limit, check_offset, check_text, check_unit
 from rememo.model.filters import Condition, Filter
+from rememo.model.hit import Hit
 from rememo.model.record import FOUND, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.serve.mem0.asking import Asked, Body
@@ -69,10 +71,12 @@ def find(asked: Asked) -> dict[str, Any]:
     given = asked.body(Searching)
     if not given.query.strip():
         raise InvalidInput("the query is empty; ask something")
+    if given.latest_only is False:
+        raise InvalidInput("search looks among what holds now; get_all(latest_only=False) shows what has ended too")
     top = check_limit(_TOP if given.top_k is None else given.top_k, "top_k", maximum=_MOST_HITS)
     least = from_their_scale(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
     at = None if given.reference_date is None else moment(given.reference_date, "reference_date")
-    best: dict[str, tuple[float, Record]] = {}
+    best: dict[str, Hit] = {}
     for engine, filter in _filters(asked, given):
         query = Query(
             text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
@@ -83,11 +87,23 @@ def find(asked: Asked) -> dict[str, Any]:
             at=at or engine.now(),
             explain=False,
         )
-        for hit in search(engine, query):
-            if hit.record.id not in best or hit.score > best[hit.record.id][0]:
-                best[hit.record.id] = (hit.score, hit.record)
-    ranked = sorted(best.values(), key=lambda one: -one[0])[:top]
-    return {"results": [_only(given.fields, memory_of(record, score=score)) for score, record in ranked]}
+        for hit in _hits(engine, query):
+            if hit.record.id not in best or hit.score > best[hit.record.id].score:
+                best[hit.record.id] = hit
+    ranked = sorted(best.values(), key=lambda hit: -hit.score)[:top]
+    return {"results": [_only(given.fields, memory_of(hit.record, score=hit.score)) for hit in ranked]}
+
+
+def _hits(engine: Engine, query: Query) -> list[Hit]:
+    """Return the best that were not taken back; what has ended is not searched anyway.
+
+    Where nothing of the best was, testing all the others is not worth its time.
+    """
+    found = search(engine, query)
+    if all(_NOT_TAKEN_BACK.holds(hit.record) for hit in found):
+        return found
+    tested = query.filter.narrowed(conditions=(*query.filter.conditions, _NOT_TAKEN_BACK))
+    return search(engine, replace(query, filter=tested))
 
 
 def page(asked: Asked) -> dict[str, Any]:
@@ -95,7 +111,8 @@ def page(asked: Asked) -> dict[str, Any]:
     asked.asks_only("page", "page_size")
     number, size = _whole(asked, "page", 1), _whole(asked, "page_size", _PAGE)
     start, end = check_offset((number - 1) * size, "page"), number * size
-    filters = _filters(asked, asked.body(Narrowing))
+    given = asked.body(Narrowing)
+    filters = _filters(asked, given, _NOT_TAKEN_BACK if given.latest_only is False else _HOLDS)
     if len(filters) <= 1:
         found = [one for engine, filter in filters for one in _newest(engine, filter, size, start)]
         count = sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
@@ -127,14 +144,19 @@ def tell(asked: Asked) -> list[dict[str, Any]]:
 def known(memory: Memory, id: str) -> Record:
     """Return a memory by its id, or by the id of one that it took the place of; what was taken back is not there."""
     try:
-        record = memory.get(id)
+        if _shows(record := memory.get(id)):
+            return record
     except NotFound:
-        record = None
-    if record is not None and record.kind in FOUND and record.data.get("status") != "retracted":
-        return record
-    if after := memory.list(metadata={REPLACES: {"$contains": id}}, limit=1):
-        return after[0]
+        pass
+    # Of several that took its place one after the other, the last is the one that was not taken back.
+    for record in reversed(memory.list(metadata={REPLACES: {"$contains": id}})):
+        if _shows(record):
+            return record
     raise NotFound(f"there is no memory {id!r} within what this key reaches")
+
+
+def _shows(record: Record) -> bool:
+    return record.kind in FOUND and _NOT_TAKEN_BACK.holds(record)
 
 
 def view_of(memory: Memory) -> View:
@@ -145,15 +167,14 @@ def view_of(memory: Memory) -> View:
 # ---- inside
 
 
-def _filters(asked: Asked, given: Narrowing) -> list[tuple[Engine, Filter]]:
+def _filters(asked: Asked, given: Narrowing, *conditions: Condition) -> list[tuple[Engine, Filter]]:
     """Return a filter for each alternative, behind the key's wall."""
-    status = _NOT_TAKEN_BACK if given.latest_only is False else _HOLDS
     found: list[tuple[Engine, Filter]] = []
     for one in given.meant():
         view = view_of(asked.view(one.labels))
         filter = view.filter(
             kind=sorted(one.kinds or ()), ids=None if one.ids is None else sorted(one.ids), after=one.after,
-            before=one.before, conditions=(*one.conditions, status),
+            before=one.before, conditions=(*one.conditions, *conditions),
         )  # fmt: skip
         found.append((view.engine, filter))
     return found
