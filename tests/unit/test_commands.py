@@ -17,7 +17,7 @@ from rememo.store.postgres.embedded import EmbeddedServer
 
 COMMANDS = """
     serve mcp worker demo add search chat show history facts conflicts graph stats maintain erase export import backup
-    restore verify repair doctor keys copy reembed bench archive audit
+    restore verify repair doctor keys migrate copy reembed bench archive audit
 """
 
 
