@@ -1,0 +1,157 @@
+"""The dashboard in a real browser: what it runs, what it looks like, and that it can be used by keys alone."""
+
+import runpy
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from rememo import Memory
+from rememo.serve.auth import Keys
+from rememo.testing import ManualClock
+
+VIEWS = ("/", "/search?q=ferry", "/rooms", "/room?room=chat", "/record?id=m", "/facts?all=yes", "/conflicts")
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202etxt שלום 👩‍👩‍👧 " + "long" * 300
+_CONTRAST = """() => {
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((part) => part / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const behind = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const found = numbers(getComputedStyle(at).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found.slice(0, 3);
+    }
+    return [255, 255, 255];
+  };
+  const weak = [];
+  for (const one of document.querySelectorAll("body *")) {
+    const said = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!said || !one.checkVisibility() || one.closest("svg, select")) continue;
+    const [a, b] = [light(numbers(getComputedStyle(one).color).slice(0, 3)), light(behind(one))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) weak.push(`${one.tagName} ${one.className} ${ratio.toFixed(2)}`);
+  }
+  return weak;
+}"""
+_NAMELESS = """() => [...document.querySelectorAll("a, button, input:not([type=hidden]), select, textarea, summary")]
+  .filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.[0]?.textContent.trim()))
+  .map((one) => one.outerHTML)"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "browser.py"))["browser"]()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(serve: Any, memory: Memory, clock: ManualClock) -> str:
+    memory.facts.policy("favourite_colour", "ask")
+    chat = memory.scope(user="ana", room="chat")
+    chat.messages.add("user", "The ferry to the Azores leaves in July.", id="m", learn=False)
+    chat.messages.add("assistant", HOSTILE, reply_to="m", name=HOSTILE[:100], learn=False)
+    chat.facts.add("ana", "lives_in", "Lisbon", valid_from=clock() - timedelta(days=400), valid_to=clock())
+    for place in ("green", "blue", HOSTILE):
+        chat.facts.add("ana", "favourite_colour", place)
+    return serve()
+
+
+def opened(browser: Browser, address: str, width: int = 1_000, scheme: Any = "light") -> tuple[Page, list[str]]:
+    """Return a page, and what went wrong on it."""
+    page = browser.new_context(
+        base_url=address, viewport={"width": width, "height": 800}, color_scheme=scheme
+    ).new_page()  # fmt: skip
+    wrong: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            wrong.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.set_default_timeout(15_000)
+    return page, wrong
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1_000, "light"), (360, "dark")])
+def test_every_view_is_sound_readable_and_fits(
+    browser: Browser, address: str, width: int, scheme: str, tmp_path: Path
+):  # fmt: skip
+    page, wrong = opened(browser, address, width, scheme)
+    for view in VIEWS:
+        page.goto(view)
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        assert page.evaluate(_CONTRAST) == [], view
+        assert page.evaluate(_NAMELESS) == [], view
+        assert page.screenshot(path=tmp_path / f"{view[1:].partition('?')[0] or 'overview'}.png")
+    assert wrong == []
+    page.context.close()
+
+
+def test_hits_come_while_one_types_and_the_address_follows(browser: Browser, address: str):
+    page, wrong = opened(browser, address)
+    page.goto("/search")
+    page.get_by_label("Question").press_sequentially("ferry azores")
+    expect(page.locator(".hits > li").first).to_contain_text("leaves in July")
+    expect(page).to_have_url(f"{address}/search?q=ferry+azores")
+    page.locator("summary", has_text="Why").first.click()
+    expect(page.get_by_text("has words of the question").first).to_be_visible()
+    page.get_by_role("link", name="In the conversation of hit 1").click()
+    expect(page.locator("li.around")).to_contain_text("leaves in July")
+    page.go_back()
+    expect(page.get_by_label("Question")).to_have_value("ferry azores")
+    expect(page.locator(".hits > li").first).to_be_visible()
+    page.get_by_label("Kind").select_option("fact")
+    expect(page.locator(".hits > li").first).to_contain_text("fact")
+    assert wrong == []
+    page.context.close()
+
+
+def test_the_keyboard_is_enough(browser: Browser, address: str):
+    page, wrong = opened(browser, address)
+    page.goto("/facts")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url("**valid_at=2*")
+    expect(page.locator("table.facts")).to_contain_text("Lisbon")
+    assert wrong == []
+    page.context.close()
+
+
+def test_somebody_logs_in_deletes_and_undoes(
+    browser: Browser, address: str, keys: Keys, memory: Memory, clock: ManualClock
+):  # fmt: skip
+    key, text = keys.add()
+    page, wrong = opened(browser, address)
+    page.goto("/room?room=chat")
+    page.get_by_label("Key").fill(text)
+    page.get_by_role("button", name="Log in").click()
+    expect(page).to_have_url(f"{address}/room?room=chat")
+    clock.advance(1)
+    page.locator("#m-m").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted.")).to_be_visible()
+    assert memory.count(kind="message") == 1
+    clock.advance(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#m-m")).to_be_visible()
+    page.goto("/search")
+    keys.revoke(key.id)
+    page.get_by_label("Question").fill("ferry")
+    expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+    assert [one for one in wrong if "401" not in one] == []
+    page.context.close()
