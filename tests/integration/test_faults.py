@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from rememo import Memory
@@ -19,6 +20,7 @@ from rememo.errors import Busy, Corrupt, DiskFull, IncompatibleStore, RememoErro
 from rememo.settings import Settings
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.errors import translate
 from rememo.store.sqlite.migrate import APPLICATION_ID, RECORD, TABLE, Migration, migrations
 
 Process = subprocess.Popen[str]
@@ -102,6 +104,12 @@ def test_one_write_too_large_does_not_take_others_with_it(path: Path):
 
 
 @pytest.mark.requirement("trouble.disk")
+def test_a_shared_index_that_cannot_grow_is_a_full_disk():
+    error = apsw.IOError("disk I/O error")
+    vars(error)["extendedresult"] = apsw.SQLITE_IOERR_SHMSIZE
+    assert isinstance(translate(error, "a.db"), DiskFull)
+
+
 def test_a_limit_of_the_operating_system_is_a_full_disk(path: Path, start: Start):
     told = hear(start("run_out_of_room", path, 3_000_000))
     assert told["failed"]["type"] == "DiskFull"

@@ -318,3 +318,12 @@ def test_a_tenant_whose_key_was_dropped_is_unreadable_at_once_and_for_ever(url: 
         acme = memory.scope(tenant="acme")
         acme.maintain()
         assert acme.search("tenant")[0].text == "of another tenant"
+
+
+def test_a_tenant_that_others_have_sealed_since_takes_nothing_readable(url: str):
+    with Memory(url, settings=FAST) as plain, Memory(url, encryption=Keyring(OLD), settings=FAST) as sealed:
+        sealed.add("tiger")
+        with pytest.raises(KeyMismatch, match="another process has sealed it since"):
+            plain.add("elephant")
+        assert [one.text for one in sealed.list()] == ["tiger"]
+    assert "elephant" not in everything(url)

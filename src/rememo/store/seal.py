@@ -5,7 +5,7 @@ belong to, and keeps the tenant's wrapped keys in its vault. Without a `Seal` ev
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from rememo.errors import KeyMismatch
 
@@ -150,6 +150,13 @@ class Seal(Protocol):
         ...
 
 
+SEALED_SINCE: Final = (
+    "this store was empty when it was opened without a keyring, and another process has sealed it since; nothing was"
+    " changed: open it again with that keyring"
+)
+"""What a writer is told that would put readable contents among sealed ones."""
+
+
 class Sealing(Protocol):
     """Changing the keys of a store that is in use."""
 
@@ -193,6 +200,6 @@ def open_seal(vault: Vault, encryption: Encryption | None) -> Seal | None:
     if vault.sealed:
         raise KeyMismatch(
             f"{vault.place} is sealed by the master key {vault.keys('')[-1].master};"
-            " open it with Memory(…, encryption=Keyring(key))"
+            " open it with Memory(…, encryption=Keyring(key)), or with REMEMO_MASTER_KEY set on the command line"
         )
     return None

@@ -167,3 +167,18 @@ def test_lines_of_a_sealed_export_cannot_be_changed_moved_or_left_out(filled: Pa
             pytest.raises(RememoError),
         ):
             memory.import_(tmp_path / "wrong.jsonl")
+
+
+def test_a_file_that_others_have_sealed_since_takes_nothing_readable(tmp_path: Path):
+    file = tmp_path / "a.db"
+    with (
+        Memory(file, embedder=None) as plain,
+        Memory(file, embedder=None, encryption=Keyring(Keyring.new_key())) as sealed,
+    ):
+        with pytest.raises(KeyMismatch, match="another process has sealed it since"):
+            plain.add("elephant")
+        with pytest.raises(KeyMismatch):
+            plain.kv.set("animal", "elephant")
+        sealed.add("tiger")
+        assert [one.text for one in sealed.list()] == ["tiger"]
+    assert b"elephant" not in file.read_bytes()

@@ -9,12 +9,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import TypeVar
 
-from rememo.errors import Busy, Corrupt
+from rememo.errors import Busy, Corrupt, KeyMismatch
 from rememo.store import safe
 from rememo.store.contents import EMPTY, Contents, Kept
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.session import Session
-from rememo.store.seal import Seal
+from rememo.store.seal import SEALED_SINCE, Seal
 
 T = TypeVar("T")
 
@@ -82,8 +82,8 @@ class ServerSafe(safe.Safe[ServerContents]):
         `serial` is that of the tenant's row, which whoever changes the keys takes before.
         """
         contents = self.known(tenant)
-        if contents.serial != serial and self.seal is not None:
-            raise KeysMoved(tenant)
+        if contents.serial != serial:
+            raise KeysMoved(tenant) if self.seal is not None else KeyMismatch(SEALED_SINCE)
         return contents
 
     def held(self, session: Session, tenant: str) -> ServerContents:

@@ -70,6 +70,7 @@ class Database:
         self._contended = False
         self._lock = threading.RLock()
         self._turns = Turns(self._do_group)
+        self._checks: list[Callable[[Connection], None]] = []
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._enrolling = threading.Lock()
@@ -269,6 +270,10 @@ class Database:
         """
         return self._turns.take(run)
 
+    def before_writes(self, check: Callable[[Connection], None]) -> None:
+        """Run a check at the beginning of every transaction that writes; what it raises is what each writer is told."""
+        self._checks.append(check)
+
     def write_without_trace(self, run: Callable[[Connection], T]) -> T:
         """Run a function inside a transaction like `write`; what it removes is overwritten in the file and its log.
 
@@ -305,6 +310,8 @@ class Database:
                     self._contended = False
                     time.sleep(0.0002)
                 connection.execute("BEGIN IMMEDIATE")
+                for check in self._checks:
+                    check(connection)
                 for work in group:
                     self._run_one(connection, work, alone=len(group) == 1)
                 committing = True

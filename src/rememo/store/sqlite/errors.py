@@ -20,7 +20,9 @@ def translate(error: Exception, path: str, cause: int = 0) -> Exception:
     """
     if isinstance(error, RememoError) or not isinstance(error, DAMAGED):
         return error
-    if isinstance(error, apsw.IOError) and cause in _NO_ROOM:
+    # A shared index that cannot grow names no cause, and what it lacks is room.
+    extended = getattr(error, "extendedresult", None)
+    if isinstance(error, apsw.IOError) and (cause in _NO_ROOM or extended == apsw.SQLITE_IOERR_SHMSIZE):
         error = apsw.FullError()
     match error:
         case apsw.BusyError() | apsw.LockedError():
