@@ -173,6 +173,20 @@ def test_names_that_look_like_markup_are_names(tmp_path: Path):
         cli(["copy", f"{tmp_path}/b.db", f"{tmp_path}/./b.db"], standalone_mode=False)
 
 
+@pytest.mark.parametrize("command", ["restore", "repair"])
+def test_what_only_a_file_can_do_refuses_a_server_without_its_password(tmp_path: Path, command: str):
+    with pytest.raises(InvalidInput, match="is no file") as told:
+        cli([command, "postgresql://ana:hunter2@host/db", str(tmp_path / "b.db")], standalone_mode=False)
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_line_that_cannot_be_kept_does_not_end_a_talk(tmp_path: Path):
+    talk = rememo("chat", tmp_path / "a.db", "--user", "ana", said=f"{'x' * 2_000_000}\nI live in Porto.\n")
+    assert talk.returncode == 0
+    assert "more than the" in talk.stdout
+    assert "lives_in Porto" in talk.stdout
+
+
 def test_an_output_that_is_full_is_told_in_one_line(file: Path):
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-c", "from rememo.cli import main; main()", "facts", str(file), "--json"]

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rememo.cli.opening import default_place, open_memory, shown
 from rememo.cli.output import console
 from rememo.cli.records import Tenant
+from rememo.errors import InvalidInput
 from rememo.memory import Memory
 
 _HELP: Final = "/facts what I know of you   /context what a model would be shown   /forget take back the last   /quit"
@@ -38,10 +39,13 @@ def chat(
         while (said := _read()) is not None:
             if said in ("/quit", "/exit"):
                 break
-            if said.startswith("/"):
-                _command(known, talk, said)
-            elif said:
-                _answer(known, talk, said)
+            try:
+                if said.startswith("/"):
+                    _command(known, talk, said)
+                elif said:
+                    _answer(known, talk, said)
+            except InvalidInput as error:  # one line that cannot be kept does not end the talk
+                console.print(escape(f"  {error}"), style="red", highlight=False)
 
 
 def _read() -> str | None:

@@ -53,7 +53,7 @@ def doctor(
             with console.status(f"looking at {escape(shown(file))}"):
                 findings += checkup(engine, tenant, deep=deep)
     except RememoError as error:
-        findings.append(Finding(what="store", level="bad", said=str(error), mend=error.code))
+        findings.append(Finding(what="store", level="bad", said=f"{error.code}: {error}"))
     if json:
         print_json([asdict(one) for one in findings])
     else:

@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from rememo.cli.opening import keyring, open_memory, shown
+from rememo.cli.opening import keyring, open_memory, place, shown
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
-from rememo.engine.opening import embedder_by_name, repair_file
-from rememo.errors import AlreadyExists, Corrupt, InvalidInput
-from rememo.keep.encrypt import Keyring
+from rememo.engine.opening import embedder_by_name, file_of, repair_file
+from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
+from rememo.keep.encrypt import VARIABLE, Keyring
 from rememo.keep.targets import make_target
 from rememo.model.scope import LABELS, Scope
 from rememo.settings import Settings
@@ -72,10 +72,9 @@ def backup(file: File, target: Target) -> None:
     console.print(f"{target} holds the whole of {shown(file)}", markup=False)
 
 
-def restore(
-    source: Annotated[Path, typer.Argument(help="The backup.", exists=True, dir_okay=False)], target: Target
-) -> None:
+def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: Target) -> None:
     """Make a memory of a backup: it is checked first, and is not changed; the new file must not be there yet."""
+    source = _file(backup, "restore")
     if target.exists():
         raise AlreadyExists(f"{target} is there already; restore into a new file")
     log = source.with_name(source.name + "-wal")
@@ -98,6 +97,10 @@ def restore(
             if not found.ok:
                 raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
             os.link(part, target)
+    except KeyMismatch as error:
+        raise KeyMismatch(f"{source} needs its master key in {VARIABLE} to be checked") from error
+    except IncompatibleStore as error:
+        raise IncompatibleStore(f"{source} is no backup of a memory, or of a newer Rememo") from error
     except FileExistsError as error:
         raise AlreadyExists(f"{target} is there already; restore into a new file") from error
     except OSError as error:
@@ -165,10 +168,20 @@ def verify(file: File, json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
+def _file(address: str, verb: str) -> Path:
+    """Return the file that an address names; one that is not there, or a server, is refused without its password."""
+    path = file_of(place(address))
+    if path is None:
+        raise InvalidInput(f"{shown(address)} is no file: a server's own tools {verb} what it holds")
+    if not Path(path).is_file():
+        raise NotFound(f"there is no file {path}; check its name")
+    return Path(path)
+
+
 def repair(file: File, target: Target) -> None:
     """Save what can be read of a damaged file into a new one; the damaged one is not touched."""
     with console.status("reading what can be read"):
-        report = repair_file(file, str(target), encryption=keyring())
+        report = repair_file(str(_file(file, "repair")), str(target), encryption=keyring())
     print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
     for loss in report.lost:
         errors.print(loss, markup=False)
