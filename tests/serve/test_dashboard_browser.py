@@ -13,7 +13,16 @@ from rememo import Memory
 from rememo.serve.auth import Keys
 from rememo.testing import ManualClock
 
-VIEWS = ("/", "/search?q=ferry", "/rooms", "/room?room=chat", "/record?id=m", "/facts?all=yes", "/conflicts")
+VIEWS = (
+    "/",
+    "/search?q=ferry",
+    "/rooms",
+    "/room?room=chat",
+    "/record?id=m",
+    "/facts?all=yes",
+    "/conflicts",
+    "/context?q=ferry",
+)
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202etxt שלום 👩‍👩‍👧 " + "long" * 300
 _CONTRAST = """() => {
   const light = (rgb) => {

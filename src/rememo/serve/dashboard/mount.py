@@ -18,6 +18,7 @@ from rememo.errors import Forbidden, RememoError, Unauthorised
 from rememo.model.scope import LABELS
 from rememo.serve.dashboard import chart, text
 from rememo.serve.dashboard.changes import CHANGES, change
+from rememo.serve.dashboard.context import context_page
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
 from rememo.serve.dashboard.overview import overview
 from rememo.serve.dashboard.records import record_page, record_text
@@ -58,6 +59,7 @@ PAGES: Final[dict[str, Page]] = {
     "/room": room_page,
     "/facts": facts_page,
     "/conflicts": conflicts_page,
+    "/context": context_page,
 }
 _FRAGMENTS: Final = frozenset({"/search/hits"})
 

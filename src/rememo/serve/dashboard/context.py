@@ -1,0 +1,57 @@
+"""What a model would be shown for a question: the very text, part by part, with what each part costs."""
+
+from typing import Any, Final
+
+from rememo.context.lines import HEADINGS
+from rememo.context.tokens import check_counter
+from rememo.errors import InvalidInput
+from rememo.serve.dashboard.text import cut
+from rememo.serve.dashboard.visit import Visit
+
+BUDGET: Final = 1_000
+_LEAST, _MOST = 100, 8_000
+_PART: Final = 8_000
+_LISTED: Final = 20
+
+
+def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the preview; without a question, the form alone."""
+    asked = visit.query.get("q", "").strip()
+    budget = visit.number("max_tokens") if "max_tokens" in visit.query else BUDGET
+    if not _LEAST <= budget <= _MOST:
+        raise InvalidInput(f"the budget must be from {_LEAST:,} to {_MOST:,} tokens here, not {budget:,}")
+    form = {"asked": asked, "budget": budget, "least": _LEAST, "most": _MOST}
+    if not asked:
+        return "context.html", {**form, "made": None}
+    made = visit.memory.context(asked, max_tokens=budget)
+    counter = check_counter(None)
+    parts = [
+        {"name": name, "text": cut(text, _PART), "tokens": counter.count(text)}
+        for name, text in split(made.text)
+        if text.strip()
+    ]
+    left_out = [one for one in made.left_out if one.record is not None]
+    return "context.html", {
+        **form,
+        "made": made,
+        "parts": parts,
+        "share": round(min(1.0, made.tokens / budget) * 100, 1),
+        "records": made.records[:_LISTED],
+        "left_out": left_out[:_LISTED],
+    }
+
+
+def split(text: str) -> list[tuple[str, str]]:
+    """Return a context's text by its parts, nothing lost; what stands around them is the frame.
+
+    An item is one line that begins with its mark, so that no text can pass for a heading.
+    """
+    names = {heading: part for part, heading in HEADINGS.items()}
+    found: list[tuple[str, list[str]]] = [("frame", [])]
+    for line in text.split("\n"):
+        if line in names:
+            found.append((names[line], []))
+        elif line.startswith("</recalled-"):
+            found.append(("frame", []))
+        found[-1][1].append(line)
+    return [(name, "\n".join(lines)) for name, lines in found]
