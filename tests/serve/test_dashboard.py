@@ -528,6 +528,15 @@ def test_strange_requests_get_pages(web: httpx.Client, board: Any):
     assert web.get("/static/../app.py").status_code == 404
 
 
+def test_an_open_server_shows_pages_to_those_only_who_mean_it(web: httpx.Client, memory: Memory):
+    memory.add("a secret")
+    elsewhere = {"Host": "evil.example"}
+    for path in PAGES:
+        assert "secret" not in web.get(path, headers=elsewhere).text
+    assert web.get("/", headers=elsewhere).headers["location"] == "/login?next=%2F"
+    assert "wants a key" in checked(web.get("/login", headers=elsewhere), 401).text, "and not round in a circle"
+
+
 def test_what_pages_are_made_of_comes_from_the_server_itself(web: httpx.Client):
     for name, kind in (("dashboard.css", "text/css"), ("dashboard.js", "text/javascript"), ("icon.svg", "image/svg")):
         got = web.get(f"/static/{name}")

@@ -150,9 +150,10 @@ class Dashboard:
 
     def _fault(self, request: Request, error: RememoError | HttpFault) -> Response:
         status = error.status if isinstance(error, HttpFault) else STATUS[error.code]
-        fragment = request.url.path in _FRAGMENTS
-        if isinstance(error, Unauthorised) and request.method == "GET" and not fragment:
-            back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        path = request.url.path
+        fragment = path in _FRAGMENTS
+        if isinstance(error, Unauthorised) and request.method == "GET" and not fragment and path != "/login":
+            back = path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/login?{urlencode({'next': back})}", _SEE_OTHER)
         said = str(error)
         if status == _SERVER_FAULT:
