@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType, UnionType
 from typing import Any, Literal, Self, TypeVar, cast
@@ -72,6 +72,7 @@ from rememo.working.working import Working
 
 _POOL = "pool:"
 _MICROSECOND = timedelta(microseconds=1)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 M = TypeVar("M", bound="Memory")
@@ -423,7 +424,8 @@ class Memory(Records):
         self._view.need_no_batch("undo()")
         if receipt.recorded_at is None:
             raise InvalidInput("this receipt is of a batch that was not committed; there is nothing to undo")
-        writes = undoing(self._engine, self.bound, receipt, receipt.recorded_at - _MICROSECOND)
+        before = max(to_utc(receipt.recorded_at, "the receipt's recorded_at"), _BEGINNING) - _MICROSECOND
+        writes = undoing(self._engine, self.bound, receipt, before)
         return self._view.commit(writes, operation="undo")
 
     def _moment(self, moment: str | datetime) -> datetime:

@@ -1,9 +1,11 @@
 """Keys: what they open, how they end, and that their text is nowhere."""
 
 import logging
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -113,7 +115,7 @@ def test_a_key_gets_a_new_secret(keys: Keys, clock: ManualClock):
 def test_bad_keys_are_not_made(keys: Keys):
     bad: list[dict[str, Any]] = [
         {"rights": ["fly"]}, {"rights": []}, {"tenant": ""}, {"tenant": "rememo:server"}, {"user": ""},
-        {"tenant": "*", "user": "ana"}, {"expires": "yesterday"}, {"expires": -1}, {"rate": 0},
+        {"tenant": "*", "user": "ana"}, {"expires": "yesterday"}, {"expires": -1}, {"rate": 0}, {"max_body": 0},
     ]  # fmt: skip
     for wrong in bad:
         with pytest.raises(InvalidInput):
@@ -143,7 +145,11 @@ def test_no_secret_and_no_content_in_a_log(web: httpx.Client, keys: Keys, caplog
         web.get("/v1/records", params={"metadata": '{"a": "PRIVATE"}', "user": "PRIVATE"}, headers=bearer(text))
         web.get("/v1/records", headers=bearer(text + "0"))
         web.get("/v1/records", headers={"X-Request-Id": "a\tb"} | bearer(text))
-    told = [record.getMessage() for record in caplog.records if record.name.startswith("rememo")]
+        web.get(f"/v1/records?user={text}", headers=bearer(text))
+        with socket.create_connection((web.base_url.host, web.base_url.port or 80), 10) as crooked:
+            crooked.sendall(f"BREW /{secret} HTTP/1.1\r\nAuthorization: Bearer {text}\r\n\r\n".encode())
+            crooked.recv(1_000)
+    told = [record.getMessage() for record in caplog.records if record.name.startswith(("rememo", "uvicorn"))]
     assert any("request-7 POST /v1/records 201" in line and key.id in line for line in told)
     assert not [line for line in told if secret in line or "PRIVATE" in line or "\t" in line]
 
@@ -163,6 +169,50 @@ def test_a_key_asks_only_so_often(serve: Any, keys: Keys):
         assert [one.status_code for one in answers] == [200, 429]
         assert answers[1].headers["retry-after"]
         assert web.get("/v1/records", headers=bearer(other)).status_code == 200
+
+
+def test_a_key_sends_only_so_much(web: httpx.Client, keys: Keys):
+    _, small = keys.add(max_body=1_000, rights=["read", "write", "admin"])
+    _, other = keys.add()
+    lines = {"content-type": "application/x-ndjson"}
+    kind = {"content-type": "application/json"}
+    text = b'{"text": "' + b"x" * 2_000 + b'"}'
+    for body in (text, iter([text[:1_500], text[1_500:]])):  # its size told before, and not
+        refused = web.post("/v1/records", content=body, headers=bearer(small) | kind)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_large")
+    for body in (b"x" * 2_000, iter([b"x" * 600] * 3)):
+        assert web.post("/v1/import", content=body, headers=bearer(small) | lines).status_code == 413
+    assert web.post("/v1/records", content=text, headers=bearer(other) | kind).status_code == 201
+    assert web.post("/v1/records", json={"text": "x"}, headers=bearer(small)).status_code == 201
+
+
+def test_every_answer_has_headers_that_keep_browsers_tame(web: httpx.Client, keys: Keys):
+    expected = {
+        "x-content-type-options": "nosniff", "x-frame-options": "DENY", "referrer-policy": "no-referrer",
+        "content-security-policy": "default-src 'none'; frame-ancestors 'none'", "cache-control": "no-store",
+    }  # fmt: skip
+    answers = [
+        web.get("/v1/records"), web.get("/v1/nowhere"), web.put("/v1/records"), web.get("/openapi.json"),
+        web.get("/healthz"), web.get("/v1/export"), web.get("/v1/records", headers={"Authorization": "Bearer x"}),
+    ]  # fmt: skip
+    with web.stream("GET", "/v1/changes", headers={"Accept": "text/event-stream"}) as following:
+        answers.append(following)
+    for answer in answers:
+        assert {name: answer.headers.get(name) for name in expected} == expected, answer.url
+        assert "server" not in answer.headers
+        assert answer.headers["x-request-id"]
+
+
+def test_the_last_use_of_a_key_is_noted_to_the_minute(web: httpx.Client, keys: Keys, clock: ManualClock):
+    key, text = keys.add()
+    assert keys.list()[0].last_used_at is None
+    used: list[datetime | None] = []
+    for seconds in (0, 30, 31):
+        clock.advance(seconds)
+        web.get("/v1/records", headers=bearer(text))
+        used.append(keys.list()[0].last_used_at)
+    assert used == [used[0], used[0], clock()]
+    assert keys.list()[0].id == key.id
 
 
 def test_a_bucket_fills_again():

@@ -10,6 +10,7 @@ import pytest
 
 from rememo import Memory
 from rememo.serve.auth import Keys
+from rememo.serve.rest.openapi import document
 from rememo.testing import ManualClock
 
 from .conftest import Serve
@@ -131,6 +132,23 @@ def test_a_conflict_is_settled_by_ids(web: httpx.Client):
     ok(web.post("/v1/facts:resolve", json={"facts": ids, "keep": "blue"}))
     assert ok(web.get("/v1/facts:conflicts"))["items"] == []
     assert ok(web.post("/v1/facts:resolve", json={"facts": ids, "keep": "blue"}), 404)
+
+
+def test_every_example_in_the_description_works(web: httpx.Client):
+    shown = 0
+    for path, verbs in document()["paths"].items():
+        for verb, told in verbs.items():
+            example = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+            if example is None:
+                continue
+            shown += 1
+            at = path.replace("{id}", "a")
+            if at != path:
+                ok(web.post("/v1/records", json={"text": "x", "id": "a"}), 201)
+            at = at.replace("{name}", "order").replace("{key}", "step")
+            answer = web.request(verb, at, json=example, params={"user": "ana"} if "/flows/" in path else {})
+            assert answer.is_success, (verb, at, answer.text)
+    assert shown > 20
 
 
 @pytest.mark.requirement("api.reset")

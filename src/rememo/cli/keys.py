@@ -33,6 +33,7 @@ def add(
     rights: Annotated[str, typer.Option(help="What it may do: read, write, admin, with commas.")] = "read,write",
     expires: Annotated[str | None, typer.Option(help="How long it lives, such as 90d.")] = None,
     rate: Annotated[float | None, typer.Option(help="Requests a second at the most.")] = None,
+    max_body: Annotated[int | None, typer.Option(help="The largest body, in bytes.")] = None,
     name: Annotated[str, typer.Option(help="Whom or what it is for.")] = "",
     json: AsJson = False,
 ) -> None:
@@ -40,7 +41,9 @@ def add(
     labels = _labels(scope or [])
     with open_memory(file, make=True) as memory:
         wanted = [one.strip() for one in rights.split(",") if one.strip()]
-        key, text = Keys(memory).add(tenant=tenant, rights=wanted, expires=expires, rate=rate, name=name, **labels)
+        key, text = Keys(memory).add(
+            tenant=tenant, rights=wanted, expires=expires, rate=rate, max_body=max_body, name=name, **labels
+        )
     _tell(key, text, json=json)
 
 

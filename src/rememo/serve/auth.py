@@ -53,6 +53,8 @@ class Key:
     revoked_at: datetime | None = None
     rate: float | None = None
     """Requests a second at the most; None for what the server says."""
+    max_body: int | None = None
+    """The largest body in bytes; None for what the server says."""
     last_used_at: datetime | None = None
     """Within a minute."""
 
@@ -87,6 +89,7 @@ class Keys:
         name: str = "",
         expires: float | str | timedelta | datetime | None = None,
         rate: float | None = None,
+        max_body: int | None = None,
     ) -> tuple[Key, str]:
         """Make a key and return it with its text, which is told this once and never again."""
         if check_label(tenant, "tenant") == RESERVED:
@@ -98,6 +101,8 @@ class Keys:
             raise InvalidInput("a key for all tenants has no labels; name a tenant, or leave the labels out")
         if rate is not None and not 0 < rate < float("inf"):
             raise InvalidInput(f"rate must be above zero, not {rate!r}")
+        if max_body is not None and max_body < 1:
+            raise InvalidInput(f"max_body must be 1 or more, not {max_body!r}")
         now = self._engine.now()
         key = Key(
             id=secrets.token_hex(6),
@@ -110,6 +115,7 @@ class Keys:
             created_at=now,
             expires_at=_ending(expires, now),
             rate=rate,
+            max_body=max_body,
         )
         secret, digest = _secret()
         self._set(key, [digest], expected=0)

@@ -125,8 +125,15 @@ class Service:
         else:
             key = _OPEN
         request.state.key = key.id
+        request.state.most = key.max_body
         self.rate.take(key.id, key.rate)
+        if key.max_body is not None and _told_size(request) > key.max_body:
+            raise too_large(key.max_body)
         return key
+
+    def most(self, request: Request, limit: int) -> int:
+        """Return the largest body that a request may have: what the server allows, or its key if that is less."""
+        return min(limit, getattr(request.state, "most", None) or limit)
 
     def still_known(self, request: Request, key: Key) -> None:
         """Raise `Unauthorised` when the key of a request that lasts is not good any more."""
@@ -138,7 +145,7 @@ class Service:
 
     async def body(self, request: Request, *, most: int | None = None) -> bytes:
         """Return the body of a request; one that is too large is not read to its end."""
-        limit = most or self.options.max_body
+        limit = self.most(request, most or self.options.max_body)
         parts: list[bytes] = []
         size = 0
         if _told_size(request) > limit:

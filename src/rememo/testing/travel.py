@@ -473,6 +473,13 @@ class UndoSuite(Suite):
             memory.undo(receipt)
         assert memory.history("x") == history
 
+    def test_a_receipt_of_another_age_is_no_harm(self, memory: Memory) -> None:
+        memory.add("here", id="x")
+        for year in (1, 1970):
+            forged = Receipt(ids=(), recorded_at=datetime(year, 1, 1, tzinfo=UTC))
+            assert memory.undo(forged).ids == ()
+        assert texts(memory.list()) == ["here"]
+
     def test_a_pending_receipt_cannot_be_undone(self, memory: Memory) -> None:
         with memory.batch() as batch:
             pending = batch.add("waiting")

@@ -59,6 +59,29 @@ _EXAMPLES: Final[dict[str, Any]] = {
     "facts.add": {"subject": "ana", "predicate": "lives_in", "object": "Lisbon"},
     "kv.set": {"value": {"step": 2}, "ttl": "1h"},
     "update": {"text": "The kettle is mended"},
+    "batch": {
+        "operations": [
+            {"call": "add", "arguments": {"text": "The kettle is broken"}, "scope": {"room": "kitchen"}},
+            {"call": "working.todos.add", "arguments": {"text": "Mend the kettle", "priority": 5}},
+        ]
+    },
+    "messages.add_pair": {"user": "Where did I move?", "assistant": "To Lisbon, in May."},
+    "relationships.add": {"entity": "ana", "target": "bo", "type": "friend"},
+    "documents.add": {"title": "Tin", "text": "The food is in the blue tin."},
+    "documents.search": {"query": "where is the food?"},
+    "goals.add": {"text": "Learn to swim", "priority": 3},
+    "tasks.add": {"text": "Water the plants", "due": "2026-12-01T09:00:00+00:00"},
+    "actions.add": {"tool": "weather", "result": {"sky": "blue"}},
+    "thoughts.add": {"step": "THINK", "text": "It may rain."},
+    "posts.add": {"content": "Hello, world"},
+    "working.todos.add": {"text": "Mend the kettle", "priority": 5},
+    "working.context.set": {"value": "at the station"},
+    "typed.set": {"value": {"city": "Lisbon"}, "expected_version": 0},
+    "flow.start": {"steps": ["address", "pay", "done"], "ttl": "2h", "data": {"city": "Lisbon"}},
+    "flow.advance": {"steps": ["address", "pay", "done"], "data": {"street": "Rua Augusta"}},
+    "flow.progress": {"steps": ["address", "pay", "done"]},
+    "profiles.update": {"fields": {"city": "Porto"}},
+    "compose": {"message": "where do I live?"},
 }
 
 

@@ -3,7 +3,7 @@
 import types
 from collections.abc import Callable as AbstractCallable
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -118,4 +118,10 @@ def _describe(kind: type, known: dict[str, Any]) -> None:
         hint = get_type_hints(member.fget).get("return", Any) if isinstance(member, property) else hints[name]
         told[name] = schema(hint, known)
     says = (kind.__doc__ or "").strip().split("\n")[0]
-    known[kind.__name__] = {"type": "object", "description": says, "properties": told, "required": names}
+    shape: dict[str, Any] = {"type": "object", "description": says, "properties": told, "required": names}
+    if hasattr(kind, "__pydantic_config__"):  # only ever sent: what has a default may be left out, and nothing added
+        needed = [
+            one.name for one in fields(cast("Any", kind)) if (one.default, one.default_factory) == (MISSING, MISSING)
+        ]
+        shape |= {"required": needed, "additionalProperties": False}
+    known[kind.__name__] = shape

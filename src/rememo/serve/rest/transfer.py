@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -95,7 +95,7 @@ def importing(service: Service) -> Endpoint:
             raise HttpFault(415, f"send an export as content-type {LINES}")
         with tempfile.TemporaryDirectory(prefix="rememo-") as folder:
             source = Path(folder) / "import.jsonl"
-            await _store(request.stream(), source, service)
+            await _store(request, source, service)
 
             def work() -> bytes:
                 with in_the_name_of(key, request):
@@ -110,8 +110,8 @@ def importing(service: Service) -> Endpoint:
     return import_
 
 
-async def _store(stream: AsyncIterator[bytes], source: Path, service: Service) -> None:
-    size, most = 0, service.options.max_import
+async def _store(request: Request, source: Path, service: Service) -> None:
+    size, most, stream = 0, service.most(request, service.options.max_import), request.stream()
     seconds = service.options.body_seconds
     with source.open("wb") as file:
         while True:
