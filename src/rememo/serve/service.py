@@ -148,8 +148,10 @@ class Service:
         limit = self.most(request, most or self.options.max_body)
         parts: list[bytes] = []
         size = 0
-        if _told_size(request) > limit:
+        if (told := _told_size(request)) > limit:
             raise too_large(limit)
+        if not told and "transfer-encoding" not in request.headers:
+            return b""
         try:
             async with asyncio.timeout(self.options.body_seconds):
                 async for part in request.stream():

@@ -18,6 +18,7 @@ from rememo.model.check import dump_json
 from rememo.model.record import Record
 from rememo.serve.words import told
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _HIDDEN = {"follow"}
 """Functions among the fields: each side has its own."""
 _UNSHOWN = {"id", "version", "outcome"}
@@ -26,10 +27,18 @@ _UNSHOWN = {"id", "version", "outcome"}
 
 def to_json(value: Any) -> Any:
     """Return a value as JSON values."""
-    if value is None or isinstance(value, str | int | float | bool):
+    kind = cast("type[Any]", type(value))
+    # By exact types first, and plain values without a call: this is half of what an answer costs.
+    if kind in _PLAIN:
         return value
-    if isinstance(value, Record):
+    if kind is Record:
         return value.to_dict()
+    if kind is list or kind is tuple:
+        return [one if type(one) in _PLAIN else to_json(one) for one in value]
+    if kind is dict:
+        return {str(name): one if type(one) in _PLAIN else to_json(one) for name, one in value.items()}
+    if isinstance(value, str | int | float):
+        return value
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, timedelta):
@@ -38,12 +47,11 @@ def to_json(value: Any) -> Any:
         return _state(value)
     if isinstance(value, Mapping):
         return {str(name): to_json(one) for name, one in cast("Mapping[Any, Any]", value).items()}
-    names = shown(type(value))  # pyright: ignore[reportUnknownArgumentType] - whatever it is
-    if names:
+    if names := shown(kind):
         return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, Iterable):
         return [to_json(one) for one in cast("Iterable[Any]", value)]
-    raise TypeError(f"{type(value).__name__} has no shape on the wire")
+    raise TypeError(f"{kind.__name__} has no shape on the wire")
 
 
 def encode(value: Any) -> bytes:
