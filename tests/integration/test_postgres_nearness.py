@@ -138,6 +138,7 @@ def test_the_command_builds_what_is_needed(database: str, embedder: Clustered, t
 
     assert "no scope is large enough" in run("-", above=100_000).stdout
     assert re.search(r"vectors_\d\d_near_1_32", run("-").stdout)
+    Memory(tmp_path / "a.db").close()
     refused = run(str(tmp_path / "a.db"))
     assert refused.returncode == 1
     assert "needs no index" in refused.stderr
