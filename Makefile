@@ -34,7 +34,9 @@ types: $(VENV)/.installed
 imports: $(VENV)/.installed
 	$(BIN)/lint-imports
 
+# Before the tests begin, because several of them at once could not install a browser.
 test: lint types imports .node/.installed .peers/.installed
+	$(BIN)/python tools/browser.py
 	$(BIN)/pytest -n 2
 
 bench: $(VENV)/.installed
