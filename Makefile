@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test lint types imports bench clean
+.PHONY: serve test frameworks lint types imports bench clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
@@ -39,6 +39,10 @@ test: lint types imports .node/.installed .peers/.installed
 	$(BIN)/python tools/browser.py
 	$(BIN)/pytest -n 2
 
+# The adapters, beside the frameworks as they are published, in environments of their own.
+frameworks: $(VENV)/.installed
+	$(BIN)/python tools/frameworks.py
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.messages
@@ -54,4 +58,4 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.mcp
 
 clean:
-	rm -rf $(VENV) .node .peers dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .node .peers .frameworks dist build .pytest_cache .ruff_cache .hypothesis
