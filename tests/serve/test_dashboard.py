@@ -3,112 +3,21 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from html.parser import HTMLParser
 from typing import Any
 
 import httpx
 import pytest
+from tests.serve.pages import HOSTILE, VIEWS, Page, checked, post
 
 from rememo import Memory
+from rememo.errors import InvalidInput
 from rememo.serve.auth import Keys
 from rememo.serve.dashboard.chart import columns, steps
 from rememo.serve.dashboard.context import split
 from rememo.serve.dashboard.mount import PAGES
 from rememo.serve.dashboard.text import cut, label, part, parts, shown, size
+from rememo.serve.service import Options
 from rememo.testing import ManualClock
-
-MOST_BYTES = 200_000
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'-alert(1)-' {{ 7 * 7 }} {% raw %}",
-    "\u202eevil\u2066 \u200bzero\u200bwidth\ufeff",
-    "שלום עולם مرحبا",
-    "👩‍👩‍👧‍👦 🏳️‍🌈 emoji",
-    "</textarea></bdi></main><h1>mine</h1>",
-    "\x00\x1b[31m control",
-]
-VOID = {"meta", "link", "input", "br", "img", "hr"}
-
-
-class Page(HTMLParser):
-    """A page read strictly: what a browser and a screen reader would make of it."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.stack: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.unnamed: list[str] = []
-        self.feed(html)
-        self.close()
-        assert not self.stack, self.stack
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = dict(attrs)
-        assert len(names) == len(attrs), f"{tag} says something twice"
-        self.tags.append((tag, names))
-        named = "label" in self.stack or "aria-label" in names
-        if tag in {"input", "select", "textarea"} and names.get("type") != "hidden" and not named:
-            self.unnamed.append(str(names))
-        if tag not in VOID:
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.stack.pop() == tag, tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [names for found, names in self.tags if found == tag]
-
-    def form(self, action: str) -> dict[str, str]:
-        """Return the hidden fields of the first form that goes there."""
-        inside, fields = False, dict[str, str]()
-        for tag, names in self.tags:
-            if tag == "form":
-                if inside:
-                    break
-                inside = str(names.get("action")).partition("?")[0] == action
-            elif inside and tag == "input":
-                fields[str(names["name"])] = names.get("value") or ""
-        assert fields, f"there is no form to {action}"
-        return fields
-
-
-def checked(answer: httpx.Response, status: int = 200) -> Page:
-    """Return a page that has all that every page must have."""
-    assert answer.status_code == status, answer.text
-    policy = answer.headers.get_list("content-security-policy")
-    assert len(policy) == 1
-    assert policy[0].startswith("default-src 'none'; script-src 'self'; style-src 'self';")
-    assert "unsafe" not in policy[0]
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["cache-control"] == "no-store"
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert len(answer.content) < MOST_BYTES, len(answer.content)
-    page = Page(answer.text)
-    assert len(page.all("main")) == len(page.all("h1")) == 1
-    assert page.all("html")[0]["lang"] == "en"
-    assert not page.unnamed
-    ids = [names["id"] for _, names in page.tags if "id" in names]
-    assert len(ids) == len(set(ids))
-    for tag, names in page.tags:
-        assert tag not in {"style", "iframe", "object", "embed", "base", "img"}
-        assert not [name for name in names if name.startswith("on") or name == "style"], names
-        assert tag != "script" or names == {"type": "module", "src": "/static/dashboard.js"}
-        target = names.get("href") or names.get("src") or names.get("action")
-        assert target is None or target[0] in "/#", target
-        if tag == "form" and names.get("method") == "post":
-            assert str(names["action"]).startswith(("/change/", "/login", "/logout"))
-    return page
-
-
-VIEWS = [path for path in PAGES if path not in {"/search/hits", "/record", "/room"}]
 
 
 @pytest.fixture
@@ -117,10 +26,6 @@ def board(web: httpx.Client) -> Callable[..., Page]:
         return checked(web.get(path, params=query or None), status)
 
     return get
-
-
-def post(web: httpx.Client, action: str, fields: dict[str, str], **more: str) -> httpx.Response:
-    return web.post(action, data=fields | more)
 
 
 # ---- the views
@@ -542,6 +447,66 @@ def test_what_pages_are_made_of_comes_from_the_server_itself(web: httpx.Client):
         got = web.get(f"/static/{name}")
         assert got.headers["content-type"].startswith(kind)
         assert "://" not in got.text.replace("http://www.w3.org/2000/svg", "")
+
+
+# ---- where it is served
+
+
+@pytest.mark.parametrize("passed_on", ["", "/team/memory"])
+def test_pages_stand_below_the_path_that_a_proxy_shows(serve: Any, memory: Memory, keys: Keys, passed_on: str):
+    root = "/team/memory"
+    memory.scope(room="chat").messages.add("user", "hello", id="m", learn=False)
+    _, text = keys.add()
+    with httpx.Client(base_url=serve(root_path=root) + passed_on, timeout=30, trust_env=False) as web:
+        assert web.get("/facts").headers["location"] == f"{root}/login?next={root.replace('/', '%2F')}%2Ffacts"
+        checked(web.get("/login"), root=root)
+        for wrong in ("/elsewhere", "//evil", "/team/memoryless"):
+            assert web.post("/login", data={"key": text, "next": wrong}).headers["location"] == f"{root}/"
+        done = web.post("/login", data={"key": text, "next": f"{root}/facts"})
+        assert done.headers["location"] == f"{root}/facts"
+        assert f"Path={root}" in done.headers["set-cookie"]
+        web.cookies.clear()
+        web.headers["cookie"] = done.headers["set-cookie"].partition(";")[0]
+        for path in (*VIEWS, "/room?room=chat", "/record?id=m", "/search?q=hello"):
+            checked(web.get(path), root=root)
+        checked(web.get("/record"), 404, root=root)
+        page = checked(web.get("/record?id=m"), root=root)
+        done = post(web, "/change/pin", page.form(f"{root}/change/pin"))
+        assert done.headers["location"].startswith(f"{root}/record?id=m&done=")
+        assert memory.get("m").pinned
+        assert web.get("/openapi.json").json()["servers"] == [{"url": root}]
+        assert web.get("/static/dashboard.css").status_code == 200
+        left = post(web, "/logout", page.form(f"{root}/logout"))
+        assert left.headers["location"] == f"{root}/login"
+        assert f"Path={root}" in left.headers["set-cookie"]
+
+
+def test_a_path_that_no_proxy_shows_is_refused():
+    for wrong in ("memory", "/", "/memory/", "/a//b", "/a b", "/a?b", "//a"):
+        with pytest.raises(InvalidInput, match="root_path"):
+            Options(root_path=wrong)
+
+
+def test_what_was_done_is_undone_by_another_server(serve: Any, memory: Memory, clock: ManualClock):
+    memory.add_many({"text": f"note {place}", "id": f"n{place}"} for place in range(3))
+    with (
+        httpx.Client(base_url=serve(), trust_env=False) as first,
+        httpx.Client(base_url=serve(), trust_env=False) as second,
+    ):
+        clock.advance(1)
+        done = post(first, "/change/delete", checked(second.get("/record?id=n1")).form("/change/pin"))
+        mark = done.headers["location"].rpartition("done=")[2]
+        clock.advance(1)
+        page = checked(second.get(done.headers["location"]))
+        assert "Deleted." in page.text
+        for wrong in (mark[:-2], mark[1:], "A" + mark, mark + "A", "é", "====", ""):
+            fields = page.form("/change/undo") | {"done": wrong}
+            assert post(second, "/change/undo", fields).status_code == 400
+        assert memory.count() == 2
+        assert post(second, "/change/undo", page.form("/change/undo")).status_code == 303
+        assert memory.get("n1").text == "note 1"
+        assert [memory.get(f"n{place}").version for place in (0, 2)] == [1, 1], "and nothing else"
+        assert post(second, "/change/undo", page.form("/change/undo")).status_code == 409
 
 
 # ---- the parts

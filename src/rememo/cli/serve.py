@@ -38,6 +38,9 @@ def serve(
     threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 4,
     queue: Annotated[int, typer.Option(help="Calls that wait; one more is told to come back.")] = 128,
     streams: Annotated[int, typer.Option(help="Followers of changes at once.")] = 100,
+    root_path: Annotated[
+        str, typer.Option(help="The path below which a proxy shows the server, such as /memory.")
+    ] = "",
     maintain: Annotated[
         str,
         typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" leaves it to you.'),
@@ -64,7 +67,7 @@ def serve(
     options = Options(
         rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, streams=streams,
         origins=origin or (),
-        traces=traces,
+        traces=traces, root_path=root_path,
     )  # fmt: skip
     lines = logging.StreamHandler()
     lines.setFormatter(

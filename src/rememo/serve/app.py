@@ -87,7 +87,8 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
 
     async def openapi(_: Request) -> Response:
         """Describe all of it."""
-        return JSONResponse(document())
+        root = service.options.root_path
+        return JSONResponse({**document(), "servers": [{"url": root}]} if root else document())
 
     if door is not None:
         app.router.routes.append(Exact("/mcp", door, methods=[]))  # every verb: what is not for it is told there
@@ -111,7 +112,7 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         )
     if service.options.traces:
         app.add_middleware(Traced)
-    app.add_middleware(Envelope, requests=Requests(metrics))
+    app.add_middleware(Envelope, requests=Requests(metrics), root=service.options.root_path)
     return app
 
 
@@ -171,8 +172,9 @@ class Envelope:
     time and the key's id; never a query, a body, or a key.
     """
 
-    def __init__(self, app: ASGIApp, requests: Requests) -> None:
+    def __init__(self, app: ASGIApp, requests: Requests, root: str = "") -> None:
         self._app = app
+        self._root = root
         self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,7 +183,7 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        scope["path"] = raw.partition(b"?")[0].decode("latin-1")
+        scope["path"] = self._below(raw.partition(b"?")[0].decode("latin-1"))
         headers = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"").decode("latin-1")
         state = scope.setdefault("state", {})
@@ -218,3 +220,8 @@ class Envelope:
                     "milliseconds": round(seconds * 1e3, 1), "key": key,
                 },
             )  # fmt: skip
+
+    def _below(self, path: str) -> str:
+        """Return a path without what a proxy put before it, if it did."""
+        root = self._root
+        return path[len(root) :] or "/" if root and f"{path}/".startswith(f"{root}/") else path

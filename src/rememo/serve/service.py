@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ _OPEN: Final = Key(id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, create
 """Who asks where there are no keys: whoever is on this machine."""
 _LOOPBACK_NAMES: Final = {"localhost"}
 _DIGITS: Final = 20
+_ROOT_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Options:
     """Seconds that a follower may leave unread what it is sent; any other answer is given up after three times as long."""
     origins: Sequence[str] = ()
     """Web pages that may ask from a browser."""
+    root_path: str = ""
+    """The path below which a proxy shows the server, such as `/memory`; whether the proxy passes it on does not matter."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -81,6 +85,10 @@ class Options:
                 raise InvalidInput(f"{name} must be seconds above zero, not {getattr(self, name)!r}")
         if self.rate is not None and not 0 < self.rate < float("inf"):
             raise InvalidInput(f"rate must be above zero, not {self.rate!r}")
+        if self.root_path and not _ROOT_PATH.fullmatch(self.root_path):
+            raise InvalidInput(
+                f"root_path must be a path such as '/memory', without an end slash, not {self.root_path!r}"
+            )
 
 
 class Service:

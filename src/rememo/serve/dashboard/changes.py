@@ -5,6 +5,7 @@ from typing import Final
 
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
+from rememo.serve.dashboard.done import written
 from rememo.serve.dashboard.records import CORRECTED, KEPT
 from rememo.serve.dashboard.visit import Visit
 from rememo.serve.demo import load
@@ -44,10 +45,10 @@ def delete(visit: Visit) -> tuple[str, Receipt | None]:
 
 def undo(visit: Visit) -> tuple[str, Receipt | None]:
     """Take back what was done a moment ago."""
-    if visit.done is None or visit.done.receipt is None:
+    if visit.done is None or visit.done.at is None:
         raise InvalidInput("what was done cannot be taken back from here any more; its versions are still there")
-    view = visit.service.view(visit.key, visit.done.asked)
-    view.undo(visit.done.receipt)
+    view = visit.service.view(visit.key, {"tenant": [visit.done.tenant]})
+    view.undo(written(view, visit.done.at))
     return "Taken back.", None
 
 

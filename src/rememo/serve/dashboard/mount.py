@@ -2,8 +2,6 @@
 
 import logging
 import secrets
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -19,13 +17,14 @@ from rememo.model.scope import LABELS
 from rememo.serve.dashboard import chart, text
 from rememo.serve.dashboard.changes import CHANGES, change
 from rememo.serve.dashboard.context import context_page
+from rememo.serve.dashboard.done import Done, Marks
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
 from rememo.serve.dashboard.overview import overview
 from rememo.serve.dashboard.records import record_page, record_text
 from rememo.serve.dashboard.rooms import room_page, rooms_page
 from rememo.serve.dashboard.search import search_hits, search_page
 from rememo.serve.dashboard.sessions import COOKIE, SECONDS, Sessions
-from rememo.serve.dashboard.visit import Done, Visit, plain_form, plain_query
+from rememo.serve.dashboard.visit import Visit, plain_form, plain_query
 from rememo.serve.faults import RETRY, STATUS, HttpFault
 from rememo.serve.service import Service, in_the_name_of, need
 
@@ -42,7 +41,6 @@ _STATIC: Final = {
     "dashboard.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-_MOST_DONE: Final = 1_000
 _LARGEST: Final = 2**20
 """Bytes of a form."""
 _SERVER_FAULT: Final = 500
@@ -87,10 +85,8 @@ class Dashboard:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._sessions = Sessions(service.memory, service.keys)
-        # Where nobody logs in, this is what other sites cannot know.
-        self._open_token = secrets.token_urlsafe(32)
-        self._done: OrderedDict[str, Done] = OrderedDict()
-        self._lock = threading.Lock()
+        self._marks = Marks(service.memory)
+        self._root = service.options.root_path
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False,
@@ -98,7 +94,7 @@ class Dashboard:
         for tool in (text.shown, text.cut, text.label, text.moment, text.day, text.iso, text.local, text.size):
             self._templates.filters[tool.__name__] = tool
         self._templates.globals.update(  # pyright: ignore[reportCallIssue] - it takes any value
-            {"version": __version__, "WIDTH": chart.WIDTH, "HEIGHT": chart.HEIGHT, "LABELS": LABELS}  # pyright: ignore[reportArgumentType] - the same
+            {"version": __version__, "WIDTH": chart.WIDTH, "HEIGHT": chart.HEIGHT, "LABELS": LABELS, "root": self._root}  # pyright: ignore[reportArgumentType] - the same
         )
 
     # ---- answering
@@ -121,11 +117,12 @@ class Dashboard:
         def make(request: Request, body: bytes) -> Response:
             visit = self._visit(request, body)
             self._need_token(visit)
-            visit.done = self._remembered(visit.form.get("done", ""), visit.key.id)
+            visit.done = self._marks.read(visit.form.get("done", ""), visit.key.id)
             with in_the_name_of(visit.key, request):
                 said, receipt = change(visit, name)
-            back = _local(visit.form.get("back", "/"))
-            token = self._remember(Done(key=visit.key.id, said=said, asked=visit.asked, receipt=receipt))
+            back = self._local(visit.form.get("back", ""))
+            at = None if receipt is None else receipt.recorded_at
+            token = self._marks.of(Done(said=said, tenant=visit.memory.bound.tenant, at=at), visit.key.id)
             place, mark, spot = back.partition("#")
             return RedirectResponse(f"{place}{'&' if '?' in place else '?'}done={token}{mark}{spot}", _SEE_OTHER)
 
@@ -153,8 +150,8 @@ class Dashboard:
         path = request.url.path
         fragment = path in _FRAGMENTS
         if isinstance(error, Unauthorised) and request.method == "GET" and not fragment and path != "/login":
-            back = path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(f"/login?{urlencode({'next': back})}", _SEE_OTHER)
+            back = self._root + path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"{self._root}/login?{urlencode({'next': back})}", _SEE_OTHER)
         said = str(error)
         if status == _SERVER_FAULT:
             _log.error("%s: %s", error.code, error)
@@ -172,19 +169,20 @@ class Dashboard:
 
     def _visit(self, request: Request, body: bytes = b"") -> Visit:
         service, token = self._service, request.cookies.get(COOKIE, "")
-        if service.keys.any():
+        locked = service.keys.any()
+        if locked:
             session = self._sessions.find(token)
             key, csrf = session.key, session.csrf
             request.state.key = key.id
             service.rate.take(key.id, key.rate)
         else:
-            key, csrf = service.known(request), self._open_token
+            key, csrf = service.known(request), self._marks.token()
         query = plain_query(request.query_params)
         visit = Visit(
             service=service, key=key, csrf=csrf, path=request.url.path, query=query, form=plain_form(body),
-            open=csrf is self._open_token,
+            open=not locked,
         )  # fmt: skip
-        visit.done = self._remembered(query.get("done", ""), key.id)
+        visit.done = self._marks.read(query.get("done", ""), key.id)
         return visit
 
     def _need_token(self, visit: Visit) -> None:
@@ -193,7 +191,7 @@ class Dashboard:
 
     def log_in_page(self, request: Request, _: bytes) -> Response:
         """Return the form for a key; where none is needed, lead on."""
-        back = _local(request.query_params.get("next", "/"))
+        back = self._local(request.query_params.get("next", ""))
         if not self._service.keys.any():
             self._service.known(request)
             return RedirectResponse(back, _SEE_OTHER)
@@ -202,23 +200,24 @@ class Dashboard:
     def log_in(self, request: Request, body: bytes) -> Response:
         """Begin a session by a key."""
         form = plain_form(body)
-        back = _local(form.get("next", "/"))
+        back = self._local(form.get("next", ""))
         try:
             token = self._sessions.begin(form.get("key", "").strip())
         except Unauthorised as error:
             return self._log_in_form(back, str(error), STATUS[error.code])
         answer = RedirectResponse(back, _SEE_OTHER)
         answer.set_cookie(
-            COOKIE, token, max_age=SECONDS, httponly=True, samesite="strict", secure=request.url.scheme == "https"
-        )
+            COOKIE, token, max_age=SECONDS, path=self._root or "/", httponly=True, samesite="strict",
+            secure=request.url.scheme == "https",
+        )  # fmt: skip
         return answer
 
     def log_out(self, request: Request, body: bytes) -> Response:
         """End the session."""
         self._need_token(self._visit(request, body))
         self._sessions.end(request.cookies.get(COOKIE, ""))
-        answer = RedirectResponse("/login", _SEE_OTHER)
-        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        answer = RedirectResponse(f"{self._root}/login", _SEE_OTHER)
+        answer.delete_cookie(COOKIE, path=self._root or "/", httponly=True, samesite="strict")
         return answer
 
     def _log_in_form(self, back: str, said: str, status: int) -> Response:
@@ -234,20 +233,10 @@ class Dashboard:
         sandbox = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
         return Response(whole.encode(errors="replace"), 200, sandbox, "text/plain; charset=utf-8")
 
-    # ---- what was done a moment ago
-
-    def _remember(self, done: Done) -> str:
-        token = secrets.token_urlsafe(12)
-        with self._lock:
-            self._done[token] = done
-            if len(self._done) > _MOST_DONE:
-                self._done.popitem(last=False)
-        return token
-
-    def _remembered(self, token: str, key: str) -> Done | None:
-        with self._lock:
-            done = self._done.get(token)
-        return done if done is not None and done.key == key else None
+    def _local(self, address: str) -> str:
+        """Return an address on this server; one that leads elsewhere leads to the first page instead."""
+        plain = address.startswith(f"{self._root}/") and not address.startswith("//") and "\\" not in address
+        return address if plain and address.isascii() and address.isprintable() else f"{self._root}/"
 
 
 def _need_own_page(request: Request) -> None:
@@ -256,12 +245,6 @@ def _need_own_page(request: Request) -> None:
     foreign = origin is not None and origin.partition("://")[2] != request.headers.get("host")
     if site not in (None, "same-origin", "none") or foreign:
         raise Forbidden("this was sent by another site, and nothing was done")
-
-
-def _local(address: str) -> str:
-    """Return an address on this server; one that leads elsewhere leads to the first page instead."""
-    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address
-    return address if plain and address.isascii() and address.isprintable() else "/"
 
 
 def _static(name: str, media: str) -> Answer:

@@ -16,10 +16,10 @@ from rememo.errors import Unauthorised
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.serve.auth import RESERVED, Key, Keys
+from rememo.serve.dashboard.done import SPACE
 
 COOKIE: Final = "rememo_session"
 SECONDS: Final = 12 * 3_600
-_SPACE: Final = "dashboard"
 _LONGEST: Final = 100
 
 
@@ -44,14 +44,14 @@ class Sessions:
         key, proof = self._keys.proven(text)
         token = secrets.token_urlsafe(32)
         value = dump_json({"key": key.id, "proof": proof, "csrf": secrets.token_urlsafe(32)})
-        self._engine.kv.set(RESERVED, _SPACE, _digest(token), value, self._engine.now(), ttl=SECONDS)
+        self._engine.kv.set(RESERVED, SPACE, _digest(token), value, self._engine.now(), ttl=SECONDS)
         return token
 
     def find(self, token: str) -> Session:
         """Return the session of a token; raises `Unauthorised` when it, or its key, has ended."""
         held = None
         if token and len(token) <= _LONGEST:
-            held = self._engine.kv.get(RESERVED, _SPACE, _digest(token), self._engine.now())
+            held = self._engine.kv.get(RESERVED, SPACE, _digest(token), self._engine.now())
         if held is None:
             raise Unauthorised("log in with a key; what you had is over")
         value = json.loads(held.value)
@@ -59,7 +59,7 @@ class Sessions:
 
     def end(self, token: str) -> None:
         """Log out."""
-        self._engine.kv.delete(RESERVED, _SPACE, _digest(token), self._engine.now())
+        self._engine.kv.delete(RESERVED, SPACE, _digest(token), self._engine.now())
 
 
 def _digest(token: str) -> str:

@@ -9,11 +9,11 @@ from starlette.datastructures import QueryParams
 
 from rememo.errors import Forbidden, InvalidInput
 from rememo.memory import Memory
-from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import LABELS
 from rememo.model.times import to_utc
 from rememo.serve.auth import ALL_TENANTS, Key
+from rememo.serve.dashboard.done import Done
 from rememo.serve.rest.table import Reach, Right
 from rememo.serve.service import Service, need
 
@@ -27,17 +27,6 @@ _KNOWN: Final = (
 """All that an address of a page can say; the rest is not carried from page to page."""
 _LONGEST: Final = 2_000
 _LONGEST_PAGE: Final = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """A change that was made a moment ago, and may be taken back by who made it."""
-
-    key: str
-    said: str
-    asked: dict[str, list[str]]
-    receipt: Receipt | None
-    """What can be taken back."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,6 +108,7 @@ class Visit:
         """Return the address of a page in the same scope and at the same moment; None takes something away."""
         kept: dict[str, object] = {name: self.query[name] for name in (*SCOPE, *TIMES) if name in self.query}
         wanted = {name: value for name, value in {**kept, **changes}.items() if value is not None}
+        path = self.service.options.root_path + path
         return f"{path}?{urlencode(wanted)}" if wanted else path
 
     def here(self, /, **changes: object) -> str:
