@@ -332,6 +332,7 @@ class AsyncRecords(Mirror):
         query: str = "",
         *,
         kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         limit: int = 10,
         after: datetime | None = None,
         before: datetime | None = None,
@@ -346,12 +347,14 @@ class AsyncRecords(Mirror):
         """Return the records that answer a question, best first.
 
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
-        a filter, and returns what it means, newest first. `explain` fills each hit's reasons.
+        a filter, and returns what it means, newest first. `ids` looks among these records only. `explain` fills each
+        hit's reasons.
         """
         return await self._call(
             self._own.search,
             query,
             kind=kind,
+            ids=ids,
             limit=limit,
             after=after,
             before=before,
@@ -371,6 +374,7 @@ class AsyncRecords(Mirror):
         threshold: float = 0.0,
         limit: int = 10,
         kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
@@ -382,6 +386,7 @@ class AsyncRecords(Mirror):
             threshold=threshold,
             limit=limit,
             kind=kind,
+            ids=ids,
             metadata=metadata,
             known_at=known_at,
             valid_at=valid_at,

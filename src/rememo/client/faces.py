@@ -2117,6 +2117,7 @@ class RemoteMemory:
         query: str = "",
         *,
         kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         limit: int = 10,
         after: datetime | None = None,
         before: datetime | None = None,
@@ -2131,7 +2132,8 @@ class RemoteMemory:
         """Return the records that answer a question, best first.
 
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
-        a filter, and returns what it means, newest first. `explain` fills each hit's reasons.
+        a filter, and returns what it means, newest first. `ids` looks among these records only. `explain` fills each
+        hit's reasons.
         """
         return cast(
             "list[Hit]",
@@ -2140,6 +2142,7 @@ class RemoteMemory:
                 {
                     "query": query,
                     "kind": kind,
+                    "ids": ids,
                     "limit": limit,
                     "after": after,
                     "before": before,
@@ -2161,6 +2164,7 @@ class RemoteMemory:
         threshold: float = 0.0,
         limit: int = 10,
         kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
@@ -2175,6 +2179,7 @@ class RemoteMemory:
                     "threshold": threshold,
                     "limit": limit,
                     "kind": kind,
+                    "ids": ids,
                     "metadata": metadata,
                     "known_at": known_at,
                     "valid_at": valid_at,

@@ -213,6 +213,7 @@ class Records:
         query: str = "",
         *,
         kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         limit: int = 10,
         after: datetime | None = None,
         before: datetime | None = None,
@@ -227,10 +228,11 @@ class Records:
         """Return the records that answer a question, best first.
 
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
-        a filter, and returns what it means, newest first. `explain` fills each hit's reasons.
+        a filter, and returns what it means, newest first. `ids` looks among these records only. `explain` fills each
+        hit's reasons.
         """
         filter = self._view.filter(
-            kind=kind, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
+            kind=kind, ids=ids, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
         )
         if mode not in ("hybrid", "words", "vector"):
             raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
@@ -256,12 +258,13 @@ class Records:
         threshold: float = 0.0,
         limit: int = 10,
         kind: str | Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
-        filter = self._view.filter(kind=kind, metadata=metadata, known_at=known_at, valid_at=valid_at)
+        filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
         wanted = self._engine.check_vector(vector, "vector")
         most = check_limit(limit, maximum=_MOST_HITS)
         return similar(self._engine, filter, wanted, limit=most, threshold=check_unit(threshold, "threshold"))

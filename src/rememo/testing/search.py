@@ -68,6 +68,28 @@ class SearchSuite(Suite):
         assert "x" not in ids(memory.search("coffee rain", valid_at=START - 3 * HOUR, limit=60, mode=mode))
 
     @pytest.mark.parametrize("mode", MODES)
+    def test_search_looks_among_the_records_that_are_named(self, memory: Memory, mode: Any) -> None:
+        best = [memory.add(f"coffee coffee coffee {number}").id for number in range(50)]
+        memory.add("one remark on coffee in the rain", id="x")
+        memory.add("coffee elsewhere", id="gone")
+        memory.delete("gone")
+        assert ids(memory.search("coffee", ids=["x", "gone", "never there"], limit=1, mode=mode)) == ["x"]
+        assert set(ids(memory.search("coffee", ids=["x", *best[:2]], mode=mode))) <= {"x", *best[:2]}
+        assert memory.search("coffee", ids=[], mode=mode) == []
+        assert ids(memory.search("", ids=["x"])) == ["x"]
+        with pytest.raises(InvalidInput, match="ids must be a collection"):
+            memory.search("coffee", ids="x", mode=mode)
+
+    def test_similar_looks_among_the_records_that_are_named(self, memory: Memory) -> None:
+        for number in range(50):
+            memory.add(f"coffee {number}")
+        memory.add("one remark on coffee in the rain", id="x")
+        [vector] = WordEmbedder().embed(["coffee"])
+        assert vector is not None
+        assert ids(memory.similar(vector, ids=["x", "never there"], limit=1)) == ["x"]
+        assert memory.similar(vector, ids=[]) == []
+
+    @pytest.mark.parametrize("mode", MODES)
     def test_what_was_deleted_or_reworded_is_never_found(self, memory: Memory, mode: Any) -> None:
         memory.add("the aquarium key", id="gone")
         memory.add("the aquarium door", id="reworded")
