@@ -541,6 +541,7 @@ class AsyncMessages(Mirror):
         tool_calls: Sequence[Mapping[str, Any]] | None = None,
         tool_call_id: str | None = None,
         images: Sequence[Image] | None = None,
+        data: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
         pinned: bool = False,
@@ -555,7 +556,8 @@ class AsyncMessages(Mirror):
         `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
         a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message in
         this scope; one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
-        Outside a batch, a limit of the room is applied before this returns.
+        `data` is kept in `record.data` beside the turn's own fields, whose names it may not have: a framework's own
+        message, for example. Outside a batch, a limit of the room is applied before this returns.
         """
         return await self._call(
             self._own.add,
@@ -569,6 +571,7 @@ class AsyncMessages(Mirror):
             tool_calls=tool_calls,
             tool_call_id=tool_call_id,
             images=images,
+            data=data,
             metadata=metadata,
             at=at,
             pinned=pinned,

@@ -7,7 +7,7 @@ from typing import Any
 from rememo.collections.fields import ExternalId, Kind, external, external_record_id
 from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
-from rememo.collections.turn import Image, check_roles, check_turn, model_input, turn_data
+from rememo.collections.turn import Image, check_roles, check_turn, model_input, more_data, turn_data
 from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
 from rememo.context.turns import newest_turns
 from rememo.engine.view import View
@@ -47,6 +47,7 @@ class Messages(Kind):
         tool_calls: Sequence[Mapping[str, Any]] | None = None,
         tool_call_id: str | None = None,
         images: Sequence[Image] | None = None,
+        data: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
         pinned: bool = False,
@@ -61,11 +62,12 @@ class Messages(Kind):
         `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
         a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message in
         this scope; one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
-        Outside a batch, a limit of the room is applied before this returns.
+        `data` is kept in `record.data` beside the turn's own fields, whose names it may not have: a framework's own
+        message, for example. Outside a batch, a limit of the room is applied before this returns.
         """
         if (first := self._first(key)) is not None:
             return first
-        data = turn_data(
+        turn = more_data(data) | turn_data(
             reply_to=self._replied(reply_to),
             name=name,
             username=username,
@@ -73,7 +75,7 @@ class Messages(Kind):
             tool_call_id=tool_call_id,
             images=images,
         )
-        fields = self._fields(role, content, data, learn=learn, source=source)
+        fields = self._fields(role, content, turn, learn=learn, source=source)
         fields |= {
             "id": id, "metadata": metadata, "occurred_at": at, "pinned": pinned, "importance": importance,
             "trust": trust,
@@ -81,8 +83,8 @@ class Messages(Kind):
         if external_id is not None:
             if id is not None:
                 raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
-            data["external_id"] = external(external_id)
-            fields |= {"id": external_record_id(self.kind, data["external_id"]), "on_conflict": "ignore"}
+            turn["external_id"] = external(external_id)
+            fields |= {"id": external_record_id(self.kind, turn["external_id"]), "on_conflict": "ignore"}
         return self._put([fields], key)
 
     def add_pair(

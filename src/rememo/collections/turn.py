@@ -11,6 +11,7 @@ from rememo.model.check import check_label, check_text
 from rememo.settings import Settings
 
 Image = bytes | str | Path
+_OWN = ("external_id", "images", "name", "reply_to", "role", "tool_call_id", "tool_calls", "username")
 
 
 def turn_data(
@@ -31,6 +32,21 @@ def turn_data(
         tool_call_id=_label(tool_call_id, "tool_call_id"),
         images=[image_url(one, f"images[{place}]") for place, one in enumerate(images or ())] or None,
     )
+
+
+def more_data(data: object) -> dict[str, Any]:
+    """Return what a caller keeps with a turn; a name that a turn's own fields have is an error."""
+    if data is None:
+        return {}
+    if not isinstance(data, Mapping):
+        raise InvalidInput(f"data must be a mapping, not {type(data).__name__}")
+    more = dict(cast("Mapping[str, Any]", data))
+    for name in _OWN:
+        if name in more:
+            raise InvalidInput(
+                f"data cannot have {name!r}, which is a field of the turn itself; give it by its argument"
+            )
+    return more
 
 
 def check_turn(role: str, content: str, data: Mapping[str, Any], settings: Settings) -> None:

@@ -55,6 +55,17 @@ def test_a_message_has_its_author_role_content_and_both_times(memory: Memory, cl
 
 
 @pytest.mark.requirement("record.message-model")
+def test_a_caller_keeps_data_with_a_turn_under_names_the_turn_has_not(room: Memory):
+    receipt = messages(room).add("user", "Hello", name="Ana", data={"item": {"type": "message", "n": [1, None]}})
+    record = messages(room).get(receipt.id).record
+    assert record.data == {"role": "user", "name": "Ana", "item": {"type": "message", "n": [1, None]}}
+    with pytest.raises(InvalidInput, match="data cannot have 'role', which is a field of the turn itself"):
+        messages(room).add("user", "Hello", data={"role": "system"})
+    with pytest.raises(InvalidInput, match="data must be a mapping, not list"):
+        messages(room).add("user", "Hello", data=["item"])  # pyright: ignore[reportArgumentType] - that is the test
+
+
+@pytest.mark.requirement("record.message-model")
 def test_an_unknown_role_is_named(room: Memory):
     with pytest.raises(InvalidInput, match="no role 'developer'; the roles are user, assistant, system, tool"):
         messages(room).add("developer", "Be brief")
