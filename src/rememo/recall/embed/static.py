@@ -22,7 +22,6 @@ from rememo.recall.embed.protocol import Vector
 from rememo.recall.embed.wordpieces import WordPieces
 
 _DIMENSION: Final = 256
-_FIRST_ROWS: Final = 1_024
 _MOST_ROWS: Final = 32_768
 """Remembered pieces of text: 32 MB of sums at most, then the table starts afresh."""
 _LONGEST_REMEMBERED: Final = 48
@@ -108,7 +107,7 @@ class _Weights:
     def sum_of_words(self, words: Sequence[str]) -> Vector:
         """Add up the token vectors of all words; zeros for no words."""
         tokens = [token for word in words for token in self._pieces.encode(word)]
-        return cast("Vector", self._vectors.take(tokens, axis=0).sum(axis=0, dtype=np.float32))
+        return cast("Vector", np.add.reduce(self._vectors.take(tokens, 0), 0, np.float32))
 
 
 class _PieceTable(dict[str, int]):
@@ -119,7 +118,8 @@ class _PieceTable(dict[str, int]):
 
     def __init__(self, weights: _Weights, analyzer: Analyzer) -> None:
         super().__init__()
-        self.matrix: Vector = np.zeros((_FIRST_ROWS, _DIMENSION), dtype=np.float32)
+        # The system gives memory to zeros when they are first written to, so that a large table of few words is small.
+        self.matrix: Vector = np.zeros((_MOST_ROWS, _DIMENSION), dtype=np.float32)
         self._used = 2
         self._weights = weights
         self._analyzer = analyzer
@@ -155,4 +155,5 @@ def _map_safetensors(path: Path, tensor: str) -> NDArray[np.float16]:
     entry = header[tensor]
     shape = cast("tuple[int, int]", tuple(entry["shape"]))
     start = 8 + header_length + int(entry["data_offsets"][0])
-    return np.memmap(path, dtype=np.float16, mode="r", offset=start, shape=shape)
+    # As a plain array, which numpy hands about faster than its subclass; it keeps the mapping alive.
+    return np.asarray(np.memmap(path, dtype=np.float16, mode="r", offset=start, shape=shape))

@@ -14,6 +14,9 @@ WORD_START: Final = "\u2581"
 _SLICE: Final = 32
 """Words are encoded in slices of this many characters, because the work grows with the square of the length."""
 
+_NEVER: Final = 1 << 62
+"""The rank of what is no token."""
+
 
 class WordPieces:
     """The tokens of words. Immutable, so safe to share between threads."""
@@ -45,13 +48,16 @@ class WordPieces:
     def _encode_slice(self, characters: str) -> list[int]:
         rank = self._vocabulary.get
         pieces = list(characters)
-        while len(pieces) > 1:
-            ranks = [rank(left + right) for left, right in pairwise(pieces)]
-            known = [number for number in ranks if number is not None]
-            if not known:
-                break
-            at = ranks.index(min(known))
+        # The rank of each piece joined with the next; after a merge only its two neighbours are looked up again.
+        ranks = [rank(left + right, _NEVER) for left, right in pairwise(pieces)]
+        while ranks and (best := min(ranks)) != _NEVER:
+            at = ranks.index(best)
             pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+            del ranks[at]
+            if at:
+                ranks[at - 1] = rank(pieces[at - 1] + pieces[at], _NEVER)
+            if at < len(ranks):
+                ranks[at] = rank(pieces[at] + pieces[at + 1], _NEVER)
         tokens: list[int] = []
         for piece in pieces:
             token = rank(piece)

@@ -18,6 +18,7 @@ from rememo.errors import Busy
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.safe import ServerSafe
+from rememo.store.postgres.types import Texts
 from rememo.store.protocol import WordMatch
 
 MOST_COUNTED = 3
@@ -64,17 +65,18 @@ def _narrowest(scope: Scope) -> str:
     return label(scope.tenant, "", "")
 
 
-def entry(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None = None) -> list[str]:
+def entry(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None = None) -> Texts:
     """Return the row of the index for a text's terms, or for what a `veil` makes of them."""
     parts: list[str] = []
     for term, count in Counter(terms).items():
-        short = _short(term)
+        short = term if len(term) <= _LONGEST else _short(term)
         parts.append(short)
-        parts += [f"{short}^{level}" for level in range(2, min(count, MOST_COUNTED) + 1)]
+        if count > 1:
+            parts += [f"{short}^{level}" for level in range(2, min(count, MOST_COUNTED) + 1)]
     if veil is not None:
         # Sorted, because the order of the words would tell of the text.
         parts = sorted([veil(part) for part in parts])
-    return [*_labels(scope), *parts]
+    return Texts((*_labels(scope), *parts))
 
 
 def _short(term: str) -> str:

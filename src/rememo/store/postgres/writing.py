@@ -23,7 +23,7 @@ from rememo.store.postgres.meaning import rows_of
 from rememo.store.postgres.queries import select
 from rememo.store.postgres.safe import ServerContents, ServerSafe
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.types import Wire
+from rememo.store.postgres.types import Texts, Wire
 from rememo.store.postgres.vectors import Vectors
 from rememo.store.postgres.words import entry
 from rememo.store.protocol import Commit, Draft, Put, RemoveAll, Revise, Write, Written
@@ -336,7 +336,7 @@ def store_versions(session: Session, versions: Sequence[Version], how: Vectors) 
         how.repeat(session, tenant, copies)
 
 
-def _entries(versions: Sequence[Version], contents: ServerContents) -> Iterator[tuple[str, int, bool, list[str]]]:
+def _entries(versions: Sequence[Version], contents: ServerContents) -> Iterator[tuple[str, int, bool, Texts]]:
     for one in versions:
         scope = one.draft.scope
         yield scope.tenant, one.number, one.superseded_at is None, entry(scope, one.draft.terms, contents.veil)

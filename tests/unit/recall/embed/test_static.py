@@ -111,7 +111,6 @@ def test_threads_share_one_embedder():
 
 def test_more_words_than_are_remembered(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("rememo.recall.embed.static._MOST_ROWS", 32)
-    monkeypatch.setattr("rememo.recall.embed.static._FIRST_ROWS", 4)
     small = StaticEmbedder()
     texts = [f"alpha{number} beta{number} gamma" for number in range(60)]
     np.testing.assert_allclose(np.array(small.embed(texts)), np.array(EMBEDDER.embed(texts)), atol=1e-6)
