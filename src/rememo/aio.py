@@ -51,6 +51,7 @@ from rememo.keep.versions import Diff
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
+from rememo.learn.llm.protocol import LLM
 from rememo.learn.room_summaries import SummaryPolicy
 from rememo.learn.running import RunningSummary
 from rememo.learn.summaries import Summariser
@@ -2277,18 +2278,22 @@ class AsyncMemory(AsyncRecords):
         *,
         tenant: str = DEFAULT_TENANT,
         embedder: Embedder | Literal["static"] | None = "static",
+        llm: LLM | None = None,
         encryption: Keyring | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
     ) -> None:
         """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
-        `embedder` is the static one unless given; None keeps no vectors. With `encryption`, contents are stored
+        `embedder` is the static one unless given; None keeps no vectors. `llm` is a language model that sharpens what is
+        learned, and that its owner closes; without one, the one that the settings name, if any. With `encryption`, contents are stored
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         super().__init__(
-            Memory(url, tenant=tenant, embedder=embedder, encryption=encryption, settings=settings, clock=clock),
+            Memory(
+                url, tenant=tenant, embedder=embedder, llm=llm, encryption=encryption, settings=settings, clock=clock
+            ),
             ThreadPoolExecutor(_THREADS, "rememo"),
         )
 

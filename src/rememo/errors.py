@@ -16,6 +16,8 @@
     ├── MissingExtra            an optional dependency is not installed
     ├── EmbeddingMismatch       vectors of another model or dimension
     ├── EmbeddingFailed         a model gave no vectors
+    ├── ModelFailed             a language model could not be asked, or gave nothing that can be used
+    ├── OverBudget              a call to a model would pass the day's ceiling, and was not made
     ├── JobFailed               later work of a write is dead, or not done in time
     ├── Unauthorised            a server wants a key, and this is none, or one no more
     ├── Forbidden               a key does not reach this, or may not do it
@@ -117,6 +119,35 @@ class EmbeddingFailed(RememoError):
     """A model gave no vectors."""
 
     code = "embedding_failed"
+
+
+class ModelFailed(RememoError):
+    """A language model could not be asked, or gave nothing that can be used."""
+
+    code = "model_failed"
+
+    def __init__(
+        self,
+        message: str = "A language model gave nothing that can be used.",
+        *,
+        reason: str = "failed",
+        retry_after: float | None = None,
+        tokens: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Say why: `unreachable`, `slow`, `busy`, `refused`, `empty`, `malformed`, `rejected` or `stopped`.
+
+        `retry_after` is how many seconds the endpoint asked to wait; `tokens` were spent in vain, of prompt and answer.
+        """
+        super().__init__(message)
+        self.reason = reason
+        self.retry_after = retry_after
+        self.tokens = tokens
+
+
+class OverBudget(RememoError):
+    """A call to a model would pass the day's ceiling, and was not made."""
+
+    code = "over_budget"
 
 
 class JobFailed(RememoError):

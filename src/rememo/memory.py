@@ -47,6 +47,8 @@ from rememo.keep.retention import Retention
 from rememo.keep.rotation import drop_key, rotate_keys
 from rememo.keep.targets import make_target
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
+from rememo.learn.llm.models import Models, model_of_settings
+from rememo.learn.llm.protocol import LLM
 from rememo.learn.worker import Worker
 from rememo.model.changed import Changed
 from rememo.model.check import check_label
@@ -92,22 +94,27 @@ class Memory(Records):
         *,
         tenant: str = DEFAULT_TENANT,
         embedder: Embedder | Literal["static"] | None = "static",
+        llm: LLM | None = None,
         encryption: Keyring | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
     ) -> None:
         """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
-        `embedder` is the static one unless given; None keeps no vectors. With `encryption`, contents are stored
+        `embedder` is the static one unless given; None keeps no vectors. `llm` is a language model that sharpens what is
+        learned, and that its owner closes; without one, the one that the settings name, if any. With `encryption`, contents are stored
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         settings = settings or Settings.load()
         model = default_embedder(settings) if isinstance(embedder, str) else embedder
         scope = Scope().narrow(tenant=tenant)
+        asked = model_of_settings(settings) if llm is None else llm
         engine = open_engine(str(url), embedder=model, settings=settings, clock=clock, encryption=encryption)
         engine.runner = Worker(engine)
         engine.composer = Composer(engine, (*BUILT_IN, flows_provider(engine)))
+        if asked is not None:
+            engine.models = Models(engine, asked, owned=llm is None)
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(

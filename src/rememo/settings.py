@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, NamedTuple, Self, cast
 
 from rememo.errors import InvalidInput
 
@@ -16,6 +16,21 @@ REDACTED = ("keys", "cards", "ibans", "emails", "phones")
 """What can be taken out of a text before it is stored."""
 SHORT_TERM = ("kv", "flows", "caches", "sessions", "profiles")
 """What a Redis server can hold."""
+
+
+TABLES = ("llm", "spend")
+"""Settings that may stand in a table of their own in the file: `url` under `[llm]` is `llm_url`."""
+
+
+class Spend(NamedTuple):
+    """What may be spent on models, and what they cost."""
+
+    daily_tokens: int | None
+    """The ceiling of a tenant and a day; None is none."""
+    prompt_price: float
+    """Of 1,000,000 tokens that a model reads."""
+    completion_price: float
+    """Of 1,000,000 tokens that a model writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +91,22 @@ class Settings:
     """How many records one source that is not fully trusted may bring into a scope in a minute; 0 is any number."""
     redact: tuple[str, ...] = ()
     """What is taken out before storing: any of keys, cards, ibans, emails, phones."""
+    llm_url: str = field(default="", repr=False)  # a password may stand in it
+    """Where a language model is asked, in the manner of OpenAI (`http://localhost:11434/v1`); nowhere unless told."""
+    llm_model: str = ""
+    """Which model is asked there."""
+    llm_key: str = field(default="", repr=False)
+    """The key that the endpoint wants; never shown, exported or logged."""
+    llm_timeout: float = 60.0
+    """Seconds that one call to the model may take, with all its tries."""
+    llm_concurrency: int = 4
+    """How many calls to the model run at once in this process."""
+    spend_daily_tokens: int | None = None
+    """How many tokens a tenant may spend on models in a day (UTC); unset is no ceiling, 0 asks no model."""
+    spend_prompt_price: float = 0.0
+    """What 1,000,000 tokens cost that a model reads."""
+    spend_completion_price: float = 0.0
+    """What 1,000,000 tokens cost that a model writes."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be meant."""
@@ -99,11 +130,19 @@ class Settings:
             ("index_above", 0),
             ("key_days", 0),
             ("guard_flood", 0),
+            ("spend_prompt_price", 0),
+            ("spend_completion_price", 0),
         ):
             if not getattr(self, name) >= least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
+        if self.spend_daily_tokens is not None and self.spend_daily_tokens < 0:
+            raise InvalidInput(f"spend_daily_tokens must be 0 or more, not {self.spend_daily_tokens!r}")
+        if not self.llm_timeout > 0:
+            raise InvalidInput(f"llm_timeout must be above 0, not {self.llm_timeout!r}")
+        if self.llm_url and not self.llm_model:
+            raise InvalidInput("llm_url is set, but no llm_model: say which model to ask there")
         counts = ("max_text_bytes", "max_data_bytes", "max_metadata_bytes", "max_depth", "max_query_chars",
-                  "max_provided_bytes")  # fmt: skip
+                  "max_provided_bytes", "llm_concurrency")  # fmt: skip
         for name in counts:
             if not getattr(self, name) >= 1:
                 raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)!r}")
@@ -130,6 +169,11 @@ class Settings:
         for name, value in arguments.items():
             values[name] = _fitting(known, name, value, name)
         return cls(**values)
+
+    @property
+    def spend(self) -> "Spend":
+        """What may be spent on models, and what they cost."""
+        return Spend(self.spend_daily_tokens, self.spend_prompt_price, self.spend_completion_price)
 
     def but(self, **changes: Any) -> Self:
         """Return a copy with some values changed."""
@@ -166,11 +210,15 @@ def _words(value: object, name: str) -> tuple[str, ...]:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(f"the settings file {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the settings file {path} is not TOML: {error}") from None
+    for table in TABLES:
+        if isinstance(read.get(table), dict):
+            read |= {f"{table}_{name}": value for name, value in read.pop(table).items()}
+    return read
 
 
 def _fitting(known: Mapping[str, Any], name: str, value: Any, where: str) -> Any:
@@ -181,6 +229,10 @@ def _fitting(known: Mapping[str, Any], name: str, value: Any, where: str) -> Any
         return float(value)
     if wanted is bool and not isinstance(value, bool):
         raise InvalidInput(f"{where} must be true or false, not {value!r}")
+    if wanted == int | None:
+        if value is None:
+            return None
+        wanted = int
     if wanted in (int, float, str) and (not isinstance(value, wanted) or isinstance(value, bool)):
         raise InvalidInput(f"{where} must be {wanted.__name__}, not {value!r}")
     return value
@@ -188,10 +240,13 @@ def _fitting(known: Mapping[str, Any], name: str, value: Any, where: str) -> Any
 
 def _parsed(wanted: Any, text: str, variable: str) -> Any:
     try:
+        if wanted == int | None:
+            return int(text) if text.strip() else None
         if wanted in (int, float):
             return wanted(text)
     except ValueError:
-        raise InvalidInput(f"{variable} must be {wanted.__name__}, not {text!r}") from None
+        named = "int" if wanted == int | None else wanted.__name__
+        raise InvalidInput(f"{variable} must be {named}, not {text!r}") from None
     if wanted is bool:
         if text.lower() not in _TRUE | _FALSE:
             raise InvalidInput(f"{variable} must be true or false, not {text!r}")

@@ -83,6 +83,14 @@ class Composing(Protocol):
         ...
 
 
+class Modelling(Protocol):
+    """Who asks the language model of an engine."""
+
+    def stop(self) -> None:
+        """End what is being asked, and ask no more."""
+        ...
+
+
 class Engine:
     """The store, the analyser, the embedder, the clock and the hooks behind every view; thread-safe."""
 
@@ -115,6 +123,7 @@ class Engine:
         self.runner: Runner | None = None
         self._calling = store if isinstance(store, Calling) else None
         self.composer: Composing | None = None
+        self.models: Modelling | None = None
         self.use(embedder)
 
     def use(self, embedder: Embedder | None) -> None:
@@ -377,6 +386,8 @@ class Engine:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
         if self.composer is not None:
             self.composer.stop()
+        if self.models is not None:
+            self.models.stop()
         if self.runner is not None:
             self.runner.stop()
         if isinstance(self.plain_kv, KeyServing):

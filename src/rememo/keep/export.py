@@ -113,7 +113,9 @@ def _write(
             "scope": asdict(scope),
             "model": None if model is None else {"name": model[0], "dimension": model[1]},
             # What follows an address as its query may be a credential, and a server's may have a password in it.
-            "settings": asdict(engine.settings.but(archive=engine.settings.archive.split("?")[0], kv="")),
+            "settings": asdict(
+                engine.settings.but(archive=engine.settings.archive.split("?")[0], kv="", llm_url="", llm_key="")
+            ),
             **({} if lock is None else {"sealed": lock.header()}),
         }
     )

@@ -26,6 +26,7 @@ STATUS: Final[Mapping[str, int]] = {
     "read_only": 409,
     "job_failed": 409,
     "rate_limited": 429,
+    "over_budget": 429,
     "storage": 500,
     "corrupt": 500,
     "incompatible_store": 500,
@@ -36,6 +37,7 @@ STATUS: Final[Mapping[str, int]] = {
     "unavailable": 503,
     "archive": 503,
     "embedding_failed": 503,
+    "model_failed": 503,
     "disk_full": 507,
 }
 """The status of every error's code."""
