@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, TextContent
 from starlette.types import ASGIApp, Receive, Scope, Send
+from tests.serve.pages import Page, checked
 
 from rememo import Memory, Settings
 from rememo.model.ids import new_id
@@ -126,6 +127,16 @@ def web(serve: Serve) -> Iterator[httpx.Client]:
     """Ask the memory without a key."""
     with httpx.Client(base_url=serve(), timeout=30, trust_env=False) as client:
         yield client
+
+
+@pytest.fixture
+def board(web: httpx.Client) -> Callable[..., Page]:
+    """Look at a page of the dashboard, strictly."""
+
+    def get(path: str, status: int = 200, /, **query: Any) -> Page:
+        return checked(web.get(path, params=query or None), status)
+
+    return get
 
 
 @pytest.fixture(name="running")

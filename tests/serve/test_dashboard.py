@@ -1,7 +1,7 @@
 """The dashboard over HTTP: every view, hostile text, who may see and change what, and what browsers are told."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,15 +18,6 @@ from rememo.serve.dashboard.mount import PAGES
 from rememo.serve.dashboard.text import cut, label, part, parts, shown, size
 from rememo.serve.service import Options
 from rememo.testing import ManualClock
-
-
-@pytest.fixture
-def board(web: httpx.Client) -> Callable[..., Page]:
-    def get(path: str, status: int = 200, /, **query: Any) -> Page:
-        return checked(web.get(path, params=query or None), status)
-
-    return get
-
 
 # ---- the views
 

@@ -22,6 +22,7 @@ VIEWS = (
     "/facts?all=yes",
     "/conflicts",
     "/context?q=ferry",
+    "/graph?entity=ana",
 )
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202etxt שלום 👩‍👩‍👧 " + "long" * 300
 _CONTRAST = """() => {
@@ -70,6 +71,8 @@ def address(serve: Any, memory: Memory, clock: ManualClock) -> str:
     chat.facts.add("ana", "lives_in", "Lisbon", valid_from=clock() - timedelta(days=400), valid_to=clock())
     for place in ("green", "blue", HOSTILE):
         chat.facts.add("ana", "favourite_colour", place)
+    for other in ("Rui", "Eva", HOSTILE[:100]):
+        chat.relationships.add("ana", other, "knows")
     return serve()
 
 
@@ -138,6 +141,22 @@ def test_the_keyboard_is_enough(browser: Browser, address: str):
     page.keyboard.press("Home")
     page.wait_for_url("**valid_at=2*")
     expect(page.locator("table.facts")).to_contain_text("Lisbon")
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_graph_is_walked_by_the_keyboard(browser: Browser, address: str):
+    page, wrong = opened(browser, address)
+    page.goto("/graph?entity=ana")
+    drawing = page.get_by_role("group", name="What is connected with ana")
+    drawing.get_by_role("link", name="Rui").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/graph?entity=Rui")
+    expect(page.get_by_role("heading", name="Graph around Rui")).to_be_visible()
+    page.get_by_role("table").get_by_role("link", name="ana").first.click()
+    page.wait_for_url("**/graph?entity=ana")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Graph around Rui")).to_be_visible()
     assert wrong == []
     page.context.close()
 

@@ -19,6 +19,7 @@ from rememo.serve.dashboard.changes import CHANGES, change
 from rememo.serve.dashboard.context import context_page
 from rememo.serve.dashboard.done import Done, Marks
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
+from rememo.serve.dashboard.graph import graph_page
 from rememo.serve.dashboard.overview import overview
 from rememo.serve.dashboard.records import record_page, record_text
 from rememo.serve.dashboard.rooms import room_page, rooms_page
@@ -57,6 +58,7 @@ PAGES: Final[dict[str, Page]] = {
     "/room": room_page,
     "/facts": facts_page,
     "/conflicts": conflicts_page,
+    "/graph": graph_page,
     "/context": context_page,
 }
 _FRAGMENTS: Final = frozenset({"/search/hits"})

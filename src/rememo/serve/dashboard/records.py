@@ -24,9 +24,10 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     versions = memory.history(id) if id else []
     if not versions:
         raise NotFound("which record? The address names none")
-    record, moment = versions[-1], visit.time("known_at") or visit.now
-    ended = [one for one in (record.superseded_at, record.expires_at) if one is not None and one <= moment]
-    current = not ended
+    record, then = versions[-1], visit.time("known_at")
+    # The time of a write may be a little ahead of the clock, where many come at once: what has ended now has ended.
+    ended = record.superseded_at is not None and (then is None or record.superseded_at <= then)
+    current = not ended and (record.expires_at is None or record.expires_at > (then or visit.now))
     wanted = visit.number("version") if "version" in visit.query else record.version
     chosen = [one for one in versions if one.version == wanted]
     if not chosen:

@@ -22,7 +22,7 @@ TIMES: Final = ("known_at", "valid_at")
 POOL: Final = "pool:"
 _KNOWN: Final = (
     *SCOPE, *TIMES, "q", "kind", "after", "before", "id", "version", "part", "offset", "around", "from", "subject",
-    "predicate", "all", "max_tokens", "done",
+    "predicate", "all", "max_tokens", "done", "entity",
 )  # fmt: skip
 """All that an address of a page can say; the rest is not carried from page to page."""
 _LONGEST: Final = 2_000

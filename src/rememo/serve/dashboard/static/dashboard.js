@@ -54,4 +54,4 @@ function sliding(form, label) {
 const search = document.getElementById("search");
 if (search) searching(search, document.getElementById("hits"));
 const slide = document.getElementById("slide");
-if (slide) sliding(document.getElementById("facts"), slide);
+if (slide) sliding(slide.closest("form"), slide);
