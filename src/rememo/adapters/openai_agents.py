@@ -1,0 +1,108 @@
+"""Sessions of the OpenAI Agents SDK: each item as it was, and what was said found by search and learned from."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from rememo.adapters.needs import needs
+from rememo.adapters.opening import Opening
+from rememo.adapters.reading import latest
+from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.waiting import done
+from rememo.errors import NotFound, VersionConflict
+from rememo.memory import Memory
+
+try:
+    from agents import TResponseInputItem
+    from agents.memory import SessionABC, SessionSettings
+    from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+except ImportError as error:
+    raise needs("the OpenAI Agents SDK", "openai-agents", error) from error
+
+_MARK = {"openai_agents": "item"}
+_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+_TEXTS = ("text", "refusal", "transcript")
+
+
+class RememoSession(Opening, SessionABC):
+    """A session whose items are records of the room that is named as the session is.
+
+    What a user, an assistant or a system prompt says is a message; calls, their results, reasoning and the rest are
+    state, which no search finds. Items that are taken away end as records do: the past still has them.
+    """
+
+    session_settings: SessionSettings | None
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: Memory | str | Path = "rememo.db",
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        """Open a session in a memory, a view of one, or a memory at a path or address.
+
+        `user` is whom the agent talks to; items carry that label, and `agent`, where the view has none of its own.
+        """
+        super().__init__(memory)
+        self.session_id = session_id
+        self.session_settings = (
+            SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
+        )
+        self._room = self._memory.scope(user=user, agent=agent, room=session_id)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the items, oldest first: all, or the latest `limit` (else as the settings say; none for 0 and below)."""
+        most = resolve_session_limit(limit, self.session_settings)
+        if most is not None and most <= 0:
+            return []
+        records = await done(latest, self._room, most, metadata=_MARK)
+        return [given(one.data) for one in records]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Append items, all of them or none."""
+        if items:
+            await done(self._add, items)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the newest item away and return it; None when there is none."""
+        return await done(self._pop)
+
+    async def clear_session(self) -> None:
+        """Take all items of this session away."""
+        await done(self._room.delete_where, metadata=_MARK)
+
+    def _add(self, items: list[TResponseInputItem]) -> None:
+        with self._room.batch() as batch:
+            for item in items:
+                role, text = _said(cast("Mapping[str, Any]", item))
+                if text.strip():
+                    batch.messages.add(role, text, data=kept(item), metadata=_MARK)
+                else:
+                    batch.add("", kind="state", data=kept(item), metadata=_MARK)
+
+    def _pop(self) -> TResponseInputItem | None:
+        while newest := self._room.list(metadata=_MARK, limit=1):
+            try:
+                self._room.delete(newest[0].id, expected_version=newest[0].version)
+            except (NotFound, VersionConflict):
+                continue  # another one was faster
+            return given(newest[0].data)
+        return None
+
+
+def _said(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the role and the text of what somebody said; no text for any other item."""
+    if item.get("type", "message") != "message" or item.get("role") not in _ROLES:
+        return "", ""
+    content: object = item.get("content")
+    if isinstance(content, str):
+        return _ROLES[item["role"]], plain(content)
+    texts: list[str] = []
+    for part in cast("list[object]", content if isinstance(content, list) else []):
+        if isinstance(part, Mapping):
+            values = cast("Mapping[str, object]", part)
+            texts += (str(values[name]) for name in _TEXTS if values.get(name))
+    return _ROLES[item["role"]], plain("\n".join(texts))

@@ -1,0 +1,35 @@
+"""A framework's own objects in records: what goes in comes out equal, and its text can be found."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rememo.errors import InvalidInput
+from rememo.model.check import check_object
+
+_VALUE, _WRITTEN = "verbatim", "verbatim_json"
+
+
+def kept(value: object) -> dict[str, Any]:
+    """Return a JSON value as a record's data: as it is, or written out where a record cannot hold it as it is.
+
+    That is so for NUL characters, halves of characters, numbers beyond 64 bits and deep nesting, all of which tools and
+    models do send. What JSON cannot hold raises `InvalidInput`.
+    """
+    try:
+        return check_object({_VALUE: value}, "the item", max_bytes=2**62, max_depth=16)
+    except InvalidInput:
+        try:
+            return {_WRITTEN: json.dumps(value)}
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"this cannot be kept as JSON: {error}; convert it first") from None
+
+
+def given(data: Mapping[str, Any]) -> Any:
+    """Return what `kept` was given."""
+    return data[_VALUE] if _VALUE in data else json.loads(data[_WRITTEN])
+
+
+def plain(text: str) -> str:
+    """Return a text that a record can hold, for search: without NUL characters and halves of characters."""
+    return text.replace("\0", "").encode(errors="replace").decode()
