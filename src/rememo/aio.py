@@ -2103,9 +2103,14 @@ class AsyncJobs(Mirror):
     def _own(self) -> Jobs:
         return cast("Jobs", self._mirrored)
 
-    async def list(self, state: JobState | None = None) -> "list[Job]":
-        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`."""
-        return await self._call(self._own.list, state)
+    async def list(
+        self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
+    ) -> "list[Job]":
+        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`.
+
+        With a `limit`, the latest so many; `before` is the id of a job, to go back page by page.
+        """
+        return await self._call(self._own.list, state, limit=limit, before=before)
 
     async def get(self, id: str) -> Job:
         """Return one job; raises `NotFound` when there is none."""
@@ -2133,11 +2138,15 @@ class AsyncAudit(Mirror):
         before: datetime | None = None,
         actor: str | None = None,
         operation: str | None = None,
+        up_to: int | None = None,
         limit: int = 100,
     ) -> "list[AuditEntry]":
-        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation."""
+        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation.
+
+        `up_to` is the number of the last line that is wanted: to go back page by page, ask up to the one before the first.
+        """
         return await self._call(
-            self._own.list, after=after, before=before, actor=actor, operation=operation, limit=limit
+            self._own.list, after=after, before=before, actor=actor, operation=operation, up_to=up_to, limit=limit
         )
 
     async def head(self) -> AuditHead:

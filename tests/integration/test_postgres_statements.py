@@ -73,6 +73,9 @@ def live(memory: Memory, clock: ManualClock, folder: Path) -> None:
     memory.import_(folder / "all.jsonl")
     memory.stats()
     memory.jobs.list()
+    memory.jobs.list(limit=5)
+    memory.jobs.list("dead", limit=5)
+    memory._engine.kv.spaces("default")  # pyright: ignore[reportPrivateUsage]
     memory.erase(room="one")
 
 

@@ -103,3 +103,8 @@ VIEWS = [path for path in PAGES if path not in {"/search/hits", "/record", "/roo
 def post(web: httpx.Client, action: str, fields: dict[str, str], **more: str) -> httpx.Response:
     """Send a form."""
     return web.post(action, data=fields | more)
+
+
+def log_in(web: httpx.Client, text: str) -> httpx.Response:
+    """Begin a session by a key."""
+    return web.post("/login", data={"key": text, "next": "/search?q=a"})

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serve.pages import HOSTILE, VIEWS, Page, checked, post
+from tests.serve.pages import HOSTILE, VIEWS, Page, checked, log_in, post
 
 from rememo import Memory
 from rememo.errors import InvalidInput
@@ -266,10 +266,6 @@ def guest(web: httpx.Client) -> Iterator[httpx.Client]:
         yield client
 
 
-def log_in(web: httpx.Client, text: str) -> httpx.Response:
-    return web.post("/login", data={"key": text, "next": "/search?q=a"})
-
-
 def test_a_key_logs_in_and_revoking_it_ends_the_session(web: httpx.Client, keys: Keys):
     assert web.get("/login").headers["location"] == "/", "nobody needs to log in where there are no keys"
     key, text = keys.add(tenant="*", rights=["read", "write", "admin"])
@@ -347,7 +343,7 @@ def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: Keys, me
     memory.scope(tenant="other").add("their secret", id="c")
     memory.pool("team").add("shared secret")
     log_in(web, keys.add(user="ana", rights=["read", "write", "admin"])[1])
-    for path in [*VIEWS, "/search?q=secret", "/search?kind=message", "/room?room=his"]:
+    for path in [*sorted(set(VIEWS) - {"/jobs"}), "/search?q=secret", "/search?kind=message", "/room?room=his"]:
         page = checked(web.get(path))
         assert "his secret" not in page.text
         assert "shared secret" not in page.text
@@ -447,7 +443,7 @@ def test_what_pages_are_made_of_comes_from_the_server_itself(web: httpx.Client):
 def test_pages_stand_below_the_path_that_a_proxy_shows(serve: Any, memory: Memory, keys: Keys, passed_on: str):
     root = "/team/memory"
     memory.scope(room="chat").messages.add("user", "hello", id="m", learn=False)
-    _, text = keys.add()
+    _, text = keys.add(tenant="*", rights=["read", "write", "admin"])
     with httpx.Client(base_url=serve(root_path=root) + passed_on, timeout=30, trust_env=False) as web:
         assert web.get("/facts").headers["location"] == f"{root}/login?next={root.replace('/', '%2F')}%2Ffacts"
         checked(web.get("/login"), root=root)

@@ -1443,9 +1443,14 @@ class RemoteJobs:
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
-    def list(self, state: JobState | None = None) -> "list[Job]":
-        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`."""
-        return cast("list[Job]", self._asking.call("jobs.list", {"state": state}))
+    def list(
+        self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
+    ) -> "list[Job]":
+        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`.
+
+        With a `limit`, the latest so many; `before` is the id of a job, to go back page by page.
+        """
+        return cast("list[Job]", self._asking.call("jobs.list", {"state": state, "limit": limit, "before": before}))
 
     def get(self, id: str) -> Job:
         """Return one job; raises `NotFound` when there is none."""
@@ -1469,13 +1474,25 @@ class RemoteAudit:
         before: datetime | None = None,
         actor: str | None = None,
         operation: str | None = None,
+        up_to: int | None = None,
         limit: int = 100,
     ) -> "list[AuditEntry]":
-        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation."""
+        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation.
+
+        `up_to` is the number of the last line that is wanted: to go back page by page, ask up to the one before the first.
+        """
         return cast(
             "list[AuditEntry]",
             self._asking.call(
-                "audit.list", {"after": after, "before": before, "actor": actor, "operation": operation, "limit": limit}
+                "audit.list",
+                {
+                    "after": after,
+                    "before": before,
+                    "actor": actor,
+                    "operation": operation,
+                    "up_to": up_to,
+                    "limit": limit,
+                },
             ),
         )
 

@@ -4,7 +4,7 @@ from typing import get_args
 
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
-from rememo.model.check import check_label
+from rememo.model.check import MAX_LIMIT, check_label, check_limit
 from rememo.model.job import Job, JobState
 
 
@@ -14,11 +14,22 @@ class Jobs:
     def __init__(self, view: View) -> None:
         self._view = view
 
-    def list(self, state: JobState | None = None) -> "list[Job]":
-        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`."""
+    def list(
+        self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
+    ) -> "list[Job]":
+        """Return jobs, oldest first: all, or those `waiting`, `running`, `done` or `dead`.
+
+        With a `limit`, the latest so many; `before` is the id of a job, to go back page by page.
+        """
         if state is not None and state not in get_args(JobState):
             raise InvalidInput(f"there is no state {state!r}; the states are {', '.join(get_args(JobState))}")
-        return self._view.engine.store.jobs(self._view.scope.tenant, state=state)
+        store, tenant = self._view.engine.store, self._view.scope.tenant
+        if limit is None and before is None:
+            return store.jobs(tenant, state=state)
+        until = None if before is None else check_label(before, "before")
+        return store.latest_jobs(
+            tenant, state=state, limit=check_limit(MAX_LIMIT if limit is None else limit), before=until
+        )
 
     def get(self, id: str) -> Job:
         """Return one job; raises `NotFound` when there is none."""

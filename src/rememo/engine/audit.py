@@ -238,6 +238,10 @@ class AuditedKeyValue:
         """Return all entries of a namespace."""
         return self._kv.entries(tenant, space, moment)
 
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted."""
+        return self._kv.spaces(tenant)
+
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant."""
         return self._kv.dump(tenant, moment)

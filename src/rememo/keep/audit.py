@@ -12,7 +12,7 @@ from rememo.engine.audit import ComplianceCheck
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
-from rememo.model.check import check_label, check_limit, dump_json
+from rememo.model.check import check_label, check_limit, check_offset, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 from rememo.store.chain import Link, exported, hash_of, no_lines
@@ -42,14 +42,19 @@ class Audit:
         before: datetime | None = None,
         actor: str | None = None,
         operation: str | None = None,
+        up_to: int | None = None,
         limit: int = 100,
     ) -> "list[AuditEntry]":
-        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation."""
+        """Return the latest lines, oldest first: from `after` on, earlier than `before`, of one actor or operation.
+
+        `up_to` is the number of the last line that is wanted: to go back page by page, ask up to the one before the first.
+        """
         until = None if before is None else to_utc(before, "before")
         if self._view.known_at is not None:
             until = min(until or self._view.known_at, self._view.known_at)
         lines = self._store.audit_lines(
             self._view.scope,
+            end=None if up_to is None else check_offset(up_to, "up_to"),
             after=None if after is None else to_utc(after, "after"),
             before=until,
             actor=None if actor is None else check_label(actor, "actor"),

@@ -48,6 +48,7 @@ class Trails:
         scope: Scope,
         *,
         start: int = 1,
+        end: int | None = None,
         after: datetime | None = None,
         before: datetime | None = None,
         actor: str | None = None,
@@ -55,10 +56,11 @@ class Trails:
         limit: int,
         newest: bool = False,
     ) -> list[Link]:
-        """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
+        """Return lines within a scope in their order, from number `start` to `end`: the first so many, or the newest."""
         wanted: dict[str, Any] = {
             "tenant =": scope.tenant,
             "number >=": start,
+            "number <=": end,
             "agent =": scope.agent,
             '"user" =': scope.user,
             "room =": scope.room,

@@ -394,6 +394,10 @@ class Jobs(Protocol):
         """Return jobs, oldest first."""
         ...
 
+    def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
+        """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
+        ...
+
     def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
         """Give a version its vector; False when the version is gone."""
         ...
@@ -501,6 +505,7 @@ class Auditing(Protocol):
         scope: Scope,
         *,
         start: int = 1,
+        end: int | None = None,
         after: datetime | None = None,
         before: datetime | None = None,
         actor: str | None = None,
@@ -508,7 +513,7 @@ class Auditing(Protocol):
         limit: int,
         newest: bool = False,
     ) -> list[Link]:
-        """Return lines within a scope in their order, from the number `start` on: the first so many, or the newest."""
+        """Return lines within a scope in their order, from number `start` to `end`: the first so many, or the newest."""
         ...
 
     def audit_names(self, tenant: str, /, ids: Sequence[str]) -> tuple[str, ...]:

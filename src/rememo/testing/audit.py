@@ -54,6 +54,21 @@ class AuditSuite(Suite):
         assert [one.actor for one in audited.audit.list()] == ["carol", None, None]
 
     @pytest.mark.requirement("audit.trail")
+    def test_the_trail_is_read_back_page_by_page(self, audited: Memory) -> None:
+        for place in range(7):
+            audited.scope(user="alice" if place % 2 else "bob").add("x", id=f"n{place}")
+        found, up_to = list[int](), None
+        while page := audited.audit.list(limit=3, up_to=up_to):
+            found += [one.number for one in reversed(page)]
+            up_to = page[0].number - 1
+        assert found == list(range(7, 0, -1))
+        alice = audited.scope(user="alice").audit
+        assert [one.number for one in alice.list(up_to=5)] == [2, 4]
+        assert alice.list(up_to=0) == []
+        with pytest.raises(InvalidInput, match="up_to"):
+            alice.list(up_to=-1)
+
+    @pytest.mark.requirement("audit.trail")
     def test_a_batch_is_one_line_and_a_large_one_keeps_a_digest(self, audited: Memory) -> None:
         with audited.batch() as batch:
             batch.add("one", id="a")

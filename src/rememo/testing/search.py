@@ -344,6 +344,12 @@ class SimilarSuite(Suite):
         assert memory.verify().ok
         many = memory.add_many(["one", "two"])
         assert len(many.jobs) == 2
+        jobs = [one.id for one in memory.jobs.list()]
+        assert [one.id for one in memory.jobs.list(limit=2)] == jobs[1:]
+        assert [one.id for one in memory.jobs.list(limit=9, before=jobs[2])] == jobs[:2]
+        assert memory.jobs.list("dead", limit=9) == memory.jobs.list(before=jobs[0]) == []
+        with pytest.raises(InvalidInput, match="limit"):
+            memory.jobs.list(limit=0)
 
     @pytest.mark.requirement("extend.embedding-model")
     def test_vectors_of_another_model_are_refused_by_name(self, open_memory: OpenMemory) -> None:

@@ -4,12 +4,19 @@ from datetime import timedelta
 
 import pytest
 
-from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
+from rememo.working.underway import end_flow, underway
 
 HOUR = 3_600
+
+
+def _seen(memory: Memory, **more: int) -> list[tuple[str | None, str | None, str, str]]:
+    """Return who is in which flow."""
+    found = underway(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+    return [(one.scope.agent, one.scope.room, one.name, one.state.user) for one in found]
 
 
 class FlowSuite(Suite):
@@ -35,6 +42,29 @@ class FlowSuite(Suite):
         assert not flow.clear("ana")
         assert flow.get("ana") is None
         assert flow.start("ana").version > moved.version
+
+    @pytest.mark.requirement("flow.start-get-set-clear")
+    def test_flows_are_found_within_a_view_and_nothing_else(self, memory: Memory, clock: ManualClock) -> None:
+        helper = memory.scope(agent="helper", room="chat")
+        memory.kv.set("flows", 1)
+        memory.scope(user="ana").kv.set("flows", 1)
+        memory.flow("a", steps=["x"], ttl=HOUR).start("ana")
+        memory.flow("a", steps=["x"], ttl=2 * HOUR).start("bo")
+        helper.flow("b", steps=["x"], ttl=2 * HOUR).start("ana")
+        memory.scope(tenant="other").flow("a", steps=["x"]).start("eve")
+        everything = [("helper", "chat", "b", "ana"), (None, None, "a", "ana"), (None, None, "a", "bo")]
+        assert sorted(_seen(memory), key=str) == sorted(everything, key=str)
+        assert _seen(memory, limit=2) + _seen(memory, limit=2, offset=2) == _seen(memory)
+        assert _seen(helper) == everything[:1]
+        assert _seen(memory.scope(user="bo")) == everything[2:]
+        assert _seen(memory.scope(room="elsewhere")) == []
+        clock.advance(HOUR + 1)
+        assert everything[1] not in _seen(memory), "it has expired"
+        assert end_flow(memory._view, "a", "bo")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+        assert not end_flow(memory._view, "a", "bo")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
+        assert _seen(memory) == everything[:1]
+        with pytest.raises(ReadOnly):
+            _seen(memory.as_of(clock()))
 
     @pytest.mark.requirement("flow.start-get-set-clear")
     def test_two_who_opened_the_store_see_one_state(self, memory: Memory, open_memory: OpenMemory) -> None:

@@ -6,6 +6,10 @@ from typing import Final
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
 from rememo.serve.dashboard.done import written
+from rememo.serve.dashboard.flows import clear_flow
+from rememo.serve.dashboard.jobs import retry
+from rememo.serve.dashboard.places import Need
+from rememo.serve.dashboard.quarantine import discard, release
 from rememo.serve.dashboard.records import CORRECTED, KEPT
 from rememo.serve.dashboard.visit import Visit
 from rememo.serve.demo import load
@@ -67,6 +71,12 @@ def demo(visit: Visit) -> tuple[str, Receipt | None]:
     return "The demo is loaded: search it, or look at its conversation and facts.", None
 
 
+NEEDS: Final[dict[str, Need]] = {
+    "release": ("admin", "scope"),
+    "discard": ("admin", "scope"),
+    "retry": ("write", "tenant"),
+}
+"""What a key needs for a change; the others need the right to write."""
 CHANGES: Final[dict[str, Change]] = {
     "pin": pin,
     "correct": correct,
@@ -74,12 +84,16 @@ CHANGES: Final[dict[str, Change]] = {
     "undo": undo,
     "resolve": settle,
     "demo": demo,
+    "release": release,
+    "discard": discard,
+    "retry": retry,
+    "clear-flow": clear_flow,
 }
 
 
 def change(visit: Visit, name: str) -> tuple[str, Receipt | None]:
-    """Make a change; the key must have the right to write."""
-    need(visit.key, "write", "scope")
+    """Make a change that the key has the right to."""
+    need(visit.key, *NEEDS.get(name, ("write", "scope")))
     return CHANGES[name](visit)
 
 

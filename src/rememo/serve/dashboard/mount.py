@@ -15,12 +15,17 @@ from rememo._version import __version__
 from rememo.errors import Forbidden, RememoError, Unauthorised
 from rememo.model.scope import LABELS
 from rememo.serve.dashboard import chart, text
+from rememo.serve.dashboard.audit import audit_page
 from rememo.serve.dashboard.changes import CHANGES, change
 from rememo.serve.dashboard.context import context_page
 from rememo.serve.dashboard.done import Done, Marks
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
+from rememo.serve.dashboard.flows import flows_page
 from rememo.serve.dashboard.graph import graph_page
+from rememo.serve.dashboard.jobs import jobs_page
 from rememo.serve.dashboard.overview import overview
+from rememo.serve.dashboard.places import Need, needed
+from rememo.serve.dashboard.quarantine import quarantine_page
 from rememo.serve.dashboard.records import record_page, record_text
 from rememo.serve.dashboard.rooms import room_page, rooms_page
 from rememo.serve.dashboard.search import search_hits, search_page
@@ -60,6 +65,10 @@ PAGES: Final[dict[str, Page]] = {
     "/conflicts": conflicts_page,
     "/graph": graph_page,
     "/context": context_page,
+    "/quarantine": quarantine_page,
+    "/jobs": jobs_page,
+    "/flows": flows_page,
+    "/audit": audit_page,
 }
 _FRAGMENTS: Final = frozenset({"/search/hits"})
 
@@ -70,7 +79,7 @@ def mount(service: Service, add: Callable[[str, str, Answer], None]) -> None:
     """Add the dashboard's routes: `add(verb, path, answer)` is called for each."""
     board = Dashboard(service)
     for path, page in PAGES.items():
-        add("GET", path, board.page(page))
+        add("GET", path, board.page(page, needed(path)))
     add("GET", "/record/text", board.answering(board.whole_text))
     for name in CHANGES:
         add("POST", f"/change/{name}", board.changing(name))
@@ -101,12 +110,12 @@ class Dashboard:
 
     # ---- answering
 
-    def page(self, page: Page) -> Answer:
+    def page(self, page: Page, needs: Need) -> Answer:
         """Return what answers with a page."""
 
         def make(request: Request, _: bytes) -> Response:
             visit = self._visit(request)
-            need(visit.key, "read", "scope")
+            need(visit.key, *needs)
             with in_the_name_of(visit.key, request):
                 name, values = page(visit)
             return self._html(name, visit, values)

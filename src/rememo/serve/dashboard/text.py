@@ -72,6 +72,12 @@ def fields(values: Mapping[str, Any]) -> dict[str, Cut]:
     return {label(name): cut(told(value), 300) for name, value in list(values.items())[:40]}
 
 
+def gist(values: Mapping[str, Any]) -> str:
+    """Return a mapping as one short line."""
+    said, more = cut(", ".join(f"{name} {told(value)}" for name, value in list(values.items())[:40]), 300)
+    return said + ("…" if more else "")
+
+
 def moment(value: datetime | None) -> str:
     """Return a time as people read it, in UTC."""
     return "" if value is None else f"{value.astimezone(UTC):%d %b %Y, %H:%M}"

@@ -14,6 +14,7 @@ from rememo.model.scope import LABELS
 from rememo.model.times import to_utc
 from rememo.serve.auth import ALL_TENANTS, Key
 from rememo.serve.dashboard.done import Done
+from rememo.serve.dashboard.places import GROUPS, WITHIN, needed
 from rememo.serve.rest.table import Reach, Right
 from rememo.serve.service import Service, need
 
@@ -22,7 +23,7 @@ TIMES: Final = ("known_at", "valid_at")
 POOL: Final = "pool:"
 _KNOWN: Final = (
     *SCOPE, *TIMES, "q", "kind", "after", "before", "id", "version", "part", "offset", "around", "from", "subject",
-    "predicate", "all", "max_tokens", "done", "entity",
+    "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "done",
 )  # fmt: skip
 """All that an address of a page can say; the rest is not carried from page to page."""
 _LONGEST: Final = 2_000
@@ -58,6 +59,11 @@ class Visit:
         return self.service.view(self.key, self.asked)
 
     @property
+    def present(self) -> Memory:
+        """The view as it is now, whatever moment is looked at, for what has no past."""
+        return self.service.view(self.key, {name: [self.query[name]] for name in SCOPE if name in self.query})
+
+    @property
     def now(self) -> datetime:
         """The memory's present."""
         return self.service.memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
@@ -74,11 +80,23 @@ class Visit:
 
     def may(self, right: Right, reach: Reach = "scope") -> bool:
         """Whether the key has a right, and reaches so far. In a view of the past nothing can be changed."""
+        return self._has(right, reach) and (right == "read" or "known_at" not in self.query)
+
+    def places(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the views that the key reaches, by the lists they stand in."""
+        found = [(name, [one for one in views if self._has(*needed(one[0]))]) for name, views in GROUPS]
+        return [(name, views) for name, views in found if views]
+
+    def at(self, path: str) -> bool:
+        """Whether this page belongs to a view."""
+        return path == WITHIN.get(self.path, self.path)
+
+    def _has(self, right: Right, reach: Reach) -> bool:
         try:
             need(self.key, right, reach)
         except Forbidden:
             return False
-        return right == "read" or "known_at" not in self.query
+        return True
 
     def held(self, name: str) -> str | None:
         """Return the label that the key is bound to."""

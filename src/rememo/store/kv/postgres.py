@@ -57,6 +57,12 @@ _KEYS = f"SELECT key FROM kv WHERE tenant = %(tenant)s AND space = %(space)s AND
 _VERSIONS = f"""SELECT coalesce((SELECT version FROM kv WHERE tenant = %(tenant)s AND space = wanted.space AND key = wanted.key
   AND {_ALIVE}), 0)
 FROM unnest(%(spaces)s::text[], %(keys)s::text[]) WITH ORDINALITY AS wanted (space, key, place) ORDER BY wanted.place"""
+# From one namespace to the next by the index: how many keys each has does not matter.
+_SPACES = """WITH RECURSIVE one (space) AS (
+  SELECT min(space) FROM kv WHERE tenant = %(tenant)s
+  UNION ALL
+  SELECT (SELECT min(space) FROM kv WHERE tenant = %(tenant)s AND space > one.space) FROM one WHERE one.space IS NOT NULL
+) SELECT space FROM one WHERE space IS NOT NULL"""
 _ENTRIES = f"""SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = %(tenant)s AND space = %(space)s AND {_ALIVE} ORDER BY key"""
 _DUMP = f"""SELECT space, key, value, version, expires_at, sliding FROM kv
@@ -242,6 +248,10 @@ class PostgresKeyValue:
                 values = {"tenant": tenant, "spaces": spaces, "keys": keys}
                 total += len(self._database.write(lambda session, values=values: _remove(session, _ERASE, values)))
         return total
+
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted."""
+        return [space for (space,) in self._database.rows(_SPACES, {"tenant": tenant})]
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""

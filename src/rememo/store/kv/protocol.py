@@ -77,6 +77,10 @@ class KeyValue(Protocol):
         """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
         ...
 
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted; one whose entries have all expired may still be among them."""
+        ...
+
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
         ...

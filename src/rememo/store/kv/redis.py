@@ -123,6 +123,10 @@ class RedisKeyValue:
             found += [self._entry(tenant, space, row) for row in rows]
         return sorted(found, key=lambda entry: entry.key)
 
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted."""
+        return self._spaces(tenant)
+
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
         for space in self._spaces(tenant):

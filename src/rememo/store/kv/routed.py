@@ -93,6 +93,12 @@ class RoutedKeyValue:
         """Return all entries of a namespace, sorted by key."""
         return self._of(space).entries(tenant, space, moment)
 
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted, from wherever each is now."""
+        kept = {space for space in self._kept.spaces(tenant) if self._where(space) == "kept"}
+        shared = {space for space in self._shared.spaces(tenant) if self._where(space) != "kept"}
+        return sorted(kept | shared)
+
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace, from wherever that is now."""
         for store, kept in ((self._kept, True), (self._shared, False)):

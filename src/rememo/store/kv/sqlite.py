@@ -26,6 +26,13 @@ _SET = """INSERT INTO kv (tenant, space, key, value, version, expires_at, slidin
 ON CONFLICT (tenant, space, key) DO UPDATE
 SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, sliding = excluded.sliding"""
 
+# From one namespace to the next by the index: how many keys each has does not matter.
+_SPACES = """WITH RECURSIVE one (space) AS (
+  SELECT min(space) FROM kv WHERE tenant = ?
+  UNION ALL
+  SELECT (SELECT min(space) FROM kv WHERE tenant = ? AND space > one.space) FROM one WHERE one.space IS NOT NULL
+) SELECT space FROM one WHERE space IS NOT NULL"""
+
 
 class SqliteKeyValue:
     """The `KeyValue` protocol on a SQLite file."""
@@ -186,6 +193,10 @@ class SqliteKeyValue:
 
             total += self._database.write(run) if going else 0
         return total
+
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted."""
+        return [space for (space,) in self._database.rows(_SPACES, (tenant, tenant))]
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""

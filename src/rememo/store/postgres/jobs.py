@@ -47,6 +47,10 @@ _REQUEUE = """UPDATE jobs SET state = 'waiting', attempts = 0, due_at = %s, leas
 WHERE tenant = %s AND id = %s AND state = 'dead'"""
 _LIST = f"""SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND (%s::text[] IS NULL OR id = ANY(%s::text[]))
   AND (%s::text IS NULL OR state = %s) ORDER BY created_at, id"""
+# One for each question, so that each has the index that answers it.
+_LATEST = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND id < %s ORDER BY id DESC LIMIT %s"
+_LATEST_OF = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND state = %s AND id < %s ORDER BY id DESC LIMIT %s"
+_AFTER_ALL = "\uffff"
 _PLACE = """SELECT models.model, records.number FROM models, records
 WHERE models.current AND records.tenant = %s AND records.id = %s AND records.version = %s"""
 # No version changed, so the clock shows nothing: caches of vectors must start over.
@@ -149,6 +153,13 @@ class JobTable(Part):
         """Return jobs, oldest first."""
         wanted = None if ids is None else list(ids)
         return self._jobs(self._database.rows(_LIST, (tenant, wanted, wanted, state, state)))
+
+    def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
+        """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
+        until = _AFTER_ALL if before is None else before
+        if state is None:
+            return self._jobs(self._database.rows(_LATEST, (tenant, until, limit))[::-1])
+        return self._jobs(self._database.rows(_LATEST_OF, (tenant, state, until, limit))[::-1])
 
     def _jobs(self, rows: Sequence[Any]) -> list[Job]:
         contents = {tenant: self._safe.contents(tenant) for tenant in {row[0] for row in rows}}

@@ -155,6 +155,14 @@ class JobTable(Part):
             values.append(state)
         return [self._job(row) for row in self._database.rows(sql + " ORDER BY created_at, id", values)]
 
+    def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
+        """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
+        asked = {"tenant =": tenant, "state =": state, "id <": before}
+        told = {name: value for name, value in asked.items() if value is not None}
+        conditions = " AND ".join(f"{name} ?" for name in told)
+        sql = f"SELECT {_COLUMNS} FROM jobs WHERE {conditions} ORDER BY id DESC LIMIT ?"
+        return [self._job(row) for row in reversed(self._database.rows(sql, [*told.values(), limit]))]
+
     def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
         """Give a version its vector; False when the version is gone."""
 

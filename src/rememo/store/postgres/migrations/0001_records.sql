@@ -174,7 +174,7 @@ CREATE TABLE jobs (
   PRIMARY KEY (tenant, id)
 );
 CREATE INDEX jobs_open ON jobs (due_at, id) WHERE state IN ('waiting', 'running');  -- a worker works for all tenants
-CREATE INDEX jobs_by_state ON jobs (tenant, state);
+CREATE INDEX jobs_by_state ON jobs (tenant, state, id);
 
 CREATE TABLE kv (
   tenant     text COLLATE "C" NOT NULL,

@@ -1,0 +1,51 @@
+"""The audit trail, page by page, and whether its chain is whole."""
+
+from typing import Any, Final
+
+from rememo.errors import InvalidInput
+from rememo.model.audit import AuditCheck, AuditHead
+from rememo.serve.dashboard.text import gist
+from rememo.serve.dashboard.visit import Visit
+from rememo.serve.service import need
+
+_LINES: Final = 30
+_NAMED: Final = 3
+_LINKED: Final = 64
+"""Characters of an id; a longer one is shown and leads nowhere."""
+_DIGITS: Final = 18
+
+
+def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return lines of the trail, latest first, and what verifying found where the address asks for it."""
+    memory, query = visit.memory, visit.query
+    up_to = _number(query["up_to"], "up_to") if "up_to" in query else None
+    found = memory.audit.list(
+        after=visit.time("after"), before=visit.time("before"), actor=query.get("actor"),
+        operation=query.get("operation"), up_to=up_to, limit=_LINES + 1,
+    )  # fmt: skip
+    shown = found[-_LINES:]
+    whole = visit.may("read", "tenant")
+    return "audit.html", {
+        "lines": [(line, gist(line.detail)) for line in reversed(shown)],
+        "named": _NAMED,
+        "linked": _LINKED,
+        "older": shown[0].number - 1 if len(found) > _LINES else None,
+        "on": visit.service.memory._engine.audit is not None,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        "head": memory.audit.head() if whole else None,
+        "checked": _checked(visit) if "check" in query else None,
+    }
+
+
+def _checked(visit: Visit) -> AuditCheck:
+    need(visit.key, "admin", "tenant")
+    given = visit.query.get("head")
+    if given is None:
+        return visit.memory.audit.verify()
+    count, _, hash = given.strip().partition(":")
+    return visit.memory.audit.verify(head=AuditHead(count=_number(count, "the head's line"), hash=hash))
+
+
+def _number(text: str, name: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
+        raise InvalidInput(f"{name} must be a whole number, not {text[:50]!r}")
+    return int(text)

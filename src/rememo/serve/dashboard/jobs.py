@@ -1,0 +1,49 @@
+"""Jobs: the later work of a tenant by its state, what went wrong with it, and another try for what gave up."""
+
+from typing import Any, Final, get_args
+
+from rememo.errors import InvalidInput
+from rememo.model.job import JobState
+from rememo.model.receipt import Receipt
+from rememo.serve.dashboard.text import gist
+from rememo.serve.dashboard.visit import Visit
+
+STATES: Final[tuple[JobState, ...]] = get_args(JobState)
+_JOBS: Final = 40
+_MOST_RETRIED: Final = 10_000
+
+
+def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the jobs of a state, latest first; those that gave up, when the address names none and there are some."""
+    # Later work has no past: what is shown is so now, whatever moment is looked at.
+    memory = visit.present
+    counts = memory.stats().jobs
+    state = _state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
+    found = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))
+    shown = found[-_JOBS:]
+    return "jobs.html", {
+        "counts": [(one, counts.get(one, 0)) for one in STATES],
+        "state": state,
+        "jobs": [(job, gist(job.payload)) for job in reversed(shown)],
+        "older": shown[0].id if len(found) > _JOBS else None,
+        "changes": visit.may("write", "tenant"),
+    }
+
+
+def retry(visit: Visit) -> tuple[str, Receipt | None]:
+    """Let a job that gave up be tried again; without an id, all of them."""
+    jobs = visit.memory.jobs
+    if "id" in visit.form:
+        jobs.retry(visit.form["id"])
+        return "It is tried again.", None
+    dead = jobs.list("dead", limit=_MOST_RETRIED)
+    for job in dead:
+        jobs.retry(job.id)
+    return f"{len(dead):,} {'is' if len(dead) == 1 else 'are'} tried again.", None
+
+
+def _state(text: str) -> JobState:
+    for state in STATES:
+        if state == text:
+            return state
+    raise InvalidInput(f"there is no state {text[:50]!r}; the states are {', '.join(STATES)}")

@@ -1,0 +1,45 @@
+"""Places: the views that every page leads to, and what a key needs for each of them."""
+
+from typing import Final
+
+from rememo.serve.rest.table import Reach, Right
+
+Need = tuple[Right, Reach]
+
+GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
+    (
+        "Views",
+        (
+            ("/", "Overview"),
+            ("/search", "Search"),
+            ("/rooms", "Conversations"),
+            ("/facts", "Facts"),
+            ("/conflicts", "Conflicts"),
+            ("/graph", "Graph"),
+            ("/context", "Context"),
+        ),
+    ),
+    (
+        "Keeping",
+        (
+            ("/quarantine", "Quarantine"),
+            ("/jobs", "Jobs"),
+            ("/flows", "Flows"),
+            ("/audit", "Audit"),
+        ),
+    ),
+)
+"""Addresses and names, by the lists they stand in."""
+WITHIN: Final = {"/room": "/rooms"}
+"""Pages that belong to a view of another address."""
+NEEDS: Final[dict[str, Need]] = {
+    "/quarantine": ("admin", "scope"),
+    "/jobs": ("read", "tenant"),
+    "/audit": ("admin", "scope"),
+}
+"""What a key needs for a page; the others need the right to read."""
+
+
+def needed(path: str) -> Need:
+    """Return what a key needs for a page."""
+    return NEEDS.get(path, ("read", "scope"))

@@ -1,0 +1,44 @@
+"""Quarantine: what the guard held back and why, to be let go or ended by a person."""
+
+from typing import Any, Final
+
+from rememo.model.receipt import Receipt
+from rememo.serve.dashboard.text import part, parts
+from rememo.serve.dashboard.visit import Visit
+
+_HELD: Final = 25
+
+
+def quarantine_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return what is held back, latest first; one record with its whole text when the address names it."""
+    quarantine, changes = visit.memory.quarantine, visit.may("admin")
+    known_at = visit.time("known_at")
+    if "id" in visit.query:
+        record = quarantine.get(visit.query["id"], known_at=known_at)
+        of = parts(record.text)
+        number = min(visit.number("part", least=1), of)
+        shown = {"record": record, "text": part(record.text, number), "part": number, "parts": of}
+        return "held.html", {**shown, "changes": changes}
+    offset = visit.number("offset")
+    found = quarantine.list(limit=_HELD + 1, offset=offset, known_at=known_at)
+    return "quarantine.html", {
+        "held": list(reversed(found))[:_HELD],
+        "count": None if known_at else quarantine.count(),
+        "rules": sorted(quarantine.rules().items()),
+        "older": offset + _HELD if len(found) > _HELD else None,
+        "newer": max(0, offset - _HELD) if offset else None,
+        "changes": changes,
+    }
+
+
+def release(visit: Visit) -> tuple[str, Receipt | None]:
+    """Let a record go."""
+    key = visit.key
+    return "Released: it is found and learned from now.", visit.memory.quarantine.release(
+        visit.form.get("id", ""), by=key.name or f"key:{key.id}"
+    )
+
+
+def discard(visit: Visit) -> tuple[str, Receipt | None]:
+    """End a record that is held back."""
+    return "Deleted.", visit.memory.quarantine.delete(visit.form.get("id", ""))

@@ -1,0 +1,50 @@
+"""Underway: every flow that somebody is in, for those who look after them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from rememo.engine.audit import space_of
+from rememo.engine.view import View
+from rememo.errors import ReadOnly
+from rememo.model.scope import Scope
+from rememo.working.flows import Flow, FlowState, flow_state
+
+_FLOWS = "flows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Underway:
+    """Where one user is in one flow."""
+
+    name: str
+    """The flow's."""
+    scope: Scope
+    """The tenant, agent and room that the flow is kept for."""
+    state: FlowState
+
+
+def underway(view: View, *, limit: int | None = None, offset: int = 0) -> list[Underway]:
+    """Return states of flows within a view, paused ones too, by agent, room, flow and user; looking prolongs none."""
+    if view.known_at is not None:
+        raise ReadOnly("flows have no past and cannot be reached through a view of the past")
+    return list(islice(_states(view), offset, None if limit is None else offset + limit))
+
+
+def end_flow(view: View, name: str, user: str) -> bool:
+    """End a flow for a user, whatever its steps are; False when there was none."""
+    return Flow(view, name, steps=("any",)).clear(user)
+
+
+def _states(view: View) -> Iterator[Underway]:
+    kv, bound, now = view.engine.kv, view.scope, view.engine.now()
+    for space in kv.spaces(bound.tenant):
+        scope, what = space_of(bound.tenant, space)
+        # A flow's namespace names no user: users are the keys in it.
+        if what != _FLOWS or not replace(bound, user=None).contains(scope):
+            continue
+        name = str(json.loads(space)[-1])
+        for entry in kv.entries(bound.tenant, space, now):
+            if bound.user in (None, entry.key):
+                yield Underway(name=name, scope=scope, state=flow_state(entry))
