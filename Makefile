@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test frameworks lint types imports bench clean
+.PHONY: serve test frameworks release lint types imports bench clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
@@ -42,6 +42,10 @@ test: lint types imports .node/.installed .peers/.installed
 # The adapters, beside the frameworks as they are published, in environments of their own.
 frameworks: $(VENV)/.installed
 	$(BIN)/python tools/frameworks.py
+
+# What a wheel holds, weighs and takes to start, in an empty environment.
+release: $(VENV)/.installed
+	$(BIN)/pytest tests/release
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine

@@ -1,6 +1,7 @@
 """Docs that cannot lie: every Python block runs, every command and setting is named, every link leads somewhere."""
 
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -77,3 +78,16 @@ def test_the_readme_opens_with_a_sentence_and_ten_lines_that_run():
     assert block is not None
     assert len(block[1].strip().split("\n")) <= 12
     assert text.index("make serve") < text.index("make test") < text.index("What it is not")
+
+
+def test_every_dependency_is_named_with_its_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    [together] = extras["all"]
+    named = (ROOT / "docs" / "dependencies.md").read_text().lower()
+    wanted = [*project["dependencies"]]
+    for extra in re.findall(r"[\w-]+", together.partition("[")[2]):
+        assert f"`{extra}`" in named
+        wanted += extras[extra]
+    packages = {re.split(r"[^\w.-]", one)[0].lower().replace(".", "-") for one in wanted}
+    assert sorted(one for one in packages if f"`{one}`" not in named) == []

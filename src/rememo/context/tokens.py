@@ -8,12 +8,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from rememo.errors import InvalidInput, MissingExtra
+from rememo.errors import InvalidInput
 from rememo.model.check import dump_json
+from rememo.recall.embed.wordfiles import vocabulary_file
 from rememo.recall.embed.wordpieces import WordPieces
 
 MESSAGE_TOKENS: Final = 4
@@ -76,11 +75,7 @@ class PieceCounter:
 @lru_cache(maxsize=1)
 def default_counter() -> PieceCounter:
     """Return the counter that is always there; it loads when first asked for."""
-    spec = find_spec("wordllama")
-    places = spec.submodule_search_locations if spec else None
-    if not places:
-        raise MissingExtra('counting tokens needs the package wordllama: pip install "rememo"')
-    return PieceCounter(WordPieces.from_file(Path(places[0]) / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    return PieceCounter(WordPieces.from_file(vocabulary_file()))
 
 
 def check_counter(value: object) -> TokenCounter:

@@ -15,6 +15,7 @@ from rememo.collections.messages import Messages
 from rememo.context.tokens import IMAGE_TOKENS, default_counter, message_tokens
 from rememo.context.window import newest_that_fit, units
 from rememo.errors import InvalidInput
+from rememo.recall.embed.wordfiles import vocabulary_file
 from rememo.testing.clock import ManualClock
 
 from .faces import messages
@@ -331,15 +332,9 @@ def test_windows_are_whole_and_fit(plan: list[str], sizes: list[int], most: int)
 
 
 def test_tokens_are_those_of_a_real_tokenizer():
-    from importlib.util import find_spec  # noqa: PLC0415 - only here
-
     from tokenizers import Tokenizer  # noqa: PLC0415 - only here
 
-    spec = find_spec("wordllama")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    folder = Path(spec.submodule_search_locations[0]) / "tokenizers"
-    real = Tokenizer.from_file(str(folder / "l2_supercat_tokenizer_config.json"))
+    real = Tokenizer.from_file(str(vocabulary_file()))
     text = (
         "I moved to Lisbon in May, and my cat is called Miso.\nShe's 4 years old!  Does {'json': [1, 2]} count?\n\n"
         "Überraschung: naïve café, 東京 and 🙂 emoji; https://example.org/a?b=c"

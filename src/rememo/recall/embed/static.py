@@ -1,12 +1,10 @@
 """The embedder that is always there: averaged word vectors, no download, tens of thousands of texts a second.
 
-The vectors are those that the `wordllama` package carries inside its wheel, read from its folder without importing it.
 A text's vector is the sum of the vectors of its content words, brought to unit length. Sums of words are remembered,
 so a warm text costs a look-up a word and one addition of rows.
 """
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from json import loads
 from pathlib import Path
 from typing import Any, Final, cast
@@ -14,11 +12,11 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.errors import MissingExtra
 from rememo.model.lazy import lazy
 from rememo.model.locks import ForkLock
 from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Vector
+from rememo.recall.embed.wordfiles import vectors_file, vocabulary_file
 from rememo.recall.embed.wordpieces import WordPieces
 
 _DIMENSION: Final = 256
@@ -83,7 +81,7 @@ class StaticEmbedder:
 
     @lazy
     def _weights(self) -> "_Weights":
-        return _Weights.of_installed_package()
+        return _Weights.of_files()
 
 
 class _Weights:
@@ -94,15 +92,10 @@ class _Weights:
         self._pieces: Final = pieces
 
     @classmethod
-    def of_installed_package(cls) -> "_Weights":
-        """Find the files in the package's own folder; raise `MissingExtra` if it is not there."""
-        spec = find_spec("wordllama")
-        places = spec.submodule_search_locations if spec else None
-        if not places:
-            raise MissingExtra('the static embedder needs the package wordllama: pip install "rememo"')
-        folder = Path(places[0])
-        vectors = _map_safetensors(folder / "weights" / f"l2_supercat_{_DIMENSION}.safetensors", "embedding.weight")
-        return cls(vectors, WordPieces.from_file(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    def of_files(cls) -> "_Weights":
+        """Read the files; raise `MissingExtra` where they are not there."""
+        vectors = _map_safetensors(vectors_file(), "embedding.weight")
+        return cls(vectors, WordPieces.from_file(vocabulary_file()))
 
     def sum_of_words(self, words: Sequence[str]) -> Vector:
         """Add up the token vectors of all words; zeros for no words."""

@@ -1,7 +1,5 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from tokenizers import Tokenizer
 
 from rememo.recall.embed.protocol import Vector
 from rememo.recall.embed.static import StaticEmbedder
+from rememo.recall.embed.wordfiles import vectors_file, vocabulary_file
 from rememo.recall.embed.wordpieces import WordPieces
 
 EMBEDDER = StaticEmbedder()
@@ -23,17 +22,8 @@ def vector_of(text: str) -> Vector:
     return vector
 
 
-def package_folder() -> Path:
-    spec = find_spec("wordllama")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return Path(spec.submodule_search_locations[0])
-
-
-TOKENIZER_FILE = package_folder() / "tokenizers" / "l2_supercat_tokenizer_config.json"
-WEIGHTS_FILE = package_folder() / "weights" / "l2_supercat_256.safetensors"
-GENERAL_TOKENIZER = Tokenizer.from_file(str(TOKENIZER_FILE))
-PIECES = WordPieces.from_file(TOKENIZER_FILE)
+GENERAL_TOKENIZER = Tokenizer.from_file(str(vocabulary_file()))
+PIECES = WordPieces.from_file(vocabulary_file())
 
 
 @pytest.mark.requirement("record.embed-one-and-batch")
@@ -79,7 +69,7 @@ def test_a_vector_is_finite_and_of_unit_length_or_absent(text: str):
 
 
 def test_pooling_equals_the_plain_average_of_the_tokens():
-    with safe_open(WEIGHTS_FILE, framework="numpy") as file:  # pyright: ignore[reportUnknownVariableType]
+    with safe_open(vectors_file(), framework="numpy") as file:  # pyright: ignore[reportUnknownVariableType]
         weights = np.asarray(file.get_tensor("embedding.weight"), dtype=np.float32)  # pyright: ignore[reportUnknownMemberType]
     words = ["adopted", "puppy", "Lisbon", "yesterday", "Zürich", "lighthouse", "4711", "Brezelgasse"]
     tokens = GENERAL_TOKENIZER.encode(" ".join(words), add_special_tokens=False).ids

@@ -1,0 +1,106 @@
+"""What is released: it is small, starts fast, works alone, and is the same whenever it is built."""
+
+import re
+import statistics
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import release
+
+LARGEST = 120e6
+SLOWEST_IMPORT = 0.150
+SLOWEST_FIRST_SEARCH = 0.400
+
+SMOKE = """
+from rememo import Memory
+with Memory("agent.db") as memory:
+    chat = memory.scope(user="alice", room="chat-1")
+    chat.messages.add("user", "I moved to Lisbon in May. My cat is called Miso.").wait()
+    print(chat.search("where does she live?")[0].record.text)
+    print(chat.facts.list(subject="alice")[0].object)
+    print(chat.context("what is the cat called?", max_tokens=500).text)
+"""
+IMPORT = "import time; start = time.perf_counter(); import rememo; print(time.perf_counter() - start)"
+FIRST_SEARCH = """
+import time
+from rememo import Memory
+start = time.perf_counter()
+with Memory("full.db") as memory:
+    assert memory.search("where does number 77 live?")
+    print(time.perf_counter() - start)
+"""
+FILL = """
+from rememo import Memory
+with Memory("full.db") as memory:
+    memory.add_many([f"number {number} lives in Lisbon, on hill {number % 7}" for number in range(10_000)])
+"""
+
+
+def run(python: Path, folder: Path, code: str) -> str:
+    # Not below this project, and without its paths: what is not in the wheel is not found.
+    done = subprocess.run([python, "-I", "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_wheel_works_in_an_empty_environment(python: Path, tmp_path: Path):
+    said = run(python, tmp_path, SMOKE)
+    assert "I moved to Lisbon" in said
+    assert "Miso" in said
+
+
+def test_the_command_line_says_what_it_needs(python: Path):
+    done = subprocess.run([python.parent / "rememo"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'pip install "rememo[cli]"' in done.stderr
+
+
+def test_types_word_vectors_and_licences_are_carried(built: tuple[Path, Path]):
+    with zipfile.ZipFile(built[0]) as wheel:
+        names = wheel.namelist()
+    assert "rememo/py.typed" in names
+    assert "rememo/recall/embed/wordllama/LICENSE" in names
+    assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
+    assert not [name for name in names if "tests/" in name or name.endswith((".db", ".pyc"))]
+
+
+def test_the_archive_holds_what_the_tests_need(built: tuple[Path, Path]):
+    with tarfile.open(built[1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "hatch_build.py", "LICENSE", "README.md", "CHANGELOG.md"} <= names
+    assert not [name for name in names if name.startswith((".venv", ".node", ".peers", ".frameworks"))]
+
+
+def test_the_same_sources_give_the_same_bytes(built: tuple[Path, Path], tmp_path: Path):
+    again = release.build(tmp_path / "dist")
+    assert [one.read_bytes() for one in again] == [one.read_bytes() for one in built]
+
+
+def test_it_is_small(python: Path):
+    assert release.size(python) <= LARGEST
+
+
+def test_importing_is_fast(python: Path, tmp_path: Path):
+    taken = [float(run(python, tmp_path, IMPORT)) for _ in range(7)]
+    assert statistics.median(taken[1:]) <= SLOWEST_IMPORT, taken
+
+
+def test_opening_a_file_and_the_first_search_are_fast(python: Path, tmp_path: Path):
+    run(python, tmp_path, FILL)
+    taken = [float(run(python, tmp_path, FIRST_SEARCH)) for _ in range(5)]
+    assert statistics.median(taken) <= SLOWEST_FIRST_SEARCH, taken
+
+
+def test_every_part_is_listed(python: Path, tmp_path: Path):
+    assert release.parts(python, tmp_path / "parts.json") > 5
+
+
+def test_nothing_is_installed_that_the_table_does_not_name(python: Path):
+    table = (Path(__file__).parents[2] / "docs" / "dependencies.md").read_text().lower()
+    listed = subprocess.run(
+        [python, "-c", "from importlib.metadata import distributions as d; print(*sorted(one.name.lower() for one in d()))"],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert [name for name in listed if name != "rememo" and f"`{re.sub('[_.]', '-', name)}`" not in table] == []
