@@ -1,13 +1,14 @@
 """What can be changed from the pages: each change is one write that can be taken back."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
 from rememo.serve.dashboard.done import written
 from rememo.serve.dashboard.flows import clear_flow
 from rememo.serve.dashboard.jobs import retry
+from rememo.serve.dashboard.keys import make_key, revoke_key
 from rememo.serve.dashboard.places import Need
 from rememo.serve.dashboard.quarantine import discard, release
 from rememo.serve.dashboard.records import CORRECTED, KEPT
@@ -75,6 +76,8 @@ NEEDS: Final[dict[str, Need]] = {
     "release": ("admin", "scope"),
     "discard": ("admin", "scope"),
     "retry": ("write", "tenant"),
+    "make-key": ("admin", "tenant"),
+    "revoke-key": ("admin", "tenant"),
 }
 """What a key needs for a change; the others need the right to write."""
 CHANGES: Final[dict[str, Change]] = {
@@ -88,13 +91,26 @@ CHANGES: Final[dict[str, Change]] = {
     "discard": discard,
     "retry": retry,
     "clear-flow": clear_flow,
+    "revoke-key": revoke_key,
 }
+ANSWERED: Final[dict[str, Callable[[Visit], tuple[str, dict[str, Any]]]]] = {"make-key": make_key}
+"""Changes that are answered by a page of their own, since what they tell is told once."""
 
 
 def change(visit: Visit, name: str) -> tuple[str, Receipt | None]:
     """Make a change that the key has the right to."""
-    need(visit.key, *NEEDS.get(name, ("write", "scope")))
+    _need(visit, name)
     return CHANGES[name](visit)
+
+
+def answer_change(visit: Visit, name: str) -> tuple[str, dict[str, Any]]:
+    """Make a change that the key has the right to, and return the page that tells of it."""
+    _need(visit, name)
+    return ANSWERED[name](visit)
+
+
+def _need(visit: Visit, name: str) -> None:
+    need(visit.key, *NEEDS.get(name, ("write", "scope")))
 
 
 def _id(visit: Visit) -> str:

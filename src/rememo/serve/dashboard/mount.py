@@ -16,13 +16,14 @@ from rememo.errors import Forbidden, RememoError, Unauthorised
 from rememo.model.scope import LABELS
 from rememo.serve.dashboard import chart, text
 from rememo.serve.dashboard.audit import audit_page
-from rememo.serve.dashboard.changes import CHANGES, change
+from rememo.serve.dashboard.changes import ANSWERED, CHANGES, answer_change, change
 from rememo.serve.dashboard.context import context_page
 from rememo.serve.dashboard.done import Done, Marks
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
 from rememo.serve.dashboard.flows import flows_page
 from rememo.serve.dashboard.graph import graph_page
 from rememo.serve.dashboard.jobs import jobs_page
+from rememo.serve.dashboard.keys import keys_page
 from rememo.serve.dashboard.overview import overview
 from rememo.serve.dashboard.places import Need, needed
 from rememo.serve.dashboard.quarantine import quarantine_page
@@ -30,6 +31,7 @@ from rememo.serve.dashboard.records import record_page, record_text
 from rememo.serve.dashboard.rooms import room_page, rooms_page
 from rememo.serve.dashboard.search import search_hits, search_page
 from rememo.serve.dashboard.sessions import COOKIE, SECONDS, Sessions
+from rememo.serve.dashboard.settings import settings_page
 from rememo.serve.dashboard.visit import Visit, plain_form, plain_query
 from rememo.serve.faults import RETRY, STATUS, HttpFault
 from rememo.serve.service import Service, in_the_name_of, need
@@ -69,6 +71,8 @@ PAGES: Final[dict[str, Page]] = {
     "/jobs": jobs_page,
     "/flows": flows_page,
     "/audit": audit_page,
+    "/keys": keys_page,
+    "/settings": settings_page,
 }
 _FRAGMENTS: Final = frozenset({"/search/hits"})
 
@@ -83,6 +87,8 @@ def mount(service: Service, add: Callable[[str, str, Answer], None]) -> None:
     add("GET", "/record/text", board.answering(board.whole_text))
     for name in CHANGES:
         add("POST", f"/change/{name}", board.changing(name))
+    for name in ANSWERED:
+        add("POST", f"/change/{name}", board.answered(name))
     add("GET", "/login", board.answering(board.log_in_page))
     add("POST", "/login", board.answering(board.log_in))
     add("POST", "/logout", board.answering(board.log_out))
@@ -136,6 +142,18 @@ class Dashboard:
             token = self._marks.of(Done(said=said, tenant=visit.memory.bound.tenant, at=at), visit.key.id)
             place, mark, spot = back.partition("#")
             return RedirectResponse(f"{place}{'&' if '?' in place else '?'}done={token}{mark}{spot}", _SEE_OTHER)
+
+        return self.answering(make)
+
+    def answered(self, name: str) -> Answer:
+        """Return what makes a change and answers with a page at once: what it shows is shown once."""
+
+        def make(request: Request, body: bytes) -> Response:
+            visit = self._visit(request, body)
+            self._need_token(visit)
+            with in_the_name_of(visit.key, request):
+                template, values = answer_change(visit, name)
+            return self._html(template, visit, values)
 
         return self.answering(make)
 

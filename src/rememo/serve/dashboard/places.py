@@ -26,6 +26,8 @@ GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("/jobs", "Jobs"),
             ("/flows", "Flows"),
             ("/audit", "Audit"),
+            ("/keys", "Keys"),
+            ("/settings", "Settings"),
         ),
     ),
 )
@@ -36,6 +38,8 @@ NEEDS: Final[dict[str, Need]] = {
     "/quarantine": ("admin", "scope"),
     "/jobs": ("read", "tenant"),
     "/audit": ("admin", "scope"),
+    "/keys": ("admin", "tenant"),
+    "/settings": ("admin", "tenant"),
 }
 """What a key needs for a page; the others need the right to read."""
 

@@ -1,0 +1,84 @@
+"""Keys: who may ask this server for what. A key makes none that reaches further, may do more or lasts longer than itself."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from rememo.errors import Forbidden, InvalidInput, NotFound
+from rememo.model.receipt import Receipt
+from rememo.model.scope import LABELS
+from rememo.model.times import to_seconds
+from rememo.serve.auth import ALL_TENANTS, RIGHTS, Key
+from rememo.serve.dashboard.visit import Visit
+
+_KEYS: Final = 30
+
+
+def keys_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the keys that the visitor's own reaches, latest first, and the form for another."""
+    return "keys.html", _shown(visit)
+
+
+def make_key(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Make a key; its text stands on the page that answers, and nowhere else."""
+    form, maker = visit.form, visit.key
+    tenant = form.get("tenant", "").strip() or ("default" if visit.all_tenants else maker.tenant)
+    if maker.tenant not in (ALL_TENANTS, tenant):
+        raise Forbidden(f"key {maker.id} makes keys for tenant {maker.tenant!r} only")
+    rights = [right for right in RIGHTS if form.get(right) == "yes"]
+    if beyond := set(rights) - set(maker.rights):
+        raise Forbidden(f"key {maker.id} has no right to {min(beyond)} itself, and gives none")
+    rate = _number(form.get("rate", ""), "requests a second")
+    made, text = visit.service.keys.add(
+        tenant=tenant, rights=rights, name=form.get("name", "").strip(), expires=_ending(visit),
+        rate=maker.rate if rate is None else min(rate, maker.rate or rate), max_body=maker.max_body,
+        **{name: form.get(name, "").strip() or None for name in LABELS},
+    )  # fmt: skip
+    return "keys.html", {**_shown(visit), "made": made, "text": text}
+
+
+def revoke_key(visit: Visit) -> tuple[str, Receipt | None]:
+    """End a key for good."""
+    id = visit.form.get("id", "")
+    if not any(key.id == id for key in _reached(visit)):
+        raise NotFound(f"there is no key {id[:80]!r} that key {visit.key.id} reaches")
+    visit.service.keys.revoke(id)
+    return f"Key {id} is revoked.", None
+
+
+def _shown(visit: Visit) -> dict[str, Any]:
+    found, offset = _reached(visit)[::-1], visit.number("offset")
+    return {
+        "keys": [(key, _ended(key, visit.now)) for key in found[offset : offset + _KEYS]],
+        "count": len(found),
+        "after": offset + _KEYS if offset + _KEYS < len(found) else None,
+        "before": max(0, offset - _KEYS) if offset else None,
+        "rights": [right for right in RIGHTS if right in visit.key.rights],
+        "changes": visit.may("admin", "tenant"),
+        "made": None,
+        "text": "",
+    }
+
+
+def _reached(visit: Visit) -> list[Key]:
+    return [key for key in visit.service.keys.list() if visit.key.tenant in (ALL_TENANTS, key.tenant)]
+
+
+def _ended(key: Key, now: datetime) -> bool:
+    return key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now)
+
+
+def _ending(visit: Visit) -> datetime | None:
+    told, last = visit.form.get("expires", "").strip(), visit.key.expires_at
+    if not told:
+        return last
+    end = visit.now + timedelta(seconds=to_seconds(told, "expires"))
+    return end if last is None else min(end, last)
+
+
+def _number(text: str, name: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"{name} must be a number, not {text[:50]!r}") from None

@@ -1,0 +1,89 @@
+"""Settings: what this process was started with, for reading only. What may hold a secret is told as set or not set."""
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from rememo.serve.dashboard.visit import Visit
+from rememo.serve.service import Options
+from rememo.settings import Settings
+
+_VARIABLE: Final = "REMEMO_"
+
+
+class Told(NamedTuple):
+    """One setting as it is shown."""
+
+    name: str
+    value: str
+    changed: bool
+    """Whether it is not what it is unless told."""
+    says: str
+
+
+def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return every setting with its value, or that it is set."""
+    engine = visit.service.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    model = engine.embedder
+    condition = engine.store.condition()
+    return "settings.html", {
+        "groups": [
+            ("Memory", _VARIABLE, told(engine.settings)),
+            ("Server", "", told(visit.service.options)),
+        ],
+        "about": [
+            ("Kept by", condition.engine),
+            ("Embedder", "none: no vectors are kept" if model is None else f"{model.name}, {model.dimension} numbers"),
+            *((name, what) for name, what in condition.lacks.items()),
+        ],
+    }
+
+
+def told(settings: Settings | Options) -> list[Told]:
+    """Return each field with a value that anybody may read."""
+    says = _meanings(type(settings))
+    plain = type(settings)()
+    return [
+        Told(one.name, _shown(value, secret=not one.repr), value != getattr(plain, one.name), says.get(one.name, ""))
+        for one in fields(settings)
+        for value in (getattr(settings, one.name),)
+    ]
+
+
+def _shown(value: object, *, secret: bool) -> str:
+    if secret:
+        return "set" if value else "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    if isinstance(value, str):
+        return _address(value) if "://" in value else value or "not set"
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, cast("Sequence[object]", value))) or "none"
+    return "not set" if value is None else str(value)
+
+
+def _address(text: str) -> str:
+    """Return an address without whom to log in as, and without its options."""
+    parts = urlsplit(text)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+@cache
+def _meanings(kind: type) -> dict[str, str]:
+    """Return what stands below each field of a class: the source is its one description."""
+    body = [
+        one for made in ast.parse(inspect.getsource(kind)).body if isinstance(made, ast.ClassDef) for one in made.body
+    ]
+    found: dict[str, str] = {}
+    for one, next_one in pairwise(body):
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and isinstance(next_one, ast.Expr):
+            value = next_one.value
+            found[one.target.id] = str(value.value) if isinstance(value, ast.Constant) else ""
+    return found
