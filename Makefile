@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test frameworks release lint types imports bench clean
+.PHONY: serve test frameworks release soak lint types imports bench clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
@@ -46,6 +46,10 @@ frameworks: $(VENV)/.installed
 # What a wheel holds, weighs and takes to start, in an empty environment.
 release: $(VENV)/.installed
 	$(BIN)/pytest tests/release
+
+# A memory under load: kills, full disks, restarts, odd clocks. MINUTES=1 is a glimpse.
+soak: $(VENV)/.installed
+	$(BIN)/python tests/soak/soak.py --minutes $(or $(MINUTES),10)
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine
