@@ -320,23 +320,6 @@ def test_logging_in_leads_nowhere_else(web: httpx.Client, keys: Keys, address: s
     assert (done.status_code, done.headers["location"]) == (303, "/")
 
 
-def test_a_key_that_may_only_read_sees_no_changes_and_makes_none(web: httpx.Client, keys: Keys, memory: Memory):
-    memory.facts.policy("favourite_colour", "ask")
-    for colour in ("green", "blue"):
-        memory.facts.add("ana", "favourite_colour", colour)
-    memory.scope(room="chat").messages.add("user", "hello", id="m")
-    log_in(web, keys.add(rights=["read"])[1])
-    for path in ("/", "/room?room=chat", "/record?id=m", "/conflicts", "/facts", "/search?q=hello"):
-        page = checked(web.get(path))
-        forms = [one["action"] for one in page.all("form") if one.get("method") == "post"]
-        assert forms == ["/logout"], path
-        assert "quarantine" not in page.text
-    fields = checked(web.get("/")).form("/logout") | {"id": "m", "pinned": "yes", "text": "x", "version": "1"}
-    for change in ("pin", "correct", "delete", "undo", "resolve", "demo"):
-        assert checked(web.post(f"/change/{change}", data=fields), 403).text
-    assert memory.get("m").version == 1
-
-
 def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: Keys, memory: Memory):
     memory.scope(user="ana", room="hers").messages.add("user", "mine alone", id="a", learn=False)
     memory.scope(user="bo", room="his").messages.add("user", "his secret", id="b", learn=False)
