@@ -15,6 +15,7 @@ from rememo.cli import (
     copy,
     demo,
     doctor,
+    importing,
     keeping,
     keys,
     knowing,
@@ -32,7 +33,7 @@ cli = typer.Typer(
     no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help="Memory for AI agents."
 )
 for group in (
-    demo, records, knowing, chat, keeping, migrate, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
+    demo, records, knowing, chat, keeping, importing, migrate, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
     bench,
 ):  # fmt: skip
     group.add_to(cli)

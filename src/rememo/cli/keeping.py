@@ -28,7 +28,6 @@ Target = Annotated[Path, typer.Argument(help="The new file to write.")]
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     cli.command()(export)
-    cli.command("import")(import_)
     cli.command()(backup)
     cli.command()(restore)
     cli.command()(erase)
@@ -52,17 +51,6 @@ def export(
     with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
         done = memory.export(target, plain=plain)
     console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
-
-
-def import_(
-    file: File, source: Annotated[Path, typer.Argument(help="The export to read.")], tenant: Tenant = "default"
-) -> None:
-    """Bring an export in; repeating it is harmless."""
-    with open_memory(file, make=True, tenant=tenant) as memory, console.status("importing"):
-        done = memory.import_(source)
-    console.print(
-        f"{done.versions:,} new versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs"
-    )
 
 
 def backup(file: File, target: Target) -> None:

@@ -1,0 +1,95 @@
+"""`rememo import`: an export of Rememo's own, or what other systems wrote."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from rememo.cli.opening import open_memory, shown
+from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.cli.records import Tenant
+from rememo.errors import InvalidInput
+from rememo.imports import SOURCES, Imported, import_from
+from rememo.memory import Memory
+from rememo.settings import Settings
+
+_OWN: Final = "rememo"
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command("import")(import_)
+
+
+def import_(
+    file: File,
+    path: Annotated[Path, typer.Argument(help="What to read.")],
+    source: Annotated[
+        str, typer.Option("--from", help=f"Where it comes from: {_OWN} (an export of ours), {', '.join(SOURCES)}.")
+    ] = _OWN,
+    user: Annotated[str | None, typer.Option(help="Whose it is.")] = None,
+    room: Annotated[str | None, typer.Option(help="The room that all of it goes to.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent it belongs to.")] = None,
+    tenant: Tenant = "default",
+    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether facts are learned from messages.")] = True,
+    json: AsJson = False,
+) -> None:
+    """Bring memories in: an export of Rememo, or what other systems wrote; repeating it is harmless."""
+    if source == _OWN:
+        if user or room or agent or not learn:
+            raise InvalidInput(
+                "an export of Rememo brings its own labels; --user, --room, --agent and --no-learn are for --from"
+            )
+        _export(file, path, tenant, json=json)
+        return
+    if source not in SOURCES:
+        raise InvalidInput(f"nothing can be imported from {source!r}; say --from {_OWN}, {', '.join(SOURCES)}")
+    # A file that a person brings in is no flood, however much it holds; its texts are examined all the same.
+    settings = Settings.load(worker=False, guard_flood=0)
+    with open_memory(file, make=True, tenant=tenant, settings=settings) as memory:
+        done = _bring(memory.scope(user=user, room=room, agent=agent), path, source, learn=learn, quiet=json)
+    if json:
+        print_json(done)
+    else:
+        _tell(done, file)
+
+
+def _export(file: str, path: Path, tenant: str, *, json: bool) -> None:
+    with open_memory(file, make=True, tenant=tenant) as memory, console.status("importing"):
+        done = memory.import_(path)
+    if json:
+        print_json(done)
+        return
+    console.print(
+        f"{done.versions:,} new versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs"
+    )
+
+
+def _bring(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool) -> Imported:
+    bar = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*bar, console=console, disable=quiet) as progress:
+        task = progress.add_task("importing", total=None)
+        return import_from(
+            memory, path, source, learn=learn,
+            progress=lambda done, of: progress.update(task, completed=done, total=of),
+        )  # fmt: skip
+
+
+def _tell(done: Imported, file: str) -> None:
+    rows = [(kind, f"{done.added.get(kind, 0):,}", f"{done.known.get(kind, 0):,}") for kind in _kinds(done)]
+    print_table(["what", "new", "there already"], rows)
+    if done.left_out:
+        print_table(["left out", "count"], [(reason, f"{count:,}") for reason, count in done.left_out.items()])
+    for problem in done.problems:
+        errors.print(problem, markup=False, highlight=False, soft_wrap=True)
+    if done.quarantined:
+        console.print(f"{done.quarantined:,} were held back; see: rememo quarantine list {shown(file)}", markup=False)
+    if done.jobs:
+        console.print(
+            f"{done.jobs:,} messages wait to be learned from: rememo worker {shown(file)} --once", markup=False
+        )
+
+
+def _kinds(done: Imported) -> list[str]:
+    return sorted({*done.added, *done.known}) or ["nothing"]

@@ -1,0 +1,61 @@
+"""Which sources there are, and the call that brings one in."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from rememo.errors import InvalidInput
+from rememo.imports import chatgpt, claude, jsonl, langgraph, letta, mem0, openai_agents
+from rememo.imports.files import Place, Progress
+from rememo.imports.item import Found, Item
+from rememo.imports.writer import Imported, Writer
+from rememo.memory import Memory
+
+_ME: Final = "me"
+"""Whose the talks of a person's own account are, unless the view says so; `rememo chat` calls that person so too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where memories come from."""
+
+    read: Callable[[Place], Iterator[Found]]
+    about: str
+    user: str | None = None
+    """Whose it is, where neither the source nor the view says so."""
+
+
+SOURCES: Final[dict[str, Source]] = {
+    "chatgpt-export": Source(chatgpt.read, "the archive that ChatGPT sends, or its conversations.json", _ME),
+    "claude-export": Source(claude.read, "the archive that Claude sends, or its conversations.json", _ME),
+    "jsonl": Source(jsonl.read, "JSON Lines: one message or text a line"),
+    "langgraph": Source(langgraph.read, "a file of LangGraph's SqliteStore or SqliteSaver, or both"),
+    "letta": Source(letta.read, "an agent file (.af) of Letta"),
+    "mem0": Source(mem0.read, "mem0's history.db, its Qdrant folder, or what get_all returned, as JSON"),
+    "openai-agents": Source(openai_agents.read, "a file of the OpenAI Agents SDK's SQLiteSession"),
+}
+
+
+def import_from(
+    memory: Memory, path: str | Path, source: str, *, learn: bool = True, progress: Progress | None = None
+) -> Imported:
+    """Bring in what another system wrote, and tell what was brought in and what was not.
+
+    It is read as a stream and stored in small transactions. What was brought in before is known again, so that a
+    second run, or one after an interruption, doubles nothing. Labels that the view has are those of everything: what
+    belongs to another user, agent or room is left out. `learn` lets facts be learned from messages, later, by jobs.
+    `progress(done, of)` is told how many bytes were read.
+    """
+    if source not in SOURCES:
+        raise InvalidInput(f"nothing can be imported from {source!r}; the sources are {', '.join(SOURCES)}")
+    chosen = SOURCES[source]
+    place = Place(path, progress)
+    found: Iterator[Found] = chosen.read(place)
+    if chosen.user is not None and memory.bound.user is None:
+        found = (_owned(one, chosen.user) for one in found)
+    return Writer(memory, source, learn=learn).write(found)
+
+
+def _owned(found: Found, user: str) -> Found:
+    return replace(found, user=user) if isinstance(found, Item) and found.user is None else found

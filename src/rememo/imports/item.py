@@ -1,0 +1,154 @@
+"""Item: one thing that was found elsewhere, in the words of this house; what every reader gives."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final, Literal, cast
+
+Json = dict[str, Any]
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A message, a note or a document, and where it stood."""
+
+    kind: Literal["message", "note", "document"]
+    origin: tuple[str, str]
+    """The place and the id by which its source knows it: the same at every reading, so it is stored once."""
+    text: str
+    id: str | None = None
+    """The record's own id, where that has to stay what it was."""
+    user: str | None = None
+    agent: str | None = None
+    room: str | None = None
+    at: datetime | None = None
+    """When it was said."""
+    metadata: Json = field(default_factory=dict[str, Any])
+    data: Json = field(default_factory=dict[str, Any])
+    """Of a note: its structured content."""
+    pinned: bool = False
+    expires_at: datetime | None = None
+    """Of a note: from then on it is not there any more."""
+    role: str = "user"
+    name: str | None = None
+    tool_calls: tuple[Json, ...] = ()
+    tool_call_id: str | None = None
+    images: tuple[str | bytes, ...] = ()
+    """Addresses, data URLs or bytes; never a path, which a file from elsewhere must not make us read."""
+    title: str | None = None
+    """Of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Something that is not brought in, and why."""
+
+    reason: str
+    count: int = 1
+
+
+Found = Item | Left
+
+
+def as_object(value: object) -> Json:
+    """Return a JSON object, or an empty one for anything else."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON list, or an empty one for anything else."""
+    return cast("list[Any]", value) if isinstance(value, list | tuple) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, or an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def label(value: object) -> str | None:
+    """Return an id as a label: text or a number that is not empty; None for anything else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value else None
+
+
+def moment(value: object) -> datetime | None:
+    """Return a time as others write it: ISO 8601, with a zone or in UTC, or seconds since 1970; None for no time."""
+    try:
+        if isinstance(value, str) and value:
+            found = datetime.fromisoformat(value)
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def not_before(at: datetime | None, previous: datetime | None) -> datetime | None:
+    """Return when a turn was said that stands after another: what has no time, or an earlier one, keeps its place."""
+    if at is None or previous is None:
+        return at or previous
+    return max(at, previous)
+
+
+def plain(value: Mapping[str, Any]) -> Json:
+    """Return those entries of an object that hold something."""
+    return {name: one for name, one in value.items() if one not in (None, "", [], {})}
+
+
+def short(value: object) -> str | None:
+    """Return a text that fits a title."""
+    text = " ".join(as_text(value).split())
+    return text[:_LONGEST] or None
+
+
+def digest(value: object) -> str:
+    """Return what tells one content from another, the same in every process."""
+    text = json.dumps(value, sort_keys=True, default=str, ensure_ascii=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def web_images(addresses: Iterable[object]) -> tuple[str, ...]:
+    """Return those that are addresses or data URLs."""
+    return tuple(
+        one for one in addresses if isinstance(one, str) and one.startswith(("https://", "http://", "data:image/"))
+    )
+
+
+def content_of(value: object) -> tuple[str, tuple[str, ...], int]:
+    """Return the words and the images of a content as chat models take it, and how many images are kept elsewhere.
+
+    That is a text, or parts: texts, or objects with a `text` (a `refusal` is one) or an `image_url`.
+    """
+    if isinstance(value, str):
+        return value, (), 0
+    texts: list[str] = []
+    pictures: list[object] = []
+    for part in as_list(value):
+        known = as_object(part)
+        texts.append(as_text(part) or as_text(known.get("text")) or as_text(known.get("refusal")))
+        image = known.get("image_url")
+        if image or "image" in as_text(known.get("type")):
+            pictures.append(as_object(image).get("url") or image or known.get("url"))
+    images = web_images(pictures)
+    return "\n".join(filter(None, texts)), images, len(pictures) - len(images)
+
+
+def call_of(id: str, name: object, arguments: str) -> Json:
+    """Return a call of a tool in the shape that chat models know."""
+    return {"id": id, "type": "function", "function": {"name": as_text(name) or "tool", "arguments": arguments}}
+
+
+def parsed(text: str) -> Json:
+    """Return the JSON object that a text holds, or an empty one."""
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        return as_object(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}

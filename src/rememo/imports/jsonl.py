@@ -1,0 +1,87 @@
+"""JSON Lines: one object a line, for everything that has no reader of its own.
+
+A line with a `role` (or `sender`, `from`) is a message, any other a note. Its words stand under `content`, `text`, `message`
+or `memory`, its time under `at`, `timestamp`, `created_at` or `time`; `user`, `agent` and `room` (or `user_id`, `agent_id`,
+`session_id`, `thread_id`, `conversation_id`, `run_id`) are labels, `name`, `tool_calls`, `tool_call_id`, `images` and
+`metadata` are what they say. What else stands there is kept as metadata.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rememo.imports.files import Place, lines
+from rememo.imports.item import (
+    Found,
+    Item,
+    Json,
+    Left,
+    as_list,
+    as_object,
+    content_of,
+    digest,
+    label,
+    moment,
+    plain,
+    web_images,
+)
+
+_WORDS: Final = ("content", "text", "message", "memory")
+_TIMES: Final = ("at", "timestamp", "created_at", "time")
+_ROLE: Final = ("role", "sender", "from")
+_LABELS: Final = {
+    "user": ("user", "user_id"),
+    "agent": ("agent", "agent_id"),
+    "room": ("room", "room_id", "session_id", "thread_id", "conversation_id", "run_id"),
+}
+_ROLES: Final = {
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
+    "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
+_KNOWN: Final = {
+    *_WORDS, *_TIMES, *_ROLE, *(one for names in _LABELS.values() for one in names), "id", "name", "tool_calls",
+    "tool_call_id", "images", "metadata", "pinned",
+}  # fmt: skip
+_BROKEN: Final = "a line that is no JSON object"
+_EMPTY: Final = "a line without words"
+_ROLE_UNKNOWN: Final = "a message with the unknown role {}"
+
+
+def read(place: Place) -> Iterator[Found]:
+    """Give every line as a message or a note."""
+    with place.opened() as file:
+        for number, value in lines(file):
+            line = as_object({"text": value} if isinstance(value, str) else value)
+            yield _item(number, line) if line else Left(_BROKEN)
+
+
+def _item(number: int, line: Json) -> Found:
+    content = _first(line, _WORDS)
+    text, images, _ = content_of(content)
+    if isinstance(content, dict):
+        text = json.dumps(content, ensure_ascii=False)
+    images += web_images(as_list(line.get("images")))
+    calls = tuple(one for one in map(as_object, as_list(line.get("tool_calls"))) if label(one.get("id")))
+    role = label(_first(line, _ROLE))
+    if role is not None and role.lower() not in _ROLES:
+        return Left(_ROLE_UNKNOWN.format(role[:40]))
+    if not text.strip() and not (role and (calls or images)):
+        return Left(_EMPTY)
+    labels = {name: label(_first(line, names)) for name, names in _LABELS.items()}
+    # A line that names itself keeps its id; any other is known by its place and its content.
+    id = label(line.get("id")) or digest([number, line])[:32]
+    more = {name: value for name, value in line.items() if name not in _KNOWN}
+    common: dict[str, Any] = {
+        "origin": (f"jsonl:{labels['room'] or ''}", id), "text": text, "at": moment(_first(line, _TIMES)),
+        "metadata": plain(as_object(line.get("metadata")) | more), **labels,
+    }  # fmt: skip
+    if role is None:
+        return Item(kind="note", pinned=line.get("pinned") is True, **common)
+    return Item(
+        kind="message", role=_ROLES[role.lower()], name=label(line.get("name")), tool_calls=calls,
+        tool_call_id=label(line.get("tool_call_id")), images=images, **common,
+    )  # fmt: skip
+
+
+def _first(line: Json, names: tuple[str, ...]) -> Any:
+    return next((line[name] for name in names if line.get(name) not in (None, "")), None)

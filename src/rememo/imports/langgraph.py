@@ -1,0 +1,200 @@
+"""LangGraph: files of its `SqliteStore` and `SqliteSaver`.
+
+An item of the store is a note with its namespace and key. Of a thread, the messages of its newest checkpoint are taken:
+that is what the thread holds. They are packed with the names of Python's classes, of which nothing is made here but their
+fields. When each was said, the checkpoint tells in which it first stood.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+from rememo.errors import InvalidInput
+from rememo.imports.files import Place, need
+from rememo.imports.item import (
+    Found,
+    Item,
+    Json,
+    Left,
+    as_list,
+    as_object,
+    as_text,
+    call_of,
+    content_of,
+    digest,
+    label,
+    moment,
+    parsed,
+    plain,
+)
+from rememo.store.sqlite.foreign import ForeignFile, open_foreign
+
+_ROLES: Final = {
+    "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "AIMessageChunk": "assistant",
+    "system": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
+_WORDS: Final = ("text", "content", "data", "memory", "value")
+_MESSAGES: Final = "langchain_core.messages"
+_BROKEN: Final = "an item that is not JSON"
+_CHECKPOINT: Final = "a checkpoint that cannot be read"
+_WITHIN: Final = "a checkpoint of a graph within a graph"
+_EMPTY: Final = "a message without words"
+_NO_IMAGE: Final = "an image that is kept elsewhere"
+_OTHER: Final = "a message of the kind {}"
+
+
+def read(place: Place) -> Iterator[Found]:
+    """Give the items of a store and the messages of threads."""
+    with open_foreign(place.file()) as file:
+        tables = file.tables()
+        if "store" not in tables and "checkpoints" not in tables:
+            raise InvalidInput(f"{place.path} has neither a store nor checkpoints of LangGraph")
+        if "store" in tables:
+            yield from _store(file, place, expires="expires_at" in tables["store"])
+        if "checkpoints" in tables:
+            yield from _threads(file, place)
+
+
+def _store(file: ForeignFile, place: Place, *, expires: bool) -> Iterator[Found]:
+    columns = ["prefix", "key", "value", "created_at", *(["expires_at"] if expires else [])]
+    for prefix, key, raw, at, *rest in file.rows("store", columns, order=["prefix", "key"]):
+        place.read(len(raw))
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            yield Left(_BROKEN)
+            continue
+        data = as_object(value)
+        yield Item(
+            kind="note", origin=(str(prefix), str(key)), text=_words(value), at=moment(at), data=data,
+            expires_at=moment(rest[0]) if rest else None, metadata={"namespace": str(prefix), "key": str(key)},
+        )  # fmt: skip
+
+
+def _words(value: object) -> str:
+    """Return what an item says: its words where it has some under a usual name, else all of it."""
+    if isinstance(value, str):
+        return value
+    fields = as_object(value)
+    for name in _WORDS:
+        found = fields.get(name)
+        if isinstance(found, str) and found.strip():
+            return found
+        if as_object(found):
+            return _words(as_object(found))
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---- threads
+
+
+def _threads(file: ForeignFile, place: Place) -> Iterator[Found]:
+    columns = ["thread_id", "checkpoint_ns", "type", "checkpoint", "metadata"]
+    rows = file.rows("checkpoints", columns, order=["thread_id", "checkpoint_ns", "checkpoint_id"])
+    for (thread, namespace), checkpoints in groupby(rows, key=itemgetter(0, 1)):
+        if namespace:
+            yield Left(_WITHIN, sum(1 for _ in checkpoints))
+            continue
+        yield from _thread(str(thread), checkpoints, place)
+
+
+def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], place: Place) -> Iterator[Found]:
+    times: dict[str, datetime | None] = {}
+    newest: list[Json] = []
+    labels: Json = {}
+    for _, _, kind, raw, metadata in checkpoints:
+        place.read(len(raw))
+        try:
+            checkpoint = as_object(_unpacked(as_text(kind), raw))
+        except (ValueError, RecursionError):
+            yield Left(_CHECKPOINT)
+            continue
+        messages = list(_messages(as_object(checkpoint.get("channel_values"))))
+        for one in messages:
+            times.setdefault(_id(one), moment(checkpoint.get("ts")))
+        newest = messages or newest
+        labels |= plain(_metadata(metadata))
+    for place_, one in enumerate(newest):
+        yield from _message(thread, one, place_, times.get(_id(one)), labels)
+
+
+def _messages(channels: Json) -> Iterator[Json]:
+    for value in channels.values():
+        for one in as_list(value):
+            fields = as_object(one)
+            if fields.get("__module__") is not None:
+                yield fields
+
+
+def _message(thread: str, values: Json, place: int, at: datetime | None, labels: Json) -> Iterator[Found]:
+    kind = as_text(values.get("type"))
+    role = _ROLES.get(kind) or _ROLES.get(as_text(values.get("role")))
+    if role is None:
+        yield Left(_OTHER.format(kind or "unknown"))
+        return
+    text, images, missing = content_of(values.get("content"))
+    calls = tuple(
+        call_of(label(one.get("id")) or digest(one)[:16], one.get("name"), json.dumps(one.get("args") or {}))
+        for one in map(as_object, as_list(values.get("tool_calls")))
+    )
+    if missing:
+        yield Left(_NO_IMAGE, missing)
+    if not text.strip() and not calls and not images:
+        yield Left(_EMPTY)
+        return
+    yield Item(
+        kind="message", origin=(f"langgraph:{thread}", label(values.get("id")) or f"{place}-{digest(text)[:16]}"),
+        room=thread, user=label(labels.get("user_id")), role=role, text=text, at=at, tool_calls=calls,
+        tool_call_id=label(values.get("tool_call_id")) if role == "tool" else None, images=images,
+        name=label(values.get("name")) if role == "user" else None,
+    )  # fmt: skip
+
+
+def _id(message: Json) -> str:
+    return label(message.get("id")) or digest([message.get("type"), message.get("content")])
+
+
+def _metadata(raw: object) -> Json:
+    """Return what a checkpoint's metadata says: JSON as text or bytes."""
+    return parsed(raw.decode(errors="replace") if isinstance(raw, bytes) else as_text(raw))
+
+
+def _unpacked(kind: str, raw: bytes) -> Any:
+    """Return a checkpoint as plain data."""
+    if kind == "json":
+        return _revived(json.loads(raw))
+    if kind != "msgpack":
+        raise ValueError(f"checkpoints of the kind {kind!r} are not known")
+    ormsgpack = need("ormsgpack", "reading LangGraph's checkpoints")
+
+    def object_of(code: int, content: bytes) -> Any:
+        """Return the fields of an object whose class is only named: code 7 wraps, the others are (module, name, fields …)."""
+        value = ormsgpack.unpackb(content, ext_hook=object_of)
+        parts = as_list(value)
+        if code == _WRAPPED or len(parts) < _NAMED:
+            return value
+        fields = as_object(parts[2])
+        return fields | {"__module__": parts[0]} if str(parts[0]).startswith(_MESSAGES) else (fields or parts[2])
+
+    return ormsgpack.unpackb(raw, ext_hook=object_of)
+
+
+_WRAPPED: Final = 7
+_NAMED: Final = 3
+
+
+def _revived(value: Any) -> Any:
+    """Return objects of the older form, which were JSON with the path of a class, as their fields."""
+    fields = as_object(value)
+    if not fields:
+        return [_revived(one) for one in as_list(value)] or value
+    if fields.get("type") == "constructor" and as_list(fields.get("id")) and "kwargs" in fields:
+        kwargs = as_object(_revived(fields["kwargs"]))
+        path = ".".join(map(str, as_list(fields["id"])))
+        is_message = "messages" in path and path.endswith(("Message", "MessageChunk"))
+        kind = path.rpartition(".")[2].removesuffix("Message").lower()
+        return {"type": kind} | kwargs | {"__module__": path} if is_message else kwargs
+    return {name: _revived(one) for name, one in fields.items()}

@@ -1,0 +1,188 @@
+"""mem0: what its open-source package keeps on disk, and what its API returns.
+
+- A folder of Qdrant's local mode: `meta.json` and `collection/<name>/storage.sqlite`, whose points are pickled. They are
+  read by an unpickler that knows only the shape of a point and calls nothing.
+- `history.db`: the changes of every memory without whose it was, and the latest messages of each session.
+- JSON: a list of memories, or an object with the list under `results` or `memories`; several pages in a list work too.
+"""
+
+import io
+import pickle
+from collections.abc import Iterator
+from datetime import MAXYEAR, datetime, timedelta
+from typing import Any, Final, Self
+from urllib.parse import unquote
+
+from rememo.errors import InvalidInput
+from rememo.imports.files import Place, entries
+from rememo.imports.item import Found, Item, Json, Left, as_list, as_object, as_text, digest, label, moment, plain
+from rememo.store.sqlite.foreign import ForeignFile, is_sqlite, open_foreign
+
+_LISTS: Final = ("results", "memories")
+_STORAGE: Final = "storage.sqlite"
+_OWN: Final = (
+    "id", "memory", "text", "data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata",
+    "text_lemmatized", "score", "structured_attributes", "expiration_date", "linked_memory_ids",
+)  # fmt: skip
+_EMPTY: Final = "a memory without words"
+_DELETED: Final = "a memory that mem0 deleted"
+_BROKEN: Final = "an entry that is no memory"
+_UNREADABLE: Final = "a point of Qdrant's that cannot be read"
+_ENTITIES: Final = "a name that mem0 indexed"
+_EARLIER: Final = "an earlier wording of a memory"
+
+
+def read(place: Place) -> Iterator[Found]:
+    """Give every memory as a note; of the history, the messages of sessions too."""
+    if place.path.is_dir():
+        yield from _folder(place)
+    elif is_sqlite(place.path):
+        with open_foreign(place.path) as file:
+            if "history" in file.tables():
+                yield from _history(file, place)
+            elif "points" in file.tables():
+                yield from _points(file, place)
+            else:
+                raise InvalidInput(f"{place.path} is a file of SQLite, but none of mem0's; name its history.db")
+    else:
+        with place.opened() as file:
+            for one in entries(file, str(place.path), *_LISTS):
+                pages = next((as_list(as_object(one).get(name)) for name in _LISTS if name in as_object(one)), [one])
+                for memory in pages:
+                    yield _memory(as_object(memory))
+
+
+def _folder(place: Place) -> Iterator[Found]:
+    storages = sorted(place.path.rglob(_STORAGE))
+    histories = [one for one in sorted(place.path.rglob("history.db")) if is_sqlite(one)]
+    if not storages and not histories:
+        raise InvalidInput(f"{place.path} holds neither Qdrant's {_STORAGE} nor a history.db; name mem0's folder")
+    for path in storages:
+        collection = path.parent.name
+        with open_foreign(path) as file:
+            if collection.endswith("_entities"):
+                count = sum(1 for _ in file.rows("points", ["id"], order=["id"]))
+                yield from [Left(_ENTITIES, count)] if count else []
+            elif collection != "mem0migrations":
+                yield from _points(file, place)
+    for path in histories:
+        with open_foreign(path) as file:
+            # What changed is not told with whose it is: with the memories themselves at hand it adds nothing.
+            yield from _history(file, place, memories=not storages)
+
+
+def _memory(values: Json) -> Found:
+    """Return a memory, as the API or a vector's payload has it."""
+    text = as_text(values.get("memory")) or as_text(values.get("data")) or as_text(values.get("text"))
+    if not values:
+        return Left(_BROKEN)
+    if not text.strip():
+        return Left(_EMPTY)
+    id = label(values.get("id")) or digest(values)
+    more = {name: value for name, value in values.items() if name not in _OWN}
+    return Item(
+        kind="note", origin=("mem0", id), id=id, text=text,
+        user=label(values.get("user_id")), agent=label(values.get("agent_id")), room=label(values.get("run_id")),
+        at=moment(values.get("created_at")), expires_at=_ends(values.get("expiration_date")),
+        metadata=plain(as_object(values.get("metadata")) | more),
+    )  # fmt: skip
+
+
+def _ends(day: object) -> datetime | None:
+    """Return when a memory ends: its last day is over."""
+    last = moment(day)
+    return None if last is None or last.year == MAXYEAR else last + timedelta(days=1)
+
+
+# ---- Qdrant's local mode
+
+
+def _points(file: ForeignFile, place: Place) -> Iterator[Found]:
+    for (raw,) in file.rows("points", ["point"], order=["id"]):
+        place.read(len(raw))
+        try:
+            point = _Shapes(io.BytesIO(raw)).load()
+            values = as_object(getattr(point, "payload", None)) | {"id": label(getattr(point, "id", None))}
+        except Exception:  # noqa: BLE001 - whatever a damaged pickle may raise
+            yield Left(_UNREADABLE)
+            continue
+        yield _memory(values)
+
+
+class _Shape:
+    """Anything that was pickled: its fields, and nothing it could do."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        return object.__new__(cls)
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __setstate__(self, state: object) -> None:
+        fields = as_object(state)
+        self.__dict__.update(as_object(fields.get("__dict__")) or fields)
+
+
+class _Shapes(pickle.Unpickler):
+    """Reads points without running what a pickle asks for: every class but plain data is a shape."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Return what stands for a class."""
+        if module_name.startswith("qdrant_client."):
+            return _Shape
+        raise pickle.UnpicklingError(f"a point has no {module_name}.{global_name}")
+
+
+# ---- history.db
+
+
+def _history(file: ForeignFile, place: Place, *, memories: bool = True) -> Iterator[Found]:
+    if memories:
+        yield from _changes(file, place)
+    if "messages" in file.tables():
+        columns = ["id", "session_scope", "role", "content", "name", "created_at"]
+        for id, scope, role, content, name, at in file.rows(
+            "messages", columns, order=["session_scope", "created_at", "rowid"]
+        ):
+            place.read(len(content or ""))
+            labels = _labels(as_text(scope))
+            if not as_text(content).strip() or role not in ("user", "assistant", "system", "tool"):
+                yield Left(_EMPTY)
+                continue
+            yield Item(
+                kind="message", origin=("mem0", str(id)), role=role, text=content, at=moment(at), name=label(name),
+                user=labels.get("user_id"), agent=labels.get("agent_id"), room=labels.get("run_id") or scope or None,
+            )  # fmt: skip
+
+
+def _changes(file: ForeignFile, place: Place) -> Iterator[Found]:
+    """Give what each memory says at last. The rows of one stand together, in the order of their times."""
+    columns = ["memory_id", "new_memory", "event", "created_at", "is_deleted", "actor_id", "role"]
+    last: Json = {}
+    times = ["memory_id", "updated_at", "created_at", "rowid"]
+    for row in file.rows("history", columns, order=times):
+        change: Json = dict(zip(columns, row, strict=True))
+        place.read(len(change["new_memory"] or ""))
+        if last and change["memory_id"] != last["memory_id"]:
+            yield _latest(last)
+        elif last:
+            yield Left(_EARLIER)
+            change["created_at"] = last["created_at"] or change["created_at"]
+        last = change
+    if last:
+        yield _latest(last)
+
+
+def _latest(change: Json) -> Found:
+    if change["is_deleted"] or change["event"] == "DELETE":
+        return Left(_DELETED)
+    more = {name: change[name] for name in ("actor_id", "role")}
+    return _memory(
+        {"id": change["memory_id"], "memory": change["new_memory"], "created_at": change["created_at"], **more}
+    )
+
+
+def _labels(scope: str) -> dict[str, str]:
+    """Return the ids in a session's name, such as `agent_id=a&user_id=b`."""
+    parts = (part.partition("=") for part in scope.split("&"))
+    return {name: unquote(value) for name, _, value in parts if value}

@@ -1,0 +1,195 @@
+"""The one writer: stores what readers find, in small transactions that a second run knows again."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from rememo.collections.fields import external_record_id
+from rememo.errors import AlreadyExists, InvalidInput
+from rememo.imports.item import Found, Item, Left, digest
+from rememo.memory import BatchView, Memory
+from rememo.model.receipt import Receipt
+
+_STEP: Final = 200
+_LONG: Final = timedelta(days=36_000)
+_TOLD: Final = 20
+_OTHERS: Final = "it belongs to another {} than the one that was asked for"
+_EXPIRED: Final = "it has expired"
+_REFUSED: Final = "it cannot be stored; see problems"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did, for the person who asked for it."""
+
+    added: Mapping[str, int]
+    """What is new, by kind."""
+    known: Mapping[str, int]
+    """What had been brought in before, by kind; it was not touched."""
+    left_out: Mapping[str, int]
+    """What was not brought in, by reason."""
+    problems: tuple[str, ...]
+    """What could not be stored: the first of them, with the reason."""
+    quarantined: int
+    """How much of what is new was held back; `quarantine.list()` shows it."""
+    jobs: int
+    """How much later work waits: learning from what was said."""
+
+    @property
+    def total(self) -> int:
+        """How much is new."""
+        return sum(self.added.values())
+
+
+class Writer:
+    """Stores items within a view, and counts."""
+
+    def __init__(self, memory: Memory, source: str, *, learn: bool) -> None:
+        self._memory = memory
+        self._engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - its clock, and the keys it knows
+        self._source = source
+        self._learn = learn
+        self._added: Counter[str] = Counter()
+        self._known: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        self._problems: list[str] = []
+        self._quarantined = 0
+        self._jobs = 0
+
+    def write(self, found: Iterable[Found]) -> Imported:
+        """Store everything; each step is one transaction under a key of its own, so that none is done twice."""
+        for step in self._steps(found):
+            self._store(step)
+        return Imported(
+            added=dict(self._added),
+            known=dict(self._known),
+            left_out=dict(self._left.most_common()),
+            problems=tuple(self._problems),
+            quarantined=self._quarantined,
+            jobs=self._jobs,
+        )
+
+    def _steps(self, found: Iterable[Found]) -> Iterator[list[Item]]:
+        """Give items in steps. A step ends with a conversation, so that one that grew does not move the others."""
+        step: list[Item] = []
+        for one in found:
+            if isinstance(one, Left):
+                self._left[one.reason] += one.count
+                continue
+            item = self._labelled(one)
+            if item is None:
+                continue
+            if step and (len(step) >= _STEP or item.room != step[-1].room):
+                yield step
+                step = []
+            step.append(item)
+        if step:
+            yield step
+
+    def _labelled(self, item: Item) -> Item | None:
+        """Return an item with the labels of the view; None for one that belongs elsewhere."""
+        for name in ("user", "agent", "room"):
+            bound, own = getattr(self._memory.bound, name), getattr(item, name)
+            if bound is not None and own is not None and bound != own:
+                self._left[_OTHERS.format(name)] += 1
+                return None
+        if item.expires_at is not None and item.expires_at <= self._engine.now():
+            self._left[_EXPIRED] += 1
+            return None
+        return item
+
+    def _store(self, step: list[Item]) -> None:
+        key = f"import:{self._source}:{digest([asdict(one) for one in step])}"
+        # Asked before anything is embedded again.
+        first = self._engine.first_receipt(self._memory.bound, key)
+        if first is not None:
+            self._seen(step, {*first.ids})
+            return
+        waiting: dict[str, tuple[str, str]] = {}
+        try:
+            with self._memory.batch(key=key) as batch:
+                for item in step:
+                    self._add(batch, item, waiting)
+        except AlreadyExists as error:
+            raise AlreadyExists(
+                f"{error}. It was brought in before under other labels: import with the same user, room and agent as then"
+            ) from None
+        self._count(batch.receipt, dict(waiting.values()))
+
+    def _seen(self, step: list[Item], stored: set[str]) -> None:
+        """Count a step that was done before."""
+        for item in step:
+            if item.kind == "document" or self._id(item) in stored:
+                self._known[item.kind] += 1
+            else:
+                self._refused(item, "it could not be stored when it was first read")
+
+    def _id(self, item: Item) -> str:
+        """Return the id of the record that an item is or will be."""
+        if item.kind == "message":
+            return external_record_id("message", item.origin)
+        if item.kind == "document":
+            return digest([item.user, item.agent, item.room, item.text])  # only to know it again within a step
+        return item.id or f"{self._source}:{digest(item.origin)[:32]}"
+
+    def _add(self, batch: BatchView, item: Item, waiting: dict[str, tuple[str, str]]) -> None:
+        """Let an item wait in a batch, once; one that is refused is told."""
+        id = self._id(item)
+        if id in waiting:
+            self._known[item.kind] += 1  # it stands there twice
+            return
+        try:
+            receipt = self._waiting(self._view(batch, item), item)
+        except InvalidInput as error:
+            self._refused(item, str(error))
+            return
+        if receipt.status == "pending":
+            waiting[id] = receipt.ids[0], item.kind
+        else:
+            self._known[item.kind] += 1  # a document whose content is there
+
+    def _waiting(self, view: Memory, item: Item) -> Receipt:
+        if item.kind == "message":
+            return view.messages.add(
+                item.role, item.text, external_id=item.origin, name=item.name, at=item.at,
+                tool_calls=list(item.tool_calls) or None, tool_call_id=item.tool_call_id,
+                images=list(item.images) or None, metadata=item.metadata or None, source=self._source,
+                learn=self._learn,
+            )  # fmt: skip
+        if item.kind == "document":
+            return view.documents.add(
+                title=item.title, text=item.text, source=self._source, metadata=item.metadata or None
+            )
+        return view.add(
+            item.text, id=self._id(item), on_conflict="ignore", data=item.data or None,
+            metadata=item.metadata or None, occurred_at=item.at, pinned=item.pinned, source=self._source,
+            ttl=self._life(item),
+        )  # fmt: skip
+
+    def _life(self, item: Item) -> timedelta | None:
+        """Return how long a note still lives; None for ever, which an end in another century stands for."""
+        rest = None if item.expires_at is None else item.expires_at - self._engine.now()
+        return None if rest is None or rest > _LONG else rest
+
+    def _view(self, memory: Memory, item: Item) -> Memory:
+        bound = memory.bound
+        labels: dict[str, Any] = {
+            name: getattr(item, name) for name in ("user", "agent", "room") if getattr(bound, name) is None
+        }
+        return memory.scope(**labels)
+
+    def _refused(self, item: Item, why: str) -> None:
+        self._left[_REFUSED] += 1
+        if len(self._problems) < _TOLD:
+            self._problems.append(f"{item.kind} {item.origin[1]} of {item.origin[0]}: {why}")
+
+    def _count(self, receipt: Receipt | None, kinds: Mapping[str, str]) -> None:
+        """Count what a step did to the records whose kinds are told by their ids."""
+        if receipt is None:
+            return
+        for id, kind in kinds.items():
+            (self._added if receipt.outcomes[id] == "added" else self._known)[kind] += 1
+        self._quarantined += len(receipt.quarantined)
+        self._jobs += len(receipt.jobs)
