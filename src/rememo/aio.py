@@ -52,6 +52,7 @@ from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
 from rememo.learn.llm.protocol import LLM
+from rememo.learn.llm.spending import Spending
 from rememo.learn.room_summaries import SummaryPolicy
 from rememo.learn.running import RunningSummary
 from rememo.learn.summaries import Summariser
@@ -2653,6 +2654,13 @@ class AsyncMemory(AsyncRecords):
     async def stats(self) -> Stats:
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         return await self._call(self._own.stats)
+
+    async def spending(self, *, days: int = 30) -> Spending:
+        """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
+
+        `left` says what may still be spent today under the settings' `spend_daily_tokens`.
+        """
+        return await self._call(self._own.spending, days=days)
 
     @property
     def retention(self) -> "AsyncRetention":

@@ -253,9 +253,7 @@ class Endpoint:
             try:
                 content = await _content(response)
             except self._httpx.TransportError as error:
-                raise ModelFailed(
-                    f"{self.address}{path} broke off its answer: {error!r}", reason="unreachable"
-                ) from error
+                raise ModelFailed(f"{self.address}{path} broke off its answer: {error!r}", reason="broken") from error
         if content is None:
             raise ModelFailed(f"{self.address}{path} answered more than {_MOST_BYTES:,} bytes", reason="malformed")
         try:
@@ -280,7 +278,7 @@ class Endpoint:
                             yield self._event(path, data)
                     except self._httpx.TransportError as error:
                         raise ModelFailed(
-                            f"{self.address}{path} broke off its answer: {error!r}", reason="unreachable"
+                            f"{self.address}{path} broke off its answer: {error!r}", reason="broken"
                         ) from error
             except _Again as error:
                 await self._rest(error, attempt, deadline)

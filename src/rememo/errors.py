@@ -134,7 +134,7 @@ class ModelFailed(RememoError):
         retry_after: float | None = None,
         tokens: tuple[int, int] = (0, 0),
     ) -> None:
-        """Say why: `unreachable`, `slow`, `busy`, `refused`, `empty`, `malformed`, `rejected` or `stopped`.
+        """Say why: `unreachable`, `slow`, `busy`, `broken`, `refused`, `empty`, `malformed`, `rejected` or `stopped`.
 
         `retry_after` is how many seconds the endpoint asked to wait; `tokens` were spent in vain, of prompt and answer.
         """

@@ -49,6 +49,7 @@ from rememo.keep.targets import make_target
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.llm.models import Models, model_of_settings
 from rememo.learn.llm.protocol import LLM
+from rememo.learn.llm.spending import Ledger, Spending
 from rememo.learn.worker import Worker
 from rememo.model.changed import Changed
 from rememo.model.check import check_label
@@ -501,6 +502,13 @@ class Memory(Records):
             return replace(stats, keys=stats.keys + engine.plain_kv.count(tenant, engine.now()))
         except Unavailable:
             return stats
+
+    def spending(self, *, days: int = 30) -> Spending:
+        """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
+
+        `left` says what may still be spent today under the settings' `spend_daily_tokens`.
+        """
+        return Ledger(self._engine).read(self.bound.tenant, days)
 
     @property
     def retention(self) -> Retention:

@@ -24,6 +24,7 @@ from rememo.cli import (
     quarantine,
     records,
     serve,
+    spend,
     worker,
 )
 from rememo.cli.output import errors
@@ -34,7 +35,7 @@ cli = typer.Typer(
 )
 for group in (
     demo, records, knowing, chat, keeping, importing, migrate, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
-    bench,
+    spend, bench,
 ):  # fmt: skip
     group.add_to(cli)
 

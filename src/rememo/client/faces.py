@@ -31,6 +31,7 @@ from rememo.keep.versions import Diff
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
+from rememo.learn.llm.spending import Spending
 from rememo.learn.room_summaries import SummaryPolicy
 from rememo.learn.running import RunningSummary
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
@@ -1908,6 +1909,13 @@ class RemoteMemory:
     def stats(self) -> Stats:
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         return cast("Stats", self._asking.call("stats", {}))
+
+    def spending(self, *, days: int = 30) -> Spending:
+        """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
+
+        `left` says what may still be spent today under the settings' `spend_daily_tokens`.
+        """
+        return cast("Spending", self._asking.call("spending", {"days": days}))
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.

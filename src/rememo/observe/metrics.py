@@ -28,6 +28,10 @@ _COUNTED: Final = {
     "hook_failures": "Hooks that raised.",
     "quarantined": "Records that a rule held back.",
     "tokens": "Tokens that remote models charged for.",
+    "model_calls": "Calls to a language model.",
+    "model_failures": "Calls to a language model that gave nothing that can be used.",
+    "over_budget": "Calls to a language model that were not made, because of the day's ceiling.",
+    "invented": "Things a language model told that the text does not say; they were dropped.",
 }
 _inside: ContextVar[bool] = ContextVar("rememo_counted", default=False)
 

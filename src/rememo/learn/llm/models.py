@@ -1,14 +1,26 @@
-"""The language model of a memory: who asks it, for whom, and what ends a call."""
+"""The language model of a memory: who asks it, for whom, what it costs, and what ends a call."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from rememo.context.tokens import MESSAGE_TOKENS, default_counter
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.engine import Engine
+from rememo.errors import Closed, ModelFailed, StorageError
 from rememo.learn.llm.openai import OpenAICompatible
-from rememo.learn.llm.protocol import LLM, Completion, Message, Streaming
+from rememo.learn.llm.protocol import LLM, Completion, Message, Streaming, Usage
+from rememo.learn.llm.spending import Booking, Ledger
+from rememo.model.check import dump_json
 from rememo.settings import Settings
+
+MAX_TOKENS: Final = 2_048
+"""The longest answer of a model that says nothing of it."""
+_MARGIN: Final = 1.2
+"""Models count tokens each in their own way; what is booked beforehand is rounded up by that much."""
+_UNPAID: Final = frozenset({"unreachable", "busy", "rejected"})
+"""Failures before anything was read or written. Of others nobody knows, and what was booked stays."""
+_log = logging.getLogger("rememo.llm")
 
 
 class Models:
@@ -16,20 +28,14 @@ class Models:
 
     def __init__(self, engine: Engine, llm: LLM, *, owned: bool = False) -> None:
         """Ask `llm`; one that is `owned` is closed with the memory."""
-        self._engine = engine
         self.llm = llm
+        self.ledger = Ledger(engine)
         self._owned = owned
         self.stopped = Stop()
 
     def by(self, tenant: str, operation: str) -> LLM:
         """Return the model as one tenant asks it for one purpose."""
         return _Asked(self, tenant, operation)
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """Let the calls inside be ended by the memory's end."""
-        with stopped_by(self.stopped):
-            yield
 
     def stop(self) -> None:
         """End what is being asked, and ask no more."""
@@ -39,7 +45,7 @@ class Models:
 
 
 class _Asked:
-    """A model as one tenant asks it for one purpose."""
+    """A model as one tenant asks it for one purpose: each call is booked before it is made, and after."""
 
     def __init__(self, models: Models, tenant: str, operation: str) -> None:
         self._models = models
@@ -48,6 +54,7 @@ class _Asked:
 
     @property
     def name(self) -> str:
+        """The model."""
         return self._models.llm.name
 
     def complete(
@@ -58,21 +65,52 @@ class _Asked:
         max_tokens: int | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        with self._models.asking():
-            return self._models.llm.complete(messages, schema=schema, max_tokens=max_tokens, timeout=timeout)
+        """Return the answer; raises `OverBudget` instead of asking where the ceiling would be passed."""
+        models, longest = self._models, max_tokens or getattr(self._models.llm, "max_tokens", MAX_TOKENS)
+        prompt = prompt_tokens(messages, schema)
+        booking = models.ledger.reserve(self._tenant, self._operation, at_most(prompt, longest))
+        try:
+            with stopped_by(models.stopped):
+                answer = models.llm.complete(messages, schema=schema, max_tokens=longest, timeout=timeout)
+        except BaseException as error:
+            self._settle(booking, _spent_on(error, booking.usage), failed=True)
+            raise
+        usage = answer.usage if answer.usage.total else Usage(prompt, default_counter().count(answer.text))
+        self._settle(booking, usage, requests=answer.tries)
+        return answer
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
-        pieces = self._models.llm.stream(messages)
+        """Give the answer in pieces; it is booked when it has ended, or is let go of."""
+        models, prompt = self._models, prompt_tokens(messages)
+        longest = getattr(models.llm, "max_tokens", MAX_TOKENS)
+        booking = models.ledger.reserve(self._tenant, self._operation, at_most(prompt, longest))
+        usage, failed, said = booking.usage, True, list[str]()
+        pieces = models.llm.stream(messages)
         try:
             while True:
-                with self._models.asking():  # for each piece: whoever reads them does other things between
+                with stopped_by(models.stopped):  # for each piece: whoever reads them does other things between
                     piece = next(pieces, None)
                 if piece is None:
-                    return
+                    break
+                said.append(piece)
                 yield piece
+            told = pieces.usage if isinstance(pieces, Streaming) else None
+            usage = told or Usage(prompt, default_counter().count("".join(said)))
+            failed = False
+        except ModelFailed as error:
+            usage = booking.usage if said else _spent_on(error, booking.usage)
+            raise
         finally:
             if isinstance(pieces, Streaming):
                 pieces.close()
+            self._settle(booking, usage, failed=failed)
+
+    def _settle(self, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
+        try:
+            self._models.ledger.settle(booking, usage, requests=requests, failed=failed)
+        except (Closed, StorageError) as error:
+            # It was closed meanwhile, or is busy: the answer is worth more, and the most it may cost stays booked.
+            _log.warning("what %s cost could not be corrected in the ledger: %s", booking.operation, error)
 
 
 def model_for(engine: Engine, tenant: str, operation: str) -> LLM | None:
@@ -95,3 +133,24 @@ def model_of_settings(settings: Settings) -> OpenAICompatible | None:
         timeout=settings.llm_timeout,
         concurrency=settings.llm_concurrency,
     )
+
+
+def prompt_tokens(messages: Sequence[Message], schema: Mapping[str, Any] | None = None) -> int:
+    """Return about how many tokens a model reads."""
+    count = default_counter().count
+    shape = 0 if schema is None else count(dump_json(dict(schema)))
+    return shape + sum(count(one.content) + MESSAGE_TOKENS for one in messages)
+
+
+def at_most(prompt: int, longest: int) -> Usage:
+    """Return the most that a call may cost."""
+    return Usage(int(prompt * _MARGIN) + 1, longest)
+
+
+def _spent_on(error: BaseException, most: Usage) -> Usage:
+    """Return what a call cost that gave nothing: what the endpoint says, nothing, or the most that it may be."""
+    if not isinstance(error, ModelFailed):
+        return most
+    if any(error.tokens):
+        return Usage(*error.tokens)
+    return Usage() if error.reason in _UNPAID else most

@@ -212,6 +212,7 @@ OPERATIONS: Final = (
     _write("POST", "/undo", "undo"),
     # Keeping
     _read("GET", "/stats", "stats", reach="tenant"),
+    _read("GET", "/spending", "spending", reach="tenant"),
     _read("GET", "/jobs", "jobs.list", reach="tenant"),
     _read("GET", "/jobs/{id}", "jobs.get", reach="tenant"),
     _write("POST", "/jobs/{id}/retry", "jobs.retry", reach="tenant"),

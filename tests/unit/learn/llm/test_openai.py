@@ -136,7 +136,7 @@ def test_the_deadline_is_for_all_of_a_call(endpoint: ScriptedEndpoint, llm: Open
         (Raw(b"[1]"), "malformed", "object"),
         (Raw(b"{}"), "malformed", "choice"),
         (Raw(b'{"choices": [3]}'), "malformed", "choice"),
-        (Raw(b'{"choi', promised=500), "unreachable", "broke off"),
+        (Raw(b'{"choi', promised=500), "broken", "broke off"),
         (Said(None), "empty", "answered nothing"),
         (Said(" \n"), "empty", "answered nothing"),
         (Said(None, refusal="I will not"), "refused", "I will not"),
@@ -254,7 +254,7 @@ def test_a_stream_that_fails_raises(endpoint: ScriptedEndpoint, llm: OpenAICompa
         Said(""),
         Status(401, "no"),
     )
-    for reason in ("malformed", "unreachable", "empty", "rejected"):
+    for reason in ("malformed", "broken", "empty", "rejected"):
         with pytest.raises(ModelFailed) as caught:
             list(llm.stream(HELLO))
         assert caught.value.reason == reason

@@ -1,0 +1,42 @@
+"""`rememo spend`: what language models cost."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from rememo.cli.opening import open_memory
+from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.records import Tenant
+from rememo.settings import Settings
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(spend)
+
+
+def spend(
+    file: File,
+    tenant: Tenant = "default",
+    days: Annotated[int, typer.Option(help="How many days back, today included.")] = 30,
+    json: AsJson = False,
+) -> None:
+    """Show what was spent on language models, by day and purpose, and what is left of today."""
+    with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
+        found = memory.spending(days=days)
+    if json:
+        print_json({**asdict(found), "left": found.left, "tokens": found.tokens, "cost": found.cost})
+        return
+    if found.entries:
+        print_table(
+            ["day", "purpose", "calls", "requests", "failed", "refused", "read", "written", "cost"],
+            [
+                [one.day.isoformat(), one.operation, one.calls, one.requests, one.failed, one.refused,
+                 f"{one.prompt:,}", f"{one.completion:,}", f"{one.cost:.4f}"]
+                for one in found.entries
+            ],
+        )  # fmt: skip
+    console.print(f"{found.tokens:,} tokens, cost {found.cost:.4f}", highlight=False)
+    left = "no ceiling" if found.left is None else f"{found.left:,} of {found.ceiling:,} left"
+    console.print(f"today: {found.today:,} tokens, {left}", highlight=False)
