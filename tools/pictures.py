@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from playwright.sync_api import sync_playwright
 
@@ -26,6 +27,7 @@ VIEWS: Final = {
     "conversation": "/room?room=demo",
     "facts": "/facts?all=yes",
     "graph": "/graph?entity=ana",
+    "versions": "/versions?back={moved}",
     "context": "/context?q=who+feeds+the+cat",
 }
 
@@ -56,11 +58,16 @@ def main() -> None:
         served(memory) as address,
         sync_playwright() as playwright,
     ):
-        load(memory, ask=True)
+        chat = load(memory, ask=True)
+        memory.snapshot("the demo")
+        moved = memory.snapshots()["the demo"]
+        last = chat.messages.latest()[-1]
+        chat.update(last.id, text="My favourite colour is yellow.")
+        chat.messages.add("user", "Please forget what I said about the ward.")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(base_url=address, viewport={"width": 960, "height": 680})
         for name in asked.views or VIEWS:
-            page.goto(VIEWS[name])
+            page.goto(VIEWS[name].format(moved=quote(moved.isoformat())))
             for why in page.locator("main details").all()[:1]:
                 why.locator("summary").click()
             page.screenshot(path=asked.into / f"dashboard-{name}.png")

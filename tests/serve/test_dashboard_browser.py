@@ -23,6 +23,10 @@ VIEWS = (
     "/conflicts",
     "/context?q=ferry",
     "/graph?entity=ana",
+    "/versions?since=2026-01-01",
+    "/versions?back=2026-01-01",
+    "/erase",
+    "/erase?user=ana",
 )
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202etxt שלום 👩‍👩‍👧 " + "long" * 300
 _CONTRAST = """() => {
@@ -157,6 +161,24 @@ def test_a_graph_is_walked_by_the_keyboard(browser: Browser, address: str):
     page.wait_for_url("**/graph?entity=ana")
     page.go_back()
     expect(page.get_by_role("heading", name="Graph around Rui")).to_be_visible()
+    assert wrong == []
+    page.context.close()
+
+
+def test_somebody_is_erased_and_the_receipt_saved(browser: Browser, address: str, memory: Memory, tmp_path: Path):
+    page, wrong = opened(browser, address)
+    page.goto("/erase")
+    page.get_by_label("Whom").fill("ana")
+    page.get_by_role("button", name="See what would go").click()
+    page.get_by_label("The name, typed again").fill("ana")
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_text("Nothing of it is left in this store.")).to_be_visible()
+    assert page.evaluate(_NAMELESS) == page.evaluate(_CONTRAST) == []
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save the receipt").click()
+    saving.value.save_as(tmp_path / "receipt.json")
+    assert '"user": "ana"' in (tmp_path / "receipt.json").read_text()
+    assert memory.count() == 0
     assert wrong == []
     page.context.close()
 

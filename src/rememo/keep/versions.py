@@ -1,6 +1,6 @@
 """Time travel: what changed between two moments, and going back to one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,19 +71,29 @@ def undoing(engine: Engine, scope: Scope, receipt: Receipt, before: datetime) ->
     return going_back(engine, scope, ids, before)
 
 
-def going_back(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
-    """Return the writes that make some records what they were known to be at a moment."""
+def differing(
+    engine: Engine, scope: Scope, ids: Sequence[str], to: datetime
+) -> list[tuple[Record | None, Record | None]]:
+    """Return those of some records that going back to a moment would change: as they were known then, and as they are."""
     old = states(engine, scope, ids, to)
     # Looked for in the whole tenant: what belongs to another scope by now is not ours to take back.
     current = states(engine, Scope(tenant=scope.tenant), ids, None)
+    pairs = ((old.get(id), current.get(id)) for id in ids)
+    return [
+        (was, now)
+        for was, now in pairs
+        if (now is None or scope.contains(now.scope))
+        and (None if was is None else was.version) != (None if now is None else now.version)
+    ]
+
+
+def going_back(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
+    """Return the writes that make some records what they were known to be at a moment."""
     writes: list[Write] = []
-    for id in ids:
-        was, now = old.get(id), current.get(id)
-        if now is not None and not scope.contains(now.scope):
-            continue
+    for was, now in differing(engine, scope, ids, to):
         if was is None and now is not None:
-            writes.append(Remove(id=id, scope=scope, expected=now.version))
-        elif was is not None and (now is None or now.version != was.version):
+            writes.append(Remove(id=now.id, scope=scope, expected=now.version))
+        elif was is not None:
             draft = engine.redraft(was, {})
             draft.created_at = was.created_at
             writes.append(Revise(draft=draft, expected=0 if now is None else now.version, outcome="restored"))

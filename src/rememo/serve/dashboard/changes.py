@@ -6,12 +6,14 @@ from typing import Any, Final
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
 from rememo.serve.dashboard.done import written
+from rememo.serve.dashboard.erase import erase
 from rememo.serve.dashboard.flows import clear_flow
 from rememo.serve.dashboard.jobs import retry
 from rememo.serve.dashboard.keys import make_key, revoke_key
 from rememo.serve.dashboard.places import Need
 from rememo.serve.dashboard.quarantine import discard, release
 from rememo.serve.dashboard.records import CORRECTED, KEPT
+from rememo.serve.dashboard.versions import roll_back, snapshot
 from rememo.serve.dashboard.visit import Visit
 from rememo.serve.demo import load
 from rememo.serve.rest.adapted import resolve
@@ -78,6 +80,8 @@ NEEDS: Final[dict[str, Need]] = {
     "retry": ("write", "tenant"),
     "make-key": ("admin", "tenant"),
     "revoke-key": ("admin", "tenant"),
+    "snapshot": ("write", "tenant"),
+    "erase": ("admin", "tenant"),
 }
 """What a key needs for a change; the others need the right to write."""
 CHANGES: Final[dict[str, Change]] = {
@@ -92,8 +96,13 @@ CHANGES: Final[dict[str, Change]] = {
     "retry": retry,
     "clear-flow": clear_flow,
     "revoke-key": revoke_key,
+    "snapshot": snapshot,
+    "rollback": roll_back,
 }
-ANSWERED: Final[dict[str, Callable[[Visit], tuple[str, dict[str, Any]]]]] = {"make-key": make_key}
+ANSWERED: Final[dict[str, Callable[[Visit], tuple[str, dict[str, Any]]]]] = {
+    "make-key": make_key,
+    "erase": erase,
+}
 """Changes that are answered by a page of their own, since what they tell is told once."""
 
 

@@ -19,6 +19,7 @@ from rememo.serve.dashboard.audit import audit_page
 from rememo.serve.dashboard.changes import ANSWERED, CHANGES, answer_change, change
 from rememo.serve.dashboard.context import context_page
 from rememo.serve.dashboard.done import Done, Marks
+from rememo.serve.dashboard.erase import erase_page, receipt_file
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
 from rememo.serve.dashboard.flows import flows_page
 from rememo.serve.dashboard.graph import graph_page
@@ -32,6 +33,7 @@ from rememo.serve.dashboard.rooms import room_page, rooms_page
 from rememo.serve.dashboard.search import search_hits, search_page
 from rememo.serve.dashboard.sessions import COOKIE, SECONDS, Sessions
 from rememo.serve.dashboard.settings import settings_page
+from rememo.serve.dashboard.versions import versions_page
 from rememo.serve.dashboard.visit import Visit, plain_form, plain_query
 from rememo.serve.faults import RETRY, STATUS, HttpFault
 from rememo.serve.service import Service, in_the_name_of, need
@@ -44,6 +46,8 @@ _POLICY: Final = (
 )
 # Under "no-referrer" a browser would not say where a form was sent from, and that is looked at.
 _HEADERS: Final = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}
+_SANDBOX: Final = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
+"""For what is not ours: whatever it is, it runs nothing."""
 _STATIC: Final = {
     "dashboard.css": "text/css; charset=utf-8",
     "dashboard.js": "text/javascript; charset=utf-8",
@@ -73,6 +77,8 @@ PAGES: Final[dict[str, Page]] = {
     "/audit": audit_page,
     "/keys": keys_page,
     "/settings": settings_page,
+    "/versions": versions_page,
+    "/erase": erase_page,
 }
 _FRAGMENTS: Final = frozenset({"/search/hits"})
 
@@ -89,6 +95,7 @@ def mount(service: Service, add: Callable[[str, str, Answer], None]) -> None:
         add("POST", f"/change/{name}", board.changing(name))
     for name in ANSWERED:
         add("POST", f"/change/{name}", board.answered(name))
+    add("POST", "/change/receipt", board.answering(board.receipt))
     add("GET", "/login", board.answering(board.log_in_page))
     add("POST", "/login", board.answering(board.log_in))
     add("POST", "/logout", board.answering(board.log_out))
@@ -156,6 +163,14 @@ class Dashboard:
             return self._html(template, visit, values)
 
         return self.answering(make)
+
+    def receipt(self, request: Request, body: bytes) -> Response:
+        """Give back a receipt that a page holds, as a file to save."""
+        visit = self._visit(request, body)
+        self._need_token(visit)
+        name, text = receipt_file(visit)
+        headers = {**_SANDBOX, "Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text.encode(errors="replace"), 200, headers, "application/json")
 
     def answering(self, make: Callable[[Request, bytes], Response]) -> Answer:
         """Return what answers a request on a thread; what goes wrong is told on a page."""
@@ -259,8 +274,7 @@ class Dashboard:
         need(visit.key, "read", "scope")
         with in_the_name_of(visit.key, request):
             whole = record_text(visit)
-        sandbox = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
-        return Response(whole.encode(errors="replace"), 200, sandbox, "text/plain; charset=utf-8")
+        return Response(whole.encode(errors="replace"), 200, _SANDBOX, "text/plain; charset=utf-8")
 
     def _local(self, address: str) -> str:
         """Return an address on this server; one that leads elsewhere leads to the first page instead."""

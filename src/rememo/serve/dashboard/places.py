@@ -17,6 +17,7 @@ GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("/conflicts", "Conflicts"),
             ("/graph", "Graph"),
             ("/context", "Context"),
+            ("/versions", "Versions"),
         ),
     ),
     (
@@ -28,6 +29,7 @@ GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("/audit", "Audit"),
             ("/keys", "Keys"),
             ("/settings", "Settings"),
+            ("/erase", "Erase"),
         ),
     ),
 )
@@ -40,6 +42,7 @@ NEEDS: Final[dict[str, Need]] = {
     "/audit": ("admin", "scope"),
     "/keys": ("admin", "tenant"),
     "/settings": ("admin", "tenant"),
+    "/erase": ("admin", "tenant"),
 }
 """What a key needs for a page; the others need the right to read."""
 

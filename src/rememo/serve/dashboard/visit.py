@@ -23,7 +23,8 @@ TIMES: Final = ("known_at", "valid_at")
 POOL: Final = "pool:"
 _KNOWN: Final = (
     *SCOPE, *TIMES, "q", "kind", "after", "before", "id", "version", "part", "offset", "around", "from", "subject",
-    "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "done",
+    "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "since", "until",
+    "back", "done",
 )  # fmt: skip
 """All that an address of a page can say; the rest is not carried from page to page."""
 _LONGEST: Final = 2_000

@@ -1,0 +1,125 @@
+"""Moments of the past: snapshots, what became different between two of them, and what going back to one would change."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rememo.errors import InvalidInput, VersionConflict
+from rememo.keep.versions import differing, states
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.times import from_micros, to_utc
+from rememo.serve.dashboard.visit import Visit
+
+_SNAPSHOTS: Final = 50
+_COMPARED: Final = 500
+"""Records that are compared; of more, those that were made last."""
+_SHOWN: Final = 20
+
+Pair = tuple[Record | None, Record | None]
+
+
+def versions_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return the snapshots, and what the address compares: two moments, or now with what it would be after going back."""
+    named = _snapshots(visit)
+    page: dict[str, Any] = {
+        "snapshots": list(reversed(named.items()))[:_SNAPSHOTS],
+        "snapshot_count": len(named),
+        "names": visit.may("read", "tenant"),
+        "makes": visit.may("write", "tenant"),
+        "changes": visit.may("write"),
+        "compared": None,
+    }
+    if "back" in visit.query:
+        return "versions.html", page | _going_back(visit, named)
+    if "since" in visit.query:
+        return "versions.html", page | _between(visit, named)
+    return "versions.html", page
+
+
+def _between(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
+    """Return what is different at a moment from what was known at another."""
+    memory, known = visit.memory, visit.time("known_at")
+    engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    since = _moment(visit.query["since"], named)
+    until = _moment(visit.query["until"], named) if "until" in visit.query else known
+    if known is not None:
+        since, until = min(since, known), min(until or known, known)
+    early, late = (since, until) if until is None or since <= until else (until, since)
+    ids = engine.store.touched(scope, early, late, engine.now())
+    some = ids[-_COMPARED:]
+    old, new = (states(engine, scope, some, at, quarantined=False) for at in (since, until))
+    pairs: list[Pair] = [(old.get(id), new.get(id)) for id in some]
+    told = _told([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
+    return told | {"compared": "moments", "since": since, "until": until, "touched": len(ids), "looked_at": len(some)}
+
+
+def _going_back(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
+    """Return what going back to a moment would change, by the very rule that does it."""
+    memory = visit.memory
+    engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    to = _moment(visit.query["back"], named)
+    # Whatever is written from here on has a later time than the last write.
+    seen = from_micros(engine.store.clock(scope.tenant))
+    ids = engine.store.touched(scope, to, None, engine.now())
+    some = ids[-_COMPARED:]
+    pairs = [(now, was) for was, now in differing(engine, scope, some, to)]
+    return _told(pairs) | {
+        "compared": "back", "since": to, "until": None, "seen": seen, "touched": len(ids), "looked_at": len(some),
+    }  # fmt: skip
+
+
+def _told(pairs: Sequence[Pair]) -> dict[str, Any]:
+    added = [now for was, now in pairs if was is None and now is not None]
+    removed = [was for was, now in pairs if was is not None and now is None]
+    changed = [(was, now) for was, now in pairs if was is not None and now is not None]
+    return {
+        "added": added[-_SHOWN:], "added_count": len(added),
+        "removed": removed[-_SHOWN:], "removed_count": len(removed),
+        "changed": changed[-_SHOWN:], "changed_count": len(changed),
+    }  # fmt: skip
+
+
+def snapshot(visit: Visit) -> tuple[str, Receipt | None]:
+    """Name the present state of the tenant."""
+    name = visit.form.get("name", "").strip()
+    if not name:
+        raise InvalidInput("a snapshot needs a name")
+    visit.memory.snapshot(name)
+    return "The present state has a name now.", None
+
+
+def roll_back(visit: Visit) -> tuple[str, Receipt | None]:
+    """Make the scope what it was known to be at a moment, unless something has changed since that was looked at."""
+    memory = visit.memory
+    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    to, seen = (_moment(visit.form.get(name, ""), {}) for name in ("to", "seen"))
+    memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    # What expired meanwhile is no change that anybody made.
+    meanwhile = engine.store.touched(memory.bound, seen, None, seen)
+    if meanwhile:
+        raise VersionConflict(
+            f"{len(meanwhile):,} records have changed since you looked at what would change, and nothing was done;"
+            " look at it again"
+        )
+    receipt = memory.rollback(to)
+    count = len(receipt.ids)
+    return f"Rolled back: {count:,} {'record is' if count == 1 else 'records are'} as then.", receipt if count else None
+
+
+def _snapshots(visit: Visit) -> dict[str, datetime]:
+    """Return the names of snapshots; they are the whole tenant's."""
+    return visit.memory.snapshots() if visit.may("read", "tenant") else {}
+
+
+def _moment(text: str, named: dict[str, datetime]) -> datetime:
+    """Return the moment that a text names: a snapshot, or a time."""
+    if text in named:
+        return named[text]
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            f"{text[:50]!r} is neither a snapshot nor a time; write a time like 2026-05-01T10:00"
+        ) from None
+    return to_utc(found if found.tzinfo else found.replace(tzinfo=UTC), "the moment")
