@@ -1,0 +1,142 @@
+"""Claude's memory tool for the Anthropic SDK's tool runners, over files that are kept as records."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from rememo.adapters.memory_files import COMMANDS, MemoryFiles
+from rememo.adapters.needs import needs
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+
+try:
+    from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+    from anthropic.types.beta import (
+        BetaCacheControlEphemeralParam,
+        BetaMemoryTool20250818Command,
+        BetaMemoryTool20250818CreateCommand,
+        BetaMemoryTool20250818DeleteCommand,
+        BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818RenameCommand,
+        BetaMemoryTool20250818StrReplaceCommand,
+        BetaMemoryTool20250818ViewCommand,
+    )
+    from anyio.to_thread import run_sync  # the SDK runs on what anyio runs on, not on asyncio alone
+except ImportError as error:
+    raise needs("the Anthropic SDK", "anthropic", error) from error
+
+
+class RememoMemoryTool(BetaAbstractMemoryTool):
+    """The memory tool for `client.beta.messages.tool_runner(tools=[…])`; its tree belongs to the scope of the view.
+
+    What a model asks that cannot be done is told to the model; a store that cannot be reached raises.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | str | Path = "rememo.db",
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        """Keep files in a memory, a view of one, or a memory at a path or address, which `files.close()` closes."""
+        super().__init__(cache_control=cache_control)
+        self.files = MemoryFiles(memory)
+
+    def call(self, input: object) -> str:
+        """Do what a `tool_use` block asks."""
+        return cast("str", super().call(_checked(input)))
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Show a file's lines or a directory."""
+        return self._answer(command)
+
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file."""
+        return self._answer(command)
+
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that stands once in a file."""
+        return self._answer(command)
+
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert a text after a line of a file."""
+        return self._answer(command)
+
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """End a file or a directory."""
+        return self._answer(command)
+
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a directory."""
+        return self._answer(command)
+
+    def clear_all_memory(self) -> str:
+        """End all files of this tree."""
+        return self.files.clear()
+
+    def _answer(self, command: BetaMemoryTool20250818Command) -> str:
+        try:
+            return self.files.run(command.to_dict())
+        except InvalidInput as error:
+            raise ToolError(str(error)) from error
+
+
+class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same for `AsyncAnthropic`; the event loop goes on meanwhile."""
+
+    def __init__(
+        self,
+        memory: Memory | str | Path = "rememo.db",
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        """Keep files in a memory, a view of one, or a memory at a path or address, which `files.close()` closes."""
+        super().__init__(cache_control=cache_control)
+        self.files = MemoryFiles(memory)
+
+    async def call(self, input: object) -> str:
+        """Do what a `tool_use` block asks."""
+        return cast("str", await super().call(_checked(input)))
+
+    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Show a file's lines or a directory."""
+        return await self._answer(command)
+
+    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file."""
+        return await self._answer(command)
+
+    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that stands once in a file."""
+        return await self._answer(command)
+
+    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert a text after a line of a file."""
+        return await self._answer(command)
+
+    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """End a file or a directory."""
+        return await self._answer(command)
+
+    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a directory."""
+        return await self._answer(command)
+
+    async def clear_all_memory(self) -> str:
+        """End all files of this tree."""
+        return await run_sync(self.files.clear)
+
+    async def _answer(self, command: BetaMemoryTool20250818Command) -> str:
+        try:
+            return await run_sync(self.files.run, command.to_dict())
+        except InvalidInput as error:
+            raise ToolError(str(error)) from error
+
+
+def _checked(input: object) -> Mapping[str, Any]:
+    """Return what the SDK can make a command of."""
+    asked = cast("Mapping[str, Any]", input if isinstance(input, Mapping) else {})
+    name = asked.get("command")
+    if not isinstance(name, str) or name not in COMMANDS:
+        raise ToolError(f"Unknown command: {name}")
+    return asked
