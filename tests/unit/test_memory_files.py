@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -211,8 +212,8 @@ def test_one_of_many_creates_a_file_and_no_edit_is_lost(files: MemoryFiles):
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(create, range(8))) == 1
-        list(threads.map(lambda line: files.insert("/memories/d/one.txt", 0, line), LINES))
-        found = list(threads.map(lambda to: _moved(files, to), PLACES))
+        list(threads.map(partial(files.insert, "/memories/d/one.txt", 0), LINES))
+        found = list(threads.map(partial(_moved, files), PLACES))
     assert sum(found) == 1
     moved = PLACES[found.index(True)]
     assert {line.split("\t")[1] for line in files.view(moved).split("\n")[1:]} >= {
