@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test frameworks release soak lint types imports bench clean
+.PHONY: serve test frameworks release soak docs lint types imports bench clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
@@ -50,6 +50,10 @@ release: $(VENV)/.installed
 # A memory under load: kills, full disks, restarts, odd clocks. MINUTES=1 is a glimpse.
 soak: $(VENV)/.installed
 	$(BIN)/python tests/soak/soak.py --minutes $(or $(MINUTES),10)
+
+# The guides and the references made from the code, as a site in build/site.
+docs: $(VENV)/.installed
+	$(BIN)/python tools/pages.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine

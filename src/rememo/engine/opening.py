@@ -1,6 +1,7 @@
 """Opening a memory: from a URL to an engine."""
 
 from functools import lru_cache
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from rememo.engine.engine import Engine
@@ -68,6 +69,8 @@ def _open_store(
 ) -> tuple[Store, KeyValue, Sealing | None]:
     if _is_server(url):
         return _open_postgres(url, analysis, settings, encryption)
+    if (opened := _open_foreign(url, analysis, settings, encryption)) is not None:
+        return opened
     path = _path(url)
     database = Database(
         MEMORY if path == MEMORY else path,
@@ -83,6 +86,20 @@ def _open_store(
     except BaseException:
         database.close()
         raise
+
+
+def _open_foreign(
+    url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
+) -> tuple[Store, KeyValue, Sealing | None] | None:
+    """Open a store that another package brings, under the scheme of its addresses; None when none does."""
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme == "sqlite":
+        return None
+    # Only for a scheme that is not known here: a look at all packages takes as long as opening a file.
+    for found in entry_points(group="rememo.stores", name=scheme):
+        opened: tuple[Store, KeyValue, Sealing | None] = found.load()(url, analysis, settings, encryption)
+        return opened
+    return None
 
 
 def _is_server(url: str) -> bool:
