@@ -2287,7 +2287,7 @@ class AsyncMemory(AsyncRecords):
         url: str | Path = "rememo.db",
         *,
         tenant: str = DEFAULT_TENANT,
-        embedder: Embedder | Literal["static"] | None = "static",
+        embedder: Embedder | str | None = "default",
         llm: LLM | None = None,
         encryption: Keyring | None = None,
         settings: Settings | None = None,
@@ -2295,8 +2295,10 @@ class AsyncMemory(AsyncRecords):
     ) -> None:
         """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
-        `embedder` is the static one unless given; None keeps no vectors. `llm` is a language model that sharpens what is
-        learned, and that its owner closes; without one, the one that the settings name, if any. With `encryption`, contents are stored
+        `embedder` is the one that the settings name unless given, the static one where they name none; a name such as
+        "static" or "openai:text-embedding-3-small" will do; None keeps no vectors. `llm` is a language model that
+        sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any. With
+        `encryption`, contents are stored
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """

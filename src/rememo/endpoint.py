@@ -137,7 +137,9 @@ class Endpoint:
         self._line: _Line | None = None
         self._closed = False
 
-    def post(self, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> Answer:
+    def post(
+        self, path: str, body: Mapping[str, Any], *, timeout: float | None = None, retries: int | None = None
+    ) -> Answer:
         """Return what is answered to a JSON body; raises `ModelFailed` with its reason when nothing useful is.
 
         Tried again: what could not be sent, 429 and passing faults of the server. Not tried again: what was sent and not
@@ -145,7 +147,7 @@ class Endpoint:
         """
         limit = self._timeout if timeout is None else timeout
         line = self._open()
-        return self._wait(line, self._posting(line, path, body, limit))
+        return self._wait(line, self._posting(line, path, body, limit, self._retries if retries is None else retries))
 
     def stream(
         self, path: str, body: Mapping[str, Any], *, timeout: float | None = None
@@ -225,26 +227,26 @@ class Endpoint:
                 call.cancel()  # the caller was interrupted: nobody waits for the answer any more
                 raise
 
-    async def _posting(self, line: "_Line", path: str, body: Mapping[str, Any], limit: float) -> Answer:
+    async def _posting(self, line: "_Line", path: str, body: Mapping[str, Any], limit: float, retries: int) -> Answer:
         deadline = asyncio.get_running_loop().time() + limit
         try:
             async with asyncio.timeout(limit):
-                for attempt in range(self._retries + 1):
+                for attempt in range(retries + 1):
                     try:
                         return Answer(await self._ask(line, path, body), attempt + 1)
                     except _Again as error:
-                        await self._rest(error, attempt, deadline)
+                        await self._rest(error, retries - attempt, attempt, deadline)
         except TimeoutError:
             raise self._slow(path, limit) from None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _rest(self, error: "_Again", attempt: int, deadline: float) -> None:
+    async def _rest(self, error: "_Again", left_tries: int, attempt: int, deadline: float) -> None:
         """Wait before another try, or raise what went wrong when there is none."""
         pause = random.uniform(0, min(0.5 * 2**attempt, _LONGEST_PAUSE))  # noqa: S311 - full jitter, not a secret
         if error.told is not None:
             pause = error.told + pause / 10
         left = deadline - asyncio.get_running_loop().time()
-        if attempt == self._retries or (error.told or 0.0) > LONGEST_WAIT or pause > left:
+        if not left_tries or (error.told or 0.0) > LONGEST_WAIT or pause > left:
             raise error.fault from None
         await self._sleep(pause)
 
@@ -281,7 +283,7 @@ class Endpoint:
                             f"{self.address}{path} broke off its answer: {error!r}", reason="broken"
                         ) from error
             except _Again as error:
-                await self._rest(error, attempt, deadline)
+                await self._rest(error, self._retries - attempt, attempt, deadline)
             else:
                 return
 

@@ -119,6 +119,17 @@ class EmbeddingFailed(RememoError):
     """A model gave no vectors."""
 
     code = "embedding_failed"
+    transient = False
+    """Whether the same may go well later: the endpoint was not reached, or has too much to do."""
+    retry_after: float | None = None
+    """How many seconds to wait before asking again, where that is known."""
+
+    @classmethod
+    def for_now(cls, message: str, retry_after: float | None = None) -> "EmbeddingFailed":
+        """Return one that may be over later."""
+        error = cls(message)
+        error.transient, error.retry_after = True, retry_after
+        return error
 
 
 class ModelFailed(RememoError):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType, UnionType
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from rememo.collections.actions import Actions
 from rememo.collections.documents import Documents
@@ -59,7 +59,7 @@ from rememo.model.record import Record
 from rememo.model.retention import Maintenance
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
-from rememo.recall.embed.protocol import Embedder
+from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing
 from rememo.store.protocol import Check, Stats
@@ -94,7 +94,7 @@ class Memory(Records):
         url: str | Path = "rememo.db",
         *,
         tenant: str = DEFAULT_TENANT,
-        embedder: Embedder | Literal["static"] | None = "static",
+        embedder: Embedder | str | None = "default",
         llm: LLM | None = None,
         encryption: Keyring | None = None,
         settings: Settings | None = None,
@@ -102,16 +102,23 @@ class Memory(Records):
     ) -> None:
         """Open a memory: a file's path, ":memory:" or "postgresql://…"; a file that is not there is made.
 
-        `embedder` is the static one unless given; None keeps no vectors. `llm` is a language model that sharpens what is
-        learned, and that its owner closes; without one, the one that the settings name, if any. With `encryption`, contents are stored
+        `embedder` is the one that the settings name unless given, the static one where they name none; a name such as
+        "static" or "openai:text-embedding-3-small" will do; None keeps no vectors. `llm` is a language model that
+        sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any. With
+        `encryption`, contents are stored
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         settings = settings or Settings.load()
-        model = default_embedder(settings) if isinstance(embedder, str) else embedder
+        if isinstance(embedder, str):
+            model = default_embedder(settings if embedder == "default" else settings.but(embedder=embedder))
+        else:
+            model = embedder
         scope = Scope().narrow(tenant=tenant)
         asked = model_of_settings(settings) if llm is None else llm
         engine = open_engine(str(url), embedder=model, settings=settings, clock=clock, encryption=encryption)
+        if model is not embedder and isinstance(model, RemoteEmbedder):
+            engine.owned.append(model)
         engine.runner = Worker(engine)
         engine.composer = Composer(engine, (*BUILT_IN, flows_provider(engine)))
         if asked is not None:

@@ -18,7 +18,9 @@ SHORT_TERM = ("kv", "flows", "caches", "sessions", "profiles")
 """What a Redis server can hold."""
 
 
-TABLES = ("llm", "spend")
+PRIVATE = ("kv", "llm_url", "llm_key", "embed_url", "embed_key")
+"""Settings that may hold a password or a key, and are never exported."""
+TABLES = ("llm", "spend", "embed")
 """Settings that may stand in a table of their own in the file: `url` under `[llm]` is `llm_url`."""
 
 
@@ -59,6 +61,16 @@ class Settings:
     """Texts, data and values of more characters than this are stored compressed; 0 compresses nothing."""
     language: str = "english"
     """Whose stop words and stems the analyser uses."""
+    embedder: str = "static"
+    """What makes vectors: `static`, `none`, `fastembed:NAME`, `sentence-transformers:NAME` or `openai:NAME` for an endpoint."""
+    embed_url: str = field(default="", repr=False)  # a password may stand in it
+    """The address of an endpoint that embeds, such as `http://127.0.0.1:11434/v1`; OpenAI's unless given."""
+    embed_key: str = field(default="", repr=False)
+    """The key of that endpoint; it is never shown or exported."""
+    embed_dimension: int = 0
+    """How long its vectors are; 0 asks it."""
+    embed_cache_days: float = 30.0
+    """How long vectors that an endpoint was paid for are kept, so that the same text is not paid for again; 0 keeps none."""
     vector_cache_bytes: int = 268_435_456
     """Memory for vectors held ready for search, over all scopes."""
     index_above: int = 200_000
@@ -126,6 +138,8 @@ class Settings:
             ("busy_timeout", 0),
             ("max_file_bytes", 0),
             ("compress_above", 0),
+            ("embed_dimension", 0),
+            ("embed_cache_days", 0),
             ("vector_cache_bytes", 0),
             ("index_above", 0),
             ("key_days", 0),

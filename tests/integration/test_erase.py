@@ -121,12 +121,12 @@ def test_a_model_under_construction_forgets_too(tmp_path: Path):
         model = store.begin_model("another", 4)
         _, versions = store.unembedded(model, 1_000)
         unit = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
-        store.put_vectors(model, [(number, unit) for number, _ in versions])
+        store.put_vectors(model, [(one.number, unit) for one in versions])
         receipt = memory.erase(user="kim")
         assert receipt.counts["vectors"] == 2 * receipt.counts["versions"]
         # What is written now may have a number that was done already.
         memory.add("new", id="new")
-        assert [text for _, text in store.unembedded(model, 1_000)[1]][-1] == "new"
+        assert store.unembedded(model, 1_000)[1][-1].text == "new"
         assert memory.verify().faults == ()
 
 

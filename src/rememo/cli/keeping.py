@@ -181,7 +181,9 @@ def reembed(
         str, typer.Argument(help='"static", "fastembed:NAME", "sentence-transformers:NAME" or "openai:NAME".')
     ],
     url: Annotated[str | None, typer.Option(help="The endpoint's address, for openai: models.")] = None,
-    dimension: Annotated[int | None, typer.Option(help="The length of its vectors, for openai: models.")] = None,
+    dimension: Annotated[
+        int | None, typer.Option(help="The length of its vectors, for openai: models; else it is asked.")
+    ] = None,
 ) -> None:
     """Change the embedding model: built beside the old one, swapped in when complete, resumable."""
     embedder = embedder_by_name(model, url=url, dimension=dimension)
@@ -189,6 +191,8 @@ def reembed(
         task = progress.add_task(f"embedding by {embedder.name}", total=None)
         done = memory.reembed(embedder, progress=lambda done, of: progress.update(task, completed=done, total=of))
     console.print(f"{done:,} versions have vectors of {embedder.name}", markup=False)
+    if model != Settings.load().embedder:
+        console.print(f"open it with REMEMO_EMBEDDER={model} from now on, or embedder={model!r}", markup=False)
 
 
 def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.audit import AuditedKeyValue, Auditor
+from rememo.engine.embedding import check_answers
 from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
 from rememo.engine.redact import redact, redact_fields
@@ -29,7 +30,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.background import background
-from rememo.recall.embed.protocol import Embedder, Vector
+from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.settings import Settings, trust_table
 from rememo.store.calling import Calling
 from rememo.store.kv.protocol import KeyServing, KeyValue
@@ -68,6 +69,14 @@ class Runner(Protocol):
 
     def stop(self, timeout: float = 5.0) -> bool:
         """Finish what is begun and do no more."""
+        ...
+
+
+class Closing(Protocol):
+    """What holds connections."""
+
+    def close(self) -> None:
+        """Let go of them."""
         ...
 
 
@@ -124,14 +133,25 @@ class Engine:
         self._calling = store if isinstance(store, Calling) else None
         self.composer: Composing | None = None
         self.models: Modelling | None = None
+        self.owned: list[Closing] = []
+        """What was opened for this engine, and is closed with it."""
         self.use(embedder)
 
     def use(self, embedder: Embedder | None) -> None:
         """Embed by another model from now on; one that the store does not hold raises `EmbeddingMismatch`."""
         if embedder is not None:
+            if isinstance(embedder, RemoteEmbedder):
+                self._meet(embedder, embedder.name)
             self.store.use_model(embedder.name, embedder.dimension)
         self.embedder = embedder
         self.__dict__.pop("background", None)
+
+    def _meet(self, remote: RemoteEmbedder, name: str) -> None:
+        """Look whether an endpoint answers as was said, before the store relies on it; vectors of its own prove it."""
+        if not self.store.has_vectors():
+            check_answers(remote)
+        elif (held := self.store.model()) is not None and held[0] == name:
+            remote.expect(held[1])
 
     @lazy
     def background(self) -> tuple[float, float]:
@@ -270,6 +290,8 @@ class Engine:
         """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
         if self.embedder is None or not any(texts):  # nothing said has no vector, and wakes no model
             return iter([None] * len(texts))
+        if isinstance(self.embedder, RemoteEmbedder):  # no write waits for a network: jobs fetch these
+            return iter([FAILED if text.strip() else None for text in texts])
         try:
             return iter(self.embedder.embed(texts))
         except EmbeddingMismatch:
@@ -380,7 +402,8 @@ class Engine:
 
     def health(self) -> tuple[Health, ...]:
         """Return how the servers are that this memory leans on beside its store, without asking them."""
-        return (self.plain_kv.health(),) if isinstance(self.plain_kv, KeyServing) else ()
+        servers = (self.plain_kv, self.embedder)
+        return tuple(one.health() for one in servers if isinstance(one, (KeyServing, RemoteEmbedder)))
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
@@ -392,6 +415,8 @@ class Engine:
             self.runner.stop()
         if isinstance(self.plain_kv, KeyServing):
             self.plain_kv.close()
+        for one in self.owned:
+            one.close()
         self.store.close()
 
 

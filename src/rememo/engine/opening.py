@@ -10,7 +10,7 @@ from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.fastembed import FastEmbedEmbedder
-from rememo.recall.embed.openai import OpenAIEmbedder
+from rememo.recall.embed.openai import OPENAI_URL, OpenAIEmbedder
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
 from rememo.recall.embed.static import StaticEmbedder
@@ -181,29 +181,39 @@ def _analysis(analyzer: Analyzer) -> Analysis:
     return Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks)
 
 
-def embedder_by_name(name: str, *, url: str | None = None, dimension: int | None = None) -> Embedder:
-    """Return an embedder by what a command line can say of it, such as "fastembed:BAAI/bge-small-en-v1.5"."""
+def embedder_by_name(
+    name: str, *, settings: Settings | None = None, url: str | None = None, dimension: int | None = None
+) -> Embedder:
+    """Return an embedder by what a setting or a command line can say of it, such as "fastembed:BAAI/bge-small-en-v1.5"."""
+    settings = settings or Settings.load()
     kind, _, model = name.partition(":")
     match kind:
         case "static":
-            return StaticEmbedder(Settings.load().language)
+            return _static(settings.language)
         case "fastembed":
             return FastEmbedEmbedder(model) if model else FastEmbedEmbedder()
         case "sentence-transformers":
             return SentenceTransformerEmbedder(model) if model else SentenceTransformerEmbedder()
         case "openai":
-            if not model or dimension is None:
-                raise InvalidInput("an openai: model needs its name and the length of its vectors (--dimension)")
-            return OpenAIEmbedder(model, dimension) if url is None else OpenAIEmbedder(model, dimension, base_url=url)
+            if not model:
+                raise InvalidInput(
+                    "an openai: embedder needs the name of its model, such as openai:text-embedding-3-small"
+                )
+            return OpenAIEmbedder(
+                model,
+                dimension or settings.embed_dimension or None,
+                base_url=url or settings.embed_url or OPENAI_URL,
+                api_key=settings.embed_key or None,
+            )
         case _:
             raise InvalidInput(
                 f"there is no embedder {kind!r}; the embedders are static, fastembed, sentence-transformers and openai"
             )
 
 
-def default_embedder(settings: Settings) -> Embedder:
-    """Return the embedder that needs no download; memories of one process share the words it has met."""
-    return _static(settings.language)
+def default_embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder that the settings name; the static one needs no download, and memories of one process share it."""
+    return None if settings.embedder == "none" else embedder_by_name(settings.embedder, settings=settings)
 
 
 @lru_cache(maxsize=8)

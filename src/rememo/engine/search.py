@@ -1,5 +1,6 @@
 """Search: understands the question, gathers candidates from the store, and hands them to the ranking."""
 
+import logging
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -7,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.engine import Engine
+from rememo.errors import EmbeddingFailed
+from rememo.model.counts import counts
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
-from rememo.recall.embed.protocol import embed_question
+from rememo.recall.embed.protocol import RemoteEmbedder, Vector, embed_question
 from rememo.recall.question import understand
 from rememo.recall.rank import Structure, arrange, rank
 from rememo.recall.time import find_times
@@ -20,6 +23,7 @@ from rememo.store.protocol import Timeline, WordMatch
 
 _RECALL = RecallSettings()
 _SPARSE = 8
+_log = logging.getLogger("rememo.engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,10 +177,10 @@ def _rows(timeline: Timeline, numbers: NDArray[np.int64]) -> tuple[NDArray[np.in
 def _candidates(engine: Engine, query: Query, question: Question, timeline: Timeline, moment: datetime) -> Candidates:
     postings = _postings(engine, query, question, timeline)
     eligible = engine.store.eligible(query.filter, timeline, moment)
-    embedder = None if query.mode == "words" else engine.embedder
-    vector = None if embedder is None else embed_question(embedder, question.meaning)
-    if embedder is None or vector is None:
+    meant = _meant(engine, query, question)
+    if meant is None:
         return Candidates(postings=postings, eligible=eligible)
+    vector, prior = meant
     most = max(_RECALL.meaning_candidates, 2 * query.limit)
     near = engine.store.nearest(query.filter, vector, most, moment)
     rows, inside = _rows(timeline, near.numbers)
@@ -186,5 +190,22 @@ def _candidates(engine: Engine, query: Query, question: Question, timeline: Time
         vector_documents=rows,
         vector_scores=near.scores[inside],
         vector_background=(near.mean, near.deviation),
-        vector_prior=engine.background,
+        vector_prior=prior,
     )
+
+
+def _meant(engine: Engine, query: Query, question: Question) -> tuple[Vector, tuple[float, float]] | None:
+    """Return the vector of a question and what is usual between unrelated texts; None where words alone decide."""
+    embedder = None if query.mode == "words" else engine.embedder
+    if embedder is None:
+        return None
+    try:
+        vector, prior = embed_question(embedder, question.meaning), engine.background
+    except EmbeddingFailed as error:
+        if query.mode == "vector" or not isinstance(embedder, RemoteEmbedder):
+            raise
+        # Words find while an endpoint is away; that it is can be seen in health, metrics and reasons.
+        counts.add("searches_without_meaning")
+        _log.debug("this search goes by words: %s", error)
+        return None
+    return None if vector is None else (vector, prior)

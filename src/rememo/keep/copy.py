@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, StorageError
-from rememo.keep.export import Transferred, chunks, embedded_anew
+from rememo.keep.export import Transferred, chunks, load_versions
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
 from rememo.model.scope import Scope
@@ -62,7 +62,7 @@ def _copy_tenant(source: Engine, target: Engine, tenant: str, progress: Progress
     same = _same_model(source, target)
     for chunk in chunks(source.store.dump(scope)):
         note = None if target.audit is None else target.audit.note("copy", scope)
-        new += target.store.load(chunk if same else embedded_anew(chunk, target), note)
+        new += load_versions(target, chunk, note, same_model=same)
         seen += len(chunk)
         if progress is not None:
             progress(tenant, seen)

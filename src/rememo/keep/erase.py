@@ -25,7 +25,7 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.chain import Half
 from rememo.store.chain import Link as Line
-from rememo.store.kv.protocol import KeyErasing
+from rememo.store.kv.protocol import EMBED_CACHE, KeyErasing
 from rememo.store.needles import Needles
 from rememo.store.protocol import Copying, Erasing, ErasingStore
 
@@ -81,7 +81,8 @@ def preview(engine: Engine, target: Target) -> ErasureReceipt:
     counts = erasing(engine).weigh(target)
     if target.ids is None:
         goes = doomed_keys(target)
-        counts["kv"] = sum(goes(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now))
+        held = [(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now) if space != EMBED_CACHE]
+        counts["kv"] = sum(goes(space, key) for space, key in held)
     return ErasureReceipt(
         target=target.named,
         counts={name: count for name, count in counts.items() if count},
@@ -277,6 +278,9 @@ class _Erasure:
     def remove_state(self) -> None:
         """Remove key-value state: of the scope, and what other scopes keep under the user's name."""
         keys = self._engine.plain_kv
+        if isinstance(keys, KeyErasing):
+            # Vectors that were paid for stand under hashes of texts, whosever they are: all of them are copies.
+            keys.erase(self._tenant, lambda space, _: space == EMBED_CACHE)
         if self._target.ids is None and isinstance(keys, KeyErasing):
             gone = keys.erase(self._tenant, doomed_keys(self._target))
             self._store.add_counts(self._number, self._tenant, {"kv": gone})

@@ -17,15 +17,18 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from rememo._version import __version__
-from rememo.engine.engine import Engine
+from rememo.engine.engine import EMBED, Engine
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch
 from rememo.keep.lines import LineLock
+from rememo.model.audit import Note
 from rememo.model.check import check_label, check_version, dump_json
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
-from rememo.store.kv.protocol import Entry
+from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
+from rememo.settings import PRIVATE
+from rememo.store.kv.protocol import EMBED_CACHE, Entry
 from rememo.store.protocol import Stored
 
 FORMAT = "rememo-export"
@@ -114,7 +117,7 @@ def _write(
             "model": None if model is None else {"name": model[0], "dimension": model[1]},
             # What follows an address as its query may be a credential, and a server's may have a password in it.
             "settings": asdict(
-                engine.settings.but(archive=engine.settings.archive.split("?")[0], kv="", llm_url="", llm_key="")
+                engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
             ),
             **({} if lock is None else {"sealed": lock.header()}),
         }
@@ -125,6 +128,8 @@ def _write(
         for name, at in engine.store.snapshots(scope.tenant).items():
             put({"snapshot": name, "at": at.isoformat()}, "snapshots")
         for space, entry in engine.kv.dump(scope.tenant, engine.now()):
+            if space == EMBED_CACHE:
+                continue
             line = asdict(entry) | {"expires_at": None if entry.expires_at is None else entry.expires_at.isoformat()}
             put({"kv": line, "space": space}, "keys")
         for job in engine.store.jobs(scope.tenant):
@@ -152,7 +157,7 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
     for entries in chunks(_entries(source, engine, scope)):
         versions = [one for one in entries if isinstance(one, Stored)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
-        counts["versions"] += engine.store.load(versions if ours else embedded_anew(versions, engine), note)
+        counts["versions"] += load_versions(engine, versions, note, same_model=ours)
         if scope != Scope(tenant=scope.tenant):
             continue
         snapshots = {one.name: one.at for one in entries if isinstance(one, _Snapshot)}
@@ -312,12 +317,36 @@ def _same_model(path: Path, engine: Engine) -> bool:
     return ours is not None and model == {"name": ours.name, "dimension": ours.dimension}
 
 
-def embedded_anew(versions: Sequence[Stored], engine: Engine) -> list[Stored]:
-    """Return versions with vectors of this engine's model: those of another mean nothing here."""
-    if engine.embedder is None:
-        return [replace(one, vector=None) for one in versions]
-    vectors = engine.embedder.embed([one.record.text for one in versions])
-    return [replace(one, vector=vector) for one, vector in zip(versions, vectors, strict=True)]
+def load_versions(engine: Engine, versions: Sequence[Stored], note: Note | None, *, same_model: bool) -> int:
+    """Bring versions in with vectors of this engine's model: those of another mean nothing here. Returns how many were new.
+
+    A model that is asked over a network is asked later, by jobs.
+    """
+    if same_model:
+        return engine.store.load(versions, note)
+    bare = [replace(one, vector=None) for one in versions]
+    embedder = engine.embedder
+    if embedder is None:
+        return engine.store.load(bare, note)
+    if isinstance(embedder, RemoteEmbedder):
+        new = engine.store.load(bare, note)
+        if new and (owed := [_owed(one, embedder, engine.now()) for one in bare if one.record.text.strip()]):
+            engine.store.load_jobs(owed)
+            engine.tell_workers()
+        return new
+    vectors = embedder.embed([one.record.text for one in versions])
+    return engine.store.load([replace(one, vector=it) for one, it in zip(versions, vectors, strict=True)], note)
+
+
+def _owed(stored: Stored, embedder: Embedder, moment: datetime) -> Job:
+    """Return the job that fetches the vector of a version; the same one each time, so that an import can be repeated."""
+    record = stored.record
+    made_of = dump_json([record.id, record.version, embedder.name, embedder.dimension])
+    return Job(
+        id=hashlib.sha256(made_of.encode()).hexdigest()[:32], tenant=record.scope.tenant, task=EMBED,
+        payload={"record": record.id, "version": record.version}, state="waiting", attempts=0, due_at=moment,
+        leased_until=None, error=None, created_at=moment,
+    )  # fmt: skip
 
 
 def _stored(line: dict[str, Any], engine: Engine, scope: Scope) -> Stored:

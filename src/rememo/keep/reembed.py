@@ -1,32 +1,45 @@
 """Changing the embedding model: built beside the old one, swapped in when complete, searches going on all the while."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from rememo.engine.engine import Engine
-from rememo.errors import StorageError
-from rememo.recall.embed.protocol import Embedder
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.engine.embedding import PaidVectors, fetch
+from rememo.engine.engine import EMBED, Engine
+from rememo.errors import EmbeddingFailed, StorageError
+from rememo.model.ids import new_id
+from rememo.model.job import Job
+from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
+from rememo.store.protocol import Unembedded
 
 _CHUNK = 256
+_REMOTE_CHUNK = 512
+"""A model that is asked over a network answers several requests at once."""
 _MOST_TRIES = 10_000
+
+Vectors = list[tuple[int, NDArray[np.float32] | None]]
 
 
 def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
     """Embed every version anew and put the new model into use; returns how many versions were embedded.
 
-    An interrupted run goes on where it stopped. `progress` is told how many are done and how many there are.
+    An interrupted run goes on where it stopped; texts that were paid for once are not paid for again. A text that an
+    endpoint refuses stays without a vector, and a dead job says why. `progress` is told how many are done and how many
+    there are.
     """
     store = engine.store
     if store.model() == (embedder.name, embedder.dimension):
         engine.use(embedder)
         return 0
     model, done = store.begin_model(embedder.name, embedder.dimension), 0
+    chunk = _REMOTE_CHUNK if isinstance(embedder, RemoteEmbedder) else _CHUNK
     for _ in range(_MOST_TRIES):
         while True:
-            left, versions = store.unembedded(model, _CHUNK)
+            left, versions = store.unembedded(model, chunk)
             if not versions:
                 break
-            vectors = embedder.embed([text for _, text in versions])
-            store.put_vectors(model, [(number, one) for (number, _), one in zip(versions, vectors, strict=True)])
+            store.put_vectors(model, _embedded(engine, embedder, versions))
             done += len(versions)
             if progress is not None:
                 progress(done, done + left - len(versions))
@@ -37,3 +50,36 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
                 pass
             return done
     raise StorageError(f"{embedder.name} never caught up with the writers; run it again when less is written")
+
+
+def _embedded(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> Vectors:
+    if not isinstance(embedder, RemoteEmbedder):
+        vectors = embedder.embed([one.text for one in versions])
+        return [(one.number, vector) for one, vector in zip(versions, vectors, strict=True)]
+    tenants: dict[str, list[Unembedded]] = {}
+    for one in versions:
+        tenants.setdefault(one.tenant, []).append(one)
+    made: dict[int, NDArray[np.float32] | None] = {}
+    for tenant, group in tenants.items():
+        days, moment = engine.settings.embed_cache_days, engine.now()
+        paid = PaidVectors(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
+        refused: list[Job] = []
+        for one, vector in zip(group, fetch([one.text for one in group], embedder.embed, paid), strict=True):
+            if isinstance(vector, EmbeddingFailed):
+                refused.append(_refused(engine, one, vector))
+            else:
+                made[one.number] = vector
+        if len(refused) == len(group) > 1:
+            # Not one text but the endpoint is the matter: a bad key, a model that is not there.
+            raise EmbeddingFailed(f"the endpoint refuses every text: {refused[0].error}")
+        if refused:
+            engine.store.load_jobs(refused)
+    return [(one.number, made.get(one.number)) for one in versions]
+
+
+def _refused(engine: Engine, one: Unembedded, error: EmbeddingFailed) -> Job:
+    moment = engine.now()
+    return Job(
+        id=new_id(), tenant=one.tenant, task=EMBED, payload={"record": one.id, "version": one.version}, state="dead",
+        attempts=1, due_at=moment, leased_until=None, error=str(error), created_at=moment,
+    )  # fmt: skip

@@ -15,8 +15,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rememo.engine.audit import acting_as_worker
+from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
-from rememo.errors import Closed, EmbeddingMismatch, JobFailed, StorageError
+from rememo.errors import Closed, EmbeddingFailed, EmbeddingMismatch, JobFailed, StorageError
 from rememo.keep.rotation import RESEAL, reseal
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.messages import learn
@@ -25,12 +26,15 @@ from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
+from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 from rememo.store.calling import Calling, Listening
 from rememo.store.protocol import Written
 
 LEARN, UNLEARN = "learn", "unlearn"
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 MOST_ATTEMPTS = 5
+MOST_ATTEMPTS_OF_AN_OUTAGE = 24
+"""For what an endpoint could not answer now: with the pauses between them, somewhat more than an hour."""
 _BATCH, _SMALL_BATCH = 256, 64
 _QUIET_SECONDS = 0.05
 """Writes that far apart leave room for the worker; while they come faster it stands back."""
@@ -212,7 +216,8 @@ class Worker:
             errors: dict[tuple[str, str], Exception | str] = {}
             groups: dict[tuple[str, str], list[Job]] = {}
             for job in jobs:
-                if job.attempts > MOST_ATTEMPTS:
+                # One that failed before has waited in between; one that never ended takes its worker with it.
+                if job.attempts > (MOST_ATTEMPTS if job.error is None else MOST_ATTEMPTS_OF_AN_OUTAGE):
                     errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
                 else:
                     task = LEARN if job.task == UNLEARN else job.task
@@ -229,10 +234,12 @@ class Worker:
         if error is None:
             return Settlement(job, "done")
         reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        if job.attempts >= MOST_ATTEMPTS:
+        most = MOST_ATTEMPTS_OF_AN_OUTAGE if getattr(error, "transient", False) else MOST_ATTEMPTS
+        if job.attempts >= most:
             _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
             return Settlement(job, "dead", reason)
-        return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=backoff(job.attempts)))
+        wait = max(backoff(job.attempts), getattr(error, "retry_after", None) or 0.0)
+        return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
 
 
 def backoff(attempts: int) -> float:
@@ -347,15 +354,27 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     if engine.store.model() != (embedder.name, embedder.dimension):
         raise EmbeddingMismatch(f"the store does not use {embedder.name} any more; open it with its model")
     scope = Scope(tenant=tenant)
-    texts: list[tuple[Job, str]] = []
+    owed: list[tuple[Job, str]] = []
     for job in jobs:
         versions = engine.store.history(scope, job.payload["record"])
-        texts += [(job, one.text) for one in versions if one.version == job.payload["version"]]
-    vectors = embedder.embed([text for _, text in texts])
-    for (job, _), vector in zip(texts, vectors, strict=True):
-        if vector is not None:
-            engine.store.set_vector(scope, job.payload["record"], job.payload["version"], vector)
-    return {}
+        owed += [(job, one.text) for one in versions if one.version == job.payload["version"]]
+    texts = [text for _, text in owed]
+    if isinstance(embedder, RemoteEmbedder):
+        days, moment = engine.settings.embed_cache_days, engine.now()
+        paid = PaidVectors(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
+        vectors = fetch(texts, lambda asked: embedder.attempt(asked).vectors, paid)
+    else:
+        vectors = fetch(texts, embedder.embed, None)
+    errors: dict[str, Exception] = {}
+    made: list[tuple[str, int, Vector]] = []
+    for (job, _), vector in zip(owed, vectors, strict=True):
+        if isinstance(vector, EmbeddingFailed):
+            errors[job.id] = vector
+        elif vector is not None:
+            made.append((job.payload["record"], job.payload["version"], vector))
+    if made:
+        engine.store.set_vectors(tenant, made)
+    return errors
 
 
 _DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise, RESEAL: reseal}

@@ -32,6 +32,7 @@ _COUNTED: Final = {
     "model_failures": "Calls to a language model that gave nothing that can be used.",
     "over_budget": "Calls to a language model that were not made, because of the day's ceiling.",
     "invented": "Things a language model told that the text does not say; they were dropped.",
+    "searches_without_meaning": "Searches that went by words because an endpoint of embeddings was away.",
 }
 _inside: ContextVar[bool] = ContextVar("rememo_counted", default=False)
 

@@ -7,7 +7,7 @@ Times cross this seam as aware UTC datetimes; every call names its tenant throug
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -398,8 +398,8 @@ class Jobs(Protocol):
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
         ...
 
-    def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
-        """Give a version its vector; False when the version is gone."""
+    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
+        """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
         ...
 
 
@@ -618,6 +618,17 @@ class Copying(Protocol):
         ...
 
 
+class Unembedded(NamedTuple):
+    """A version that a model under construction has not embedded."""
+
+    number: int
+    """What `put_vectors` knows it by."""
+    tenant: str
+    id: str
+    version: int
+    text: str
+
+
 class Models(Protocol):
     """The embedding model in use, and one that is built beside it."""
 
@@ -629,12 +640,16 @@ class Models(Protocol):
         """Return the name and dimension of the embedding model, or None when there is none yet."""
         ...
 
+    def has_vectors(self) -> bool:
+        """Say whether there is any vector by the model in use."""
+        ...
+
     def begin_model(self, name: str, dimension: int) -> int:
         """Return the number of a model to be built beside the one in use; one that was begun before goes on."""
         ...
 
-    def unembedded(self, model: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
-        """Return how many versions still have no vector by a model, and the first of them with their texts."""
+    def unembedded(self, model: int, limit: int) -> tuple[int, list[Unembedded]]:
+        """Return how many versions still have no vector by a model, and the first of them."""
         ...
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:

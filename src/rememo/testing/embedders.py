@@ -5,7 +5,9 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rememo.recall.embed.protocol import Vector, unit_vectors
+from rememo.errors import EmbeddingFailed
+from rememo.model.health import Health
+from rememo.recall.embed.protocol import Embedded, Vector, unit_vectors
 
 DIMENSION = 16
 
@@ -45,6 +47,40 @@ class FailingEmbedder(WordEmbedder):
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         """Raise."""
         raise ConnectionError(f"no answer for {len(texts)} texts")
+
+
+class DistantEmbedder(WordEmbedder):
+    """A model that is asked over a network, and may be away."""
+
+    def __init__(self, name: str = "test-distant", dimension: int = DIMENSION) -> None:
+        super().__init__(name, dimension)
+        self.away = False
+        self.asked: list[str] = []
+        """Every text that was paid for."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Return the vectors, unless it is away."""
+        if self.away:
+            raise EmbeddingFailed.for_now("the endpoint cannot be reached")
+        self.asked += texts
+        return super().embed(texts)
+
+    def attempt(self, texts: Sequence[str]) -> Embedded:
+        """Return the vectors, unless it is away."""
+        return Embedded(self.embed(texts), sum(len(text.split()) for text in texts))
+
+    def expect(self, dimension: int) -> None:
+        """Know how long vectors are without being told."""
+
+    def check(self) -> None:
+        """Answer as was said."""
+
+    def health(self) -> Health:
+        """Tell whether it is away."""
+        return Health(name="embedder", place="here", ok=not self.away)
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 class InterruptingEmbedder(WordEmbedder):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememo.errors import EmbeddingMismatch, InvalidInput
+from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
 from rememo.memory import Memory
 from rememo.testing.base import OpenMemory, Suite, examples, ids, texts
 from rememo.testing.clock import START, ManualClock
-from rememo.testing.embedders import FailingEmbedder, InterruptingEmbedder, WordEmbedder
+from rememo.testing.embedders import DistantEmbedder, FailingEmbedder, InterruptingEmbedder, WordEmbedder
 
 MODES = ("hybrid", "words", "vector")
 HOUR = timedelta(hours=1)
@@ -350,6 +350,50 @@ class SimilarSuite(Suite):
         assert memory.jobs.list("dead", limit=9) == memory.jobs.list(before=jobs[0]) == []
         with pytest.raises(InvalidInput, match="limit"):
             memory.jobs.list(limit=0)
+
+    def test_no_write_waits_for_a_distant_model_and_nothing_is_paid_for_twice(self, open_memory: OpenMemory) -> None:
+        distant = DistantEmbedder()
+        memory = open_memory(embedder=distant)
+        receipt = memory.add_many(["Miso sleeps on the sofa", "Rex barks", "Miso sleeps on the sofa"])
+        assert distant.asked == []
+        assert len(receipt.jobs) == 3
+        assert ids(memory.search("barks")) == [receipt.ids[1]]
+        receipt.wait()
+        assert memory.stats().vectors == 3
+        memory.add("Rex barks").wait()
+        paid = [text for text in distant.asked if text in ("Miso sleeps on the sofa", "Rex barks")]
+        assert len(paid) == len(set(paid)) == 2
+        [vector] = WordEmbedder("any").embed(["Rex barks"])
+        assert vector is not None
+        assert texts(memory.similar(vector.tolist(), limit=2)) == ["Rex barks"] * 2
+        assert memory.stats().keys == 0
+        assert memory.verify().ok
+
+    def test_words_find_while_a_distant_model_is_away(self, open_memory: OpenMemory) -> None:
+        distant = DistantEmbedder()
+        memory = open_memory(embedder=distant)
+        distant.away = True
+        receipt = memory.add("Miso sleeps on the sofa")
+        assert ids(memory.search("where does miso sleep?")) == [receipt.id]
+        with pytest.raises(EmbeddingFailed):
+            memory.search("sofa", mode="vector")
+        with pytest.raises(JobFailed, match="cannot be reached"):
+            receipt.wait(timeout=0.2)
+        distant.away = False
+
+    @pytest.mark.requirement("embed.online-change")
+    def test_a_store_goes_to_a_distant_model_and_back(self, open_memory: OpenMemory) -> None:
+        memory = open_memory()
+        receipt = memory.add_many(["Miso sleeps on the sofa", "Rex barks"])
+        memory.update(receipt.ids[0], pinned=True)
+        distant = DistantEmbedder(dimension=8)
+        assert memory.reembed(distant) == 3
+        assert memory.stats().vectors == 3
+        assert distant.asked == ["Miso sleeps on the sofa", "Rex barks"]
+        assert memory.reembed(WordEmbedder()) == 3
+        assert memory.reembed(distant) == 3
+        assert distant.asked == ["Miso sleeps on the sofa", "Rex barks"]
+        assert memory.verify().ok
 
     @pytest.mark.requirement("extend.embedding-model")
     def test_vectors_of_another_model_are_refused_by_name(self, open_memory: OpenMemory) -> None:

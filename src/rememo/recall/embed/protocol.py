@@ -1,12 +1,13 @@
 """What turns texts into vectors, and how the rest of Rememo asks for it."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch
+from rememo.model.health import Health
 
 Vector: TypeAlias = NDArray[np.float32]
 
@@ -41,6 +42,46 @@ class QuestionEmbedder(Protocol):
 
     def embed_question(self, text: str) -> Vector | None:
         """Return the vector to search with, or None for a text without content."""
+        ...
+
+
+class Embedded(NamedTuple):
+    """What a model answered."""
+
+    vectors: list[Vector | None]
+    """One for each text, in order; None for a text without content."""
+    tokens: int
+    """How many tokens that cost, as the endpoint says, or about."""
+
+
+@runtime_checkable
+class RemoteEmbedder(Protocol):
+    """The ability of models that are asked over a network: they take long, cost money and may be away.
+
+    No write waits for one: its vectors are made by jobs. Search goes by words while one is away.
+    """
+
+    def attempt(self, texts: Sequence[str]) -> Embedded:
+        """Return the vectors as `embed` does, but ask only once: for those who try again later themselves.
+
+        Raises `EmbeddingFailed`; while an endpoint rests that just failed, at once.
+        """
+        ...
+
+    def expect(self, dimension: int) -> None:
+        """Take vectors to be that long, where nobody told: those that were made before are."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+    def check(self) -> None:
+        """Ask for one vector; one of another length than was said raises `EmbeddingMismatch`."""
+        ...
+
+    def health(self) -> Health:
+        """Return how the endpoint is, without asking it."""
         ...
 
 

@@ -10,6 +10,8 @@ from rememo.model.health import Health
 
 FIELD = "kv"
 """The field that values are sealed as."""
+EMBED_CACHE = "embed.cache"
+"""The namespace of vectors that were paid for: only a copy, so it is not counted, exported or spared by an erasure."""
 
 
 def identity(space: str, key: str) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.job import Job, Settlement
-from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.payloads import keep_payload, read_payload
 from rememo.store.postgres.part import Part
@@ -165,21 +164,22 @@ class JobTable(Part):
         contents = {tenant: self._safe.contents(tenant) for tenant in {row[0] for row in rows}}
         return [_job(row, contents[row[0]]) for row in rows]
 
-    def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
-        """Give a version its vector; False when the version is gone."""
+    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
+        """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
-        def store(session: Session) -> bool:
+        def store(session: Session) -> int:
             # The tenant's row first, as every write: two that take turns cannot wait for each other.
-            contents = self._safe.in_step(scope.tenant, session.value(_TURN, (scope.tenant,)) or 0)
-            place = session.row(_PLACE, (scope.tenant, id, version))
-            if place is None:
-                return False
-            model, number = place
-            values = (scope.tenant, model, number, to_wire(vector, model, number, contents))
-            session.execute(PUT_VECTOR.format(column=column(contents)), values)
-            return True
+            contents, count = self._safe.in_step(tenant, session.value(_TURN, (tenant,)) or 0), 0
+            sql = PUT_VECTOR.format(column=column(contents))
+            for id, version, vector in vectors:
+                place = session.row(_PLACE, (tenant, id, version))
+                if place is not None:
+                    model, number = place
+                    session.execute(sql, (tenant, model, number, to_wire(vector, model, number, contents)))
+                    count += 1
+            return count
 
-        return self._safe.write(self._database, store, scope.tenant, repeatable=True)
+        return self._safe.write(self._database, store, tenant, repeatable=True)
 
 
 def _held(jobs: Sequence[Job]) -> dict[str, Any]:

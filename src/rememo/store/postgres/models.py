@@ -10,6 +10,7 @@ from rememo.errors import EmbeddingMismatch
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
+from rememo.store.protocol import Unembedded
 
 # Those who change models do so one after another.
 _LOCK = "LOCK TABLE models IN SHARE ROW EXCLUSIVE MODE"
@@ -63,7 +64,8 @@ class ModelTable(Part):
             if session.value(_HAS_VECTORS, (model,)):
                 raise EmbeddingMismatch(
                     f"{self._database.place} holds vectors of {held} ({its_dimension} numbers), but this memory was opened with"
-                    f" {name} ({dimension}); open it with {held}, or change the model with `rememo reembed` or memory.reembed()"
+                    f" {name} ({dimension}); open it with {held} (embedder=…, or the setting of that name), or change the"
+                    " model with `rememo reembed` or memory.reembed()"
                 )
             session.execute(_RENAME, (name, dimension, model))
             return model
@@ -92,8 +94,13 @@ class ModelTable(Part):
 
         return self._database.write(begin, repeatable=True)
 
-    def unembedded(self, model: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
-        """Return how many versions still have no vector by a model, and the first of them with their texts."""
+    def has_vectors(self) -> bool:
+        """Say whether there is any vector by the model in use."""
+        row = self._database.row(_CURRENT)
+        return row is not None and bool(self._database.value(_HAS_VECTORS, (row[0],)))
+
+    def unembedded(self, model: int, limit: int) -> tuple[int, list[Unembedded]]:
+        """Return how many versions still have no vector by a model, and the first of them."""
         left, found = 0, list[tuple[str, Any]]()
         with self._database.snapshot() as session:
             for tenant, done, _ in session.rows(_LEFT, (model,)):
@@ -101,14 +108,15 @@ class ModelTable(Part):
                 if len(found) < limit:
                     found += [(tenant, row) for row in session.rows(_NEXT, (tenant, done, limit - len(found)))]
         readable = {tenant: self._safe.readable(tenant) for tenant in {tenant for tenant, _ in found}}
-        versions: list[tuple[int, str]] = []
+        versions: list[Unembedded] = []
         self._handed = {}
         for tenant, (number, id, version, text, packed) in found:
             # Numbers belong to a tenant; these are numbers among those that are given out together.
             self._handed[len(versions)] = (tenant, number)
             contents = readable[tenant]
             # A text that nobody can read any more has none.
-            versions.append((len(versions), "" if contents is None else contents.get_text(text, packed, id, version)))
+            said = "" if contents is None else contents.get_text(text, packed, id, version)
+            versions.append(Unembedded(len(versions), tenant, id, version, said))
         return left, versions
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:

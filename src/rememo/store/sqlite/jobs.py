@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from rememo.model.check import dump_json
 from rememo.model.job import Job, Settlement
-from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.contents import Kept
 from rememo.store.payloads import keep_payload, read_payload
@@ -29,6 +28,10 @@ _TAKE = "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_unti
 _END = (
     "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL"
     " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?"
+)
+_PLACE = (
+    "SELECT models.model << 40 | records.number FROM models, records"
+    " WHERE models.current AND records.tenant = ? AND records.id = ? AND records.version = ?"
 )
 
 
@@ -163,26 +166,23 @@ class JobTable(Part):
         sql = f"SELECT {_COLUMNS} FROM jobs WHERE {conditions} ORDER BY id DESC LIMIT ?"
         return [self._job(row) for row in reversed(self._database.rows(sql, [*told.values(), limit]))]
 
-    def set_vector(self, scope: Scope, id: str, version: int, vector: NDArray[np.float32]) -> bool:
-        """Give a version its vector; False when the version is gone."""
+    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
+        """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
-        def store(connection: Connection) -> bool:
-            place: int | None = connection.execute(
-                "SELECT models.model << 40 | records.number FROM models, records"
-                " WHERE models.current AND records.tenant = ? AND records.id = ? AND records.version = ?",
-                (scope.tenant, id, version),
-            ).get
-            if place is not None:
-                connection.execute(
-                    "INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)",
-                    (place, self._safe.contents(scope.tenant).put_vector(vector.tobytes(), place)),
-                )
+        def store(connection: Connection) -> int:
+            contents, rows = self._safe.contents(tenant), list[tuple[int, bytes]]()
+            for id, version, vector in vectors:
+                place: int | None = connection.execute(_PLACE, (tenant, id, version)).get
+                if place is not None:
+                    rows.append((place, contents.put_vector(vector.tobytes(), place)))
+            if rows:
+                connection.executemany("INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)", rows)
                 # No version changed, so the clock shows nothing: caches of vectors must start over.
                 connection.execute(
                     "INSERT INTO tenants (tenant, epoch) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET epoch = epoch + 1",
-                    (scope.tenant,),
+                    (tenant,),
                 )
-            return place is not None
+            return len(rows)
 
         return self._database.write(store)
 

@@ -22,6 +22,7 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
 from rememo.store.commits import draft_of
 from rememo.store.contents import Contents
+from rememo.store.kv.protocol import EMBED_CACHE
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Condition, Stats, Stored
 from rememo.store.sqlite.auditing import append
@@ -297,7 +298,8 @@ class Keeper(Part):
                 kinds=dict(kinds),
                 jobs=dict(jobs.fetchall()),
                 keys=connection.execute(
-                    "SELECT count(*) FROM kv WHERE tenant = ? AND (expires_at IS NULL OR expires_at > ?)", (tenant, now)
+                    "SELECT count(*) FROM kv WHERE tenant = ? AND (expires_at IS NULL OR expires_at > ?) AND space <> ?",
+                    (tenant, now, EMBED_CACHE),
                 ).get,
                 file_bytes=_size(self._database.path),
                 log_bytes=_size(self._database.path + "-wal"),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rememo.errors import EmbeddingMismatch
 from rememo.store.contents import Kept
+from rememo.store.protocol import Unembedded
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.writing import vector_place
@@ -31,7 +32,8 @@ class ModelTable(Part):
             if _has_vectors(connection, model):
                 raise EmbeddingMismatch(
                     f"{self._database.path} holds vectors of {held} ({its_dimension} numbers), but this memory was opened with"
-                    f" {name} ({dimension}); open it with {held}, or change the model with `rememo reembed` or memory.reembed()"
+                    f" {name} ({dimension}); open it with {held} (embedder=…, or the setting of that name), or change the"
+                    " model with `rememo reembed` or memory.reembed()"
                 )
             connection.execute("UPDATE models SET name = ?, dimension = ? WHERE model = ?", (name, dimension, model))
             return model
@@ -59,8 +61,14 @@ class ModelTable(Part):
 
         return self._database.write(begin)
 
-    def unembedded(self, model: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
-        """Return how many versions still have no vector by a model, and the first of them with their texts."""
+    def has_vectors(self) -> bool:
+        """Say whether there is any vector by the model in use."""
+        with self._database.snapshot() as connection:
+            model = connection.execute("SELECT model FROM models WHERE current").get
+            return model is not None and _has_vectors(connection, model)
+
+    def unembedded(self, model: int, limit: int) -> tuple[int, list[Unembedded]]:
+        """Return how many versions still have no vector by a model, and the first of them."""
         with self._database.snapshot() as connection:
             done: int = connection.execute("SELECT done FROM models WHERE model = ?", (model,)).get or 0
             left: int = connection.execute("SELECT count(*) FROM records WHERE number > ?", (done,)).get
@@ -68,7 +76,7 @@ class ModelTable(Part):
                 "SELECT number, tenant, id, version, text FROM records WHERE number > ? ORDER BY number LIMIT ?",
                 (done, limit),
             ).fetchall()
-        return left, [(row[0], self._text(*row[1:])) for row in rows]
+        return left, [Unembedded(row[0], row[1], row[2], row[3], self._text(*row[1:])) for row in rows]
 
     def _text(self, tenant: str, id: str, version: int, kept: Kept) -> str:
         """Return a text; one that nobody can read any more has none."""

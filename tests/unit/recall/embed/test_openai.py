@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -47,7 +47,7 @@ class Endpoint:
     @staticmethod
     def embeddings(texts: list[str]) -> dict[str, Any]:
         rows = [{"index": place, "embedding": [float(len(text)), 1.0, 0.0]} for place, text in enumerate(texts)]
-        return {"data": rows[::-1]}  # out of order, as is allowed
+        return {"data": rows[::-1], "usage": {"total_tokens": 7}}  # out of order, as is allowed
 
     @property
     def url(self) -> str:
@@ -71,10 +71,17 @@ def pauses() -> list[float]:
     return []
 
 
+def noting(pauses: list[float]) -> Callable[[float], Awaitable[object]]:
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    return sleep
+
+
 @pytest.fixture
 def embedder(endpoint: Endpoint, pauses: list[float]) -> Iterator[OpenAIEmbedder]:
     with OpenAIEmbedder(
-        "tiny", 3, base_url=endpoint.url, api_key="secret", batch_size=2, retries=2, sleep=pauses.append
+        "tiny", 3, base_url=endpoint.url, api_key="secret", batch_size=2, retries=2, sleep=noting(pauses)
     ) as opened:
         yield opened
 
@@ -83,13 +90,17 @@ def embedder(endpoint: Endpoint, pauses: list[float]) -> Iterator[OpenAIEmbedder
 def test_texts_go_in_batches_and_come_back_in_order(embedder: OpenAIEmbedder, endpoint: Endpoint):
     texts = ["a", "bbbb", "", "cc", "dddddd", "   "]
     vectors = embedder.embed(texts)
-    assert [request["input"] for request in endpoint.requests] == [["a", "bbbb"], ["cc", "dddddd"]]
+    assert sorted(request["input"] for request in endpoint.requests) == [["a", "bbbb"], ["cc", "dddddd"]]
     assert endpoint.authorization == ["Bearer secret", "Bearer secret"]
     assert [vector is None for vector in vectors] == [False, False, True, False, False, True]
     for text, vector in zip(texts, vectors, strict=True):
         if vector is not None:
             expected = np.array([len(text), 1, 0]) / np.hypot(len(text), 1)
             np.testing.assert_allclose(vector, expected, rtol=1e-5)
+
+
+def test_what_was_spent_is_told(embedder: OpenAIEmbedder):
+    assert embedder.attempt(["a", "b", "c"]).tokens == 14
 
 
 def test_nothing_is_asked_for_blank_texts(embedder: OpenAIEmbedder, endpoint: Endpoint):
@@ -101,7 +112,7 @@ def test_nothing_is_asked_for_blank_texts(embedder: OpenAIEmbedder, endpoint: En
 def test_a_busy_endpoint_is_asked_again_when_it_says(embedder: OpenAIEmbedder, endpoint: Endpoint, pauses: list[float]):
     endpoint.answers = [(429, {"retry-after": "7"}, {"error": "slow down"}), (503, {}, {"error": "starting"})]
     assert embedder.embed(["a"])[0] is not None
-    assert pauses[0] == 7
+    assert pauses[0] == pytest.approx(7, abs=0.1)
     assert len(pauses) == len(endpoint.requests) - 1 == 2
 
 
@@ -137,8 +148,8 @@ def test_a_vector_of_another_length_or_not_finite_is_refused(
 
 def test_an_endpoint_that_is_not_there_is_a_failure(pauses: list[float]):
     with (
-        OpenAIEmbedder("tiny", 3, base_url="http://127.0.0.1:9/v1", retries=1, sleep=pauses.append) as unreachable,
-        pytest.raises(EmbeddingFailed, match="could not be reached"),
+        OpenAIEmbedder("tiny", 3, base_url="http://127.0.0.1:9/v1", retries=1, sleep=noting(pauses)) as unreachable,
+        pytest.raises(EmbeddingFailed, match="cannot be reached"),
     ):
         unreachable.embed(["a"])
     assert len(pauses) == 1
@@ -147,13 +158,43 @@ def test_an_endpoint_that_is_not_there_is_a_failure(pauses: list[float]):
 def test_a_shortened_model_is_told_its_length_and_named_by_it(endpoint: Endpoint):
     with OpenAIEmbedder("tiny", 3, base_url=endpoint.url, shorten=True) as shortened:
         shortened.embed(["a"])
-        assert shortened.name != OpenAIEmbedder("tiny", 3, base_url=endpoint.url).name
+        with OpenAIEmbedder("tiny", 3, base_url=endpoint.url) as whole:
+            assert shortened.name != whole.name
     assert endpoint.requests[0]["dimensions"] == 3
 
 
-def test_numbers_that_cannot_be_meant_are_refused():
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dimension": 0},
+        {"batch_size": 0},
+        {"max_chars": 0},
+        {"concurrency": 0},
+        {"retries": -1},
+        {"timeout": 0.0},
+        {"question_timeout": 0.0},
+        {"shorten": True},
+        {"base_url": "nowhere"},
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given: dict[str, Any]):
     with pytest.raises(InvalidInput):
-        OpenAIEmbedder(dimension=0)
+        OpenAIEmbedder(**given)
+
+
+def test_a_text_that_is_too_long_is_embedded_by_its_beginning(endpoint: Endpoint):
+    with OpenAIEmbedder("tiny", 3, base_url=endpoint.url, max_chars=5) as short:
+        short.embed(["a long text"])
+        assert short.name == "openai/tiny~5"
+    assert endpoint.requests[0]["input"] == ["a lon"]
+
+
+def test_how_long_vectors_are_is_known_told_or_asked(endpoint: Endpoint):
+    with OpenAIEmbedder(base_url=endpoint.url) as known, OpenAIEmbedder("tiny", base_url=endpoint.url) as asked:
+        assert known.dimension == 1536
+        assert endpoint.requests == []
+        assert asked.dimension == asked.dimension == 3
+        assert len(endpoint.requests) == 1
 
 
 def test_a_missing_package_names_the_command_that_installs_it():

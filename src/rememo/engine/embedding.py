@@ -1,0 +1,112 @@
+"""Vectors of models that are asked over a network: paid for once, and fetched when the write is long done."""
+
+import json
+import logging
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from hashlib import blake2b
+
+import numpy as np
+
+from rememo.errors import EmbeddingFailed
+from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
+from rememo.store.kv.protocol import EMBED_CACHE, KeyValue
+
+Ask = Callable[[Sequence[str]], list[Vector | None]]
+"""Asks a model; raises `EmbeddingFailed`."""
+
+_log = logging.getLogger("rememo.engine")
+_SECONDS_OF_A_DAY = 86_400.0
+
+
+def check_answers(embedder: RemoteEmbedder) -> None:
+    """See whether an endpoint answers with vectors of the length that was said; one that is away is asked later.
+
+    Raises `EmbeddingMismatch`.
+    """
+    try:
+        embedder.check()
+    except EmbeddingFailed as error:
+        _log.warning("whether the endpoint answers as was said will be seen when it is back: %s", error)
+
+
+class PaidVectors:
+    """Vectors of one model that a tenant has paid for, by the hash of their texts, kept for some days.
+
+    They are kept with the tenant's keys, sealed where these are, and go with any erasure. In half precision, as search
+    reads vectors anyway.
+    """
+
+    def __init__(self, kv: KeyValue, embedder: Embedder, *, tenant: str, days: float, moment: datetime) -> None:
+        self._kv = kv
+        self._tenant = tenant
+        self._seconds = days * _SECONDS_OF_A_DAY
+        self._moment = moment
+        self._dimension = embedder.dimension
+        self._salt = f"{embedder.name}\0{embedder.dimension}\0".encode()
+
+    def find(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Return those that are there."""
+        if not self._seconds or not texts:
+            return {}
+        keys = [self._key(text) for text in texts]
+        held = self._kv.versions(self._tenant, [(EMBED_CACHE, key) for key in keys], self._moment)
+        found: dict[str, Vector] = {}
+        for text, key, version in zip(texts, keys, held, strict=True):
+            entry = self._kv.get(self._tenant, EMBED_CACHE, key, self._moment) if version else None
+            if entry is not None:
+                vector = np.frombuffer(b64decode(json.loads(entry.value)), np.float16).astype(np.float32)
+                found[text] = vector / np.float32(np.linalg.norm(vector))
+        return found
+
+    def keep(self, vectors: Sequence[tuple[str, Vector]]) -> None:
+        """Keep more of them."""
+        for text, vector in vectors if self._seconds else ():
+            value = json.dumps(b64encode(vector.astype(np.float16).tobytes()).decode())
+            self._kv.set(self._tenant, EMBED_CACHE, self._key(text), value, self._moment, ttl=self._seconds)
+
+    def _key(self, text: str) -> str:
+        return blake2b(self._salt + text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+def fetch(texts: Sequence[str], ask: Ask, paid: PaidVectors | None) -> list[Vector | EmbeddingFailed | None]:
+    """Return the vector of each text, or why the model refuses just that one; None for a text without content.
+
+    A text that stands here twice, or was paid for before, is not asked for. What fails for all alike is raised as
+    `EmbeddingFailed`; what was answered before that is kept.
+    """
+    wanted = list(dict.fromkeys(text for text in texts if text.strip()))
+    known: dict[str, Vector | EmbeddingFailed | None] = {**(paid.find(wanted) if paid is not None else {})}
+    _ask_for([text for text in wanted if text not in known], ask, paid, known)
+    return [known[text] if text.strip() else None for text in texts]
+
+
+def _ask_for(
+    texts: list[str], ask: Ask, paid: PaidVectors | None, known: dict[str, Vector | EmbeddingFailed | None]
+) -> None:
+    """Ask for texts; when they are refused, ask for their halves, so that one bad text stops no others."""
+    if not texts:
+        return
+    try:
+        vectors = ask(texts)
+    except EmbeddingFailed as error:
+        if error.transient:
+            raise
+        if len(texts) == 1:
+            known[texts[0]] = error
+            return
+        half = len(texts) // 2
+        _ask_for(texts[:half], ask, paid, known)
+        if all(isinstance(known[text], EmbeddingFailed) for text in texts[:half]):
+            # A bad key or a model that is not there refuses everything: that is found out without asking for each.
+            _ask_for(texts[half : half + 1], ask, paid, known)
+            if isinstance(failed := known[texts[half]], EmbeddingFailed):
+                known.update(dict.fromkeys(texts[half + 1 :], failed))
+                return
+            half += 1
+        _ask_for(texts[half:], ask, paid, known)
+        return
+    known.update(zip(texts, vectors, strict=True))
+    if paid is not None:
+        paid.keep([(text, one) for text, one in zip(texts, vectors, strict=True) if one is not None])
