@@ -1,7 +1,8 @@
 """Installs what the tests need of npm into `.node`.
 
-That is the MCP inspector, the MCP conformance runner, and the memory server that `rememo mcp --compat graph` replaces. Node and npm come with a Python package, so nothing has to be on the machine. `python tools/node.py` installs what is not
-there yet; several that run at once wait for each other.
+That is the MCP inspector, the MCP conformance runner, the memory server that `rememo mcp --compat graph` replaces, and axe,
+which looks at the dashboard as people see it who do not see it. Node and npm come with a Python package, so nothing has to be
+on the machine. `python tools/node.py` installs what is not there yet; several that run at once wait for each other.
 """
 
 import fcntl
@@ -19,6 +20,7 @@ PACKAGES: Final = {
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",  # the first line that knows the protocol of 2026-07-28
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/server-memory": "2026.8.31",
+    "axe-core": "4.11.0",
 }
 
 

@@ -139,7 +139,7 @@ def board(web: httpx.Client) -> Callable[..., Page]:
     return get
 
 
-@pytest.fixture(name="running")
+@pytest.fixture(name="running", scope="session")
 def running_fixture() -> Any:
     return running
 
