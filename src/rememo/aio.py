@@ -394,9 +394,9 @@ class AsyncRecords(Mirror):
             valid_at=valid_at,
         )
 
-    async def rooms(self) -> "list[str]":
-        """Return the rooms that have a record in this scope, sorted."""
-        return await self._call(self._own.rooms)
+    async def rooms(self, *, prefix: str = "") -> "list[str]":
+        """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
+        return await self._call(self._own.rooms, prefix=prefix)
 
     async def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""

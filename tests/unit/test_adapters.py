@@ -8,7 +8,17 @@ import rememo.adapters
 from rememo.errors import MissingExtra
 
 # What adapters are made of; these need no framework.
-PARTS = {"memory_files", "memory_lines", "memory_paths", "needs", "opening", "reading", "verbatim", "waiting"}
+PARTS = {
+    "finding",
+    "memory_files",
+    "memory_lines",
+    "memory_paths",
+    "needs",
+    "opening",
+    "reading",
+    "verbatim",
+    "waiting",
+}
 ADAPTERS = [one.name for one in pkgutil.iter_modules(rememo.adapters.__path__) if one.name not in PARTS]
 
 

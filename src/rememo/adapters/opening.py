@@ -2,17 +2,30 @@
 
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
+from rememo.adapters.waiting import done
 from rememo.memory import Memory
+from rememo.model.times import Clock, now
+from rememo.recall.embed.protocol import Embedder
+
+Given = Memory | str | Path
+"""A memory, a view of one, or where to open one."""
 
 
 class Opening:
     """Holds a memory, or a view of one; a path or an address is opened, and closed with what holds it."""
 
-    def __init__(self, memory: Memory | str | Path) -> None:
+    def __init__(
+        self,
+        memory: Given,
+        *,
+        embedder: Embedder | Literal["static"] | None = "static",
+        clock: Clock = now,
+    ) -> None:
+        """Hold a memory; `embedder` and `clock` are for one that is opened here."""
         self._given = isinstance(memory, Memory)
-        self._memory = memory if isinstance(memory, Memory) else Memory(memory)
+        self._memory = memory if isinstance(memory, Memory) else Memory(memory, embedder=embedder, clock=clock)
 
     def close(self) -> None:
         """Let go of the memory; one that was given stays open."""
@@ -28,3 +41,13 @@ class Opening:
     ) -> None:
         """Let go of the memory."""
         self.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the holder itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of the memory, without holding up the event loop."""
+        await done(self.close)

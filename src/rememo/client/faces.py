@@ -2215,9 +2215,9 @@ class RemoteMemory:
             ),
         )
 
-    def rooms(self) -> "list[str]":
-        """Return the rooms that have a record in this scope, sorted."""
-        return cast("list[str]", self._asking.call("rooms", {}))
+    def rooms(self, *, prefix: str = "") -> "list[str]":
+        """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
+        return cast("list[str]", self._asking.call("rooms", {"prefix": prefix}))
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""

@@ -8,7 +8,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar
 from rememo.engine.view import View
 from rememo.errors import InvalidFilter, InvalidInput
-from rememo.model.check import check_limit, check_offset, check_text, check_unit
+from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
 from rememo.model.filters import Filter, make_filter
 from rememo.model.hit import Hit
 from rememo.model.receipt import OnConflict, Receipt
@@ -269,9 +269,12 @@ class Records:
         most = check_limit(limit, maximum=_MOST_HITS)
         return similar(self._engine, filter, wanted, limit=most, threshold=check_unit(threshold, "threshold"))
 
-    def rooms(self) -> "list[str]":
-        """Return the rooms that have a record in this scope, sorted."""
-        return self._engine.store.labels(self._view.filter(), "room", self._engine.now())
+    def rooms(self, *, prefix: str = "") -> "list[str]":
+        """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
+        filter = self._view.filter()
+        if prefix:
+            filter = filter.narrowed(rooms=check_label(prefix, "prefix"))
+        return self._engine.store.labels(filter, "room", self._engine.now())
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""

@@ -68,6 +68,8 @@ class Filter:
     """Its moment is earlier than this."""
     conditions: tuple[Condition, ...] = ()
     """Tests of metadata and data, all of which must hold."""
+    rooms: str = ""
+    """What the name of its room begins with."""
     pinned: bool | None = None
     """Pinned or not."""
     known_at: datetime | None = None
@@ -86,6 +88,7 @@ class Filter:
             or self.after
             or self.before
             or self.conditions
+            or self.rooms
             or self.valid_at
             or self.pinned is not None
         )
@@ -98,7 +101,13 @@ class Filter:
             and len(self.ids) == 1
             and self.known_at is None
             and not (
-                self.kinds or self.after or self.before or self.conditions or self.valid_at or self.pinned is not None
+                self.kinds
+                or self.after
+                or self.before
+                or self.conditions
+                or self.rooms
+                or self.valid_at
+                or self.pinned is not None
             )
         )
 
@@ -124,6 +133,7 @@ class Filter:
             and (self.after is None or record.at >= self.after)
             and (self.before is None or record.at < self.before)
             and (self.pinned is None or record.pinned == self.pinned)
+            and (not self.rooms or (record.scope.room or "").startswith(self.rooms))
             and (
                 self.valid_at is None
                 or (

@@ -49,7 +49,7 @@ class ViewFinder:
         """Return which entries of its scope's timeline a filter means; None when all are meant."""
         if filter.selects_everything:
             return None
-        if filter.conditions or filter.ids is not None or filter.valid_at or filter.pinned is not None:
+        if filter.conditions or filter.ids is not None or filter.rooms or filter.valid_at or filter.pinned is not None:
             return np.isin(timeline.numbers, np.array(self._numbers(filter, moment), np.int64))
         meant = np.ones(len(timeline.numbers), np.bool_)
         if filter.kinds:

@@ -10,6 +10,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 
 Sql = tuple[str, list[Any]]
+_LAST = chr(0x10FFFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ class Dialect:
             found.append((f"at >= {sign}", [to_micros(filter.after)]))
         if filter.before is not None:
             found.append((f"at < {sign}", [to_micros(filter.before)]))
+        if filter.rooms:
+            # A range, which an index answers; no character is above the last.
+            found.append((f"room >= {sign} AND room < {sign}", [filter.rooms, filter.rooms + _LAST]))
         if filter.pinned is not None:
             found.append((f"pinned = {sign}", [filter.pinned]))
         if filter.valid_at is not None:

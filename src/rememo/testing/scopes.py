@@ -209,6 +209,18 @@ class ScopeSuite(Suite):
         assert memory.users() == ["alice"]
         assert memory.rooms() == ["r1", "r2"]
 
+    @pytest.mark.requirement("scope.list")
+    def test_rooms_are_listed_by_what_their_names_begin_with(self, memory: Memory) -> None:
+        for room in ("a", "a.b", "a.b.c", "a.bc", "a_b", "ab", "b", "a.\U0001f600"):
+            memory.scope(room=room).add("something")
+        memory.add("in no room")
+        assert memory.rooms(prefix="a.b.") == ["a.b.c"]
+        assert memory.rooms(prefix="a.") == ["a.b", "a.b.c", "a.bc", "a.\U0001f600"]
+        assert memory.rooms(prefix="c") == []
+        assert memory.scope(room="a.b").rooms(prefix="a") == ["a.b"]
+        with pytest.raises(InvalidInput):
+            memory.rooms(prefix="a\x00")
+
     @pytest.mark.requirement("cleanup.manual")
     def test_a_room_can_be_cleared(self, memory: Memory) -> None:
         memory.scope(room="one").add("a")

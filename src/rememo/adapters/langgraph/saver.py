@@ -1,0 +1,238 @@
+"""LangGraph's checkpoints: the state of a graph, step by step, to go on from and to go back to."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    get_serializable_checkpoint_metadata,
+    writes_sort_key,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from rememo.adapters.langgraph.awaited import AwaitedSaver
+from rememo.adapters.langgraph.thread import (
+    OURS,
+    STEP,
+    Tags,
+    Thread,
+    channel_tags,
+    moment_of,
+    states,
+    step_of,
+    step_tags,
+    write_tags,
+)
+from rememo.adapters.opening import Given, Opening
+from rememo.errors import InvalidInput
+from rememo.model.record import STATE, Record
+
+_MOMENT: Final = timedelta(microseconds=1)
+_TOLD: Final = ("source", "step", "run_id")
+
+
+class RememoSaver(Opening, AwaitedSaver):
+    """A LangGraph checkpointer on a memory: each thread is a room, and its state is kept in records of kind `state`.
+
+    `memory` is a memory, a view of one, or where to open one. A call that returns is durable; a checkpoint and the
+    channels that changed with it are one transaction, and so are the writes of a task.
+    """
+
+    def __init__(self, memory: Given = "rememo.db", *, serde: SerializerProtocol | None = None) -> None:
+        AwaitedSaver.__init__(self, serde=serde)
+        Opening.__init__(self, memory)
+
+    # ---- writing
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint and the channels that changed with it."""
+        thread, space = self._place(config)
+        id, values, versions = checkpoint["id"], checkpoint["channel_values"], checkpoint["channel_versions"]
+        at = moment_of(id) or datetime.fromisoformat(checkpoint["ts"])
+        items: list[dict[str, Any]] = []
+        for name, version in new_versions.items():
+            if name in values:
+                items += thread.items(channel_tags(space, name, version), values[name], at, replace=False)
+        # Channels are kept by their versions, once; one without a version stays with the checkpoint.
+        kept = {**checkpoint, "channel_values": {name: one for name, one in values.items() if name not in versions}}
+        about = get_serializable_checkpoint_metadata(config, metadata)
+        content = {"checkpoint": kept, "metadata": about, "parent": get_checkpoint_id(config)}
+        told: Tags = {name: one for name, one in about.items() if name in _TOLD}
+        items += thread.items(step_tags(space, id), content, at, replace=True, more=told)
+        thread.view.add_many(items)
+        return _config(thread, space, id)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store what a task wrote after a checkpoint; what is stored already stays, but for errors and interrupts."""
+        thread, space = self._place(config)
+        id = str(get_checkpoint_id(config))
+        items: list[dict[str, Any]] = []
+        for place, (channel, value) in enumerate(writes):
+            index = WRITES_IDX_MAP.get(channel, place)
+            tags, more = write_tags(space, id, task_id, index), {"channel": channel, "path": task_path}
+            items += thread.items(tags, value, moment_of(id), replace=index < 0, more=more)
+        if items:
+            thread.view.add_many(items)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of a thread to another, at once."""
+        source, target = self._thread(source_thread_id), self._thread(target_thread_id)
+        if items := target.copies(list(states(source.view, OURS))):
+            target.view.add_many(items)
+
+    # ---- ending
+
+    def delete_thread(self, thread_id: str) -> None:
+        """End all checkpoints and writes of a thread; `memory.erase(room=…)` removes them for good."""
+        self._thread(thread_id).view.delete_where(kind=STATE, metadata=OURS)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """End the checkpoints that some runs made, and what was written after them."""
+        wanted = {**STEP, "run_id": {"$in": [str(one) for one in run_ids]}}
+        doomed: dict[str, set[tuple[str, str]]] = {}
+        for one in states(self._memory, wanted) if run_ids else ():
+            doomed.setdefault(str(one.scope.room), set()).add(step_of(one))
+        for name, steps in doomed.items():
+            _drop(self._thread(name), lambda step, steps=steps: step in steps)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Keep the latest checkpoint of each namespace of some threads (`keep_latest`), or none (`delete`).
+
+        Older ones stay where a channel that stores only its changes needs them.
+        """
+        if strategy not in ("keep_latest", "delete"):
+            raise InvalidInput(f'strategy must be "keep_latest" or "delete", not {strategy!r}')
+        for thread in map(self._thread, thread_ids):
+            if strategy == "delete":
+                self.delete_thread(thread.name)
+                continue
+            latest: dict[str, str] = {}
+            for one in states(thread.view, STEP):
+                latest.setdefault(*step_of(one))
+            kept = {step for head in latest.items() for step in self._needed(thread, *head)}
+            _drop(thread, lambda step, kept=kept: step not in kept)
+
+    def _needed(self, thread: Thread, space: str, id: str) -> Iterator[tuple[str, str]]:
+        """Give a checkpoint and those before it that its channels cannot be told without."""
+        config, missing = _config(thread, space, id), None
+        while config is not None and (found := self.get_tuple(config)) is not None:
+            yield space, found.checkpoint["id"]
+            if missing is None:
+                missing = set(found.metadata.get("counters_since_delta_snapshot") or ())
+            missing -= set(found.checkpoint["channel_values"])
+            config = found.parent_config if missing else None
+
+    # ---- reading
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return a checkpoint by its id, or the latest of a thread; None where there is none."""
+        thread, space = self._place(config)
+        if id := get_checkpoint_id(config):
+            found = thread.view.list(ids=[thread.id(step_tags(space, id))], limit=1)
+        else:
+            found = thread.view.list(kind=STATE, metadata={**STEP, "tags.space": space}, limit=1)
+        return _tuple(thread, found[0], thread.contents(found)[found[0].id]) if found else None
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Give checkpoints, newest first: of a thread, of one of its namespaces, or of all threads."""
+        asked: dict[str, Any] = {} if config is None else config.get("configurable", {})
+        named = {"tags.space": asked.get("checkpoint_ns"), "tags.checkpoint": asked.get("checkpoint_id") or None}
+        wanted = {**STEP, **{name: value for name, value in named.items() if value is not None}}
+        end = None if before is None else get_checkpoint_id(before)
+        given = 0
+        for record in states(self._memory if config is None else self._place(config)[0].view, wanted):
+            if limit is not None and given >= limit:
+                return
+            if end is not None and step_of(record)[1] >= end:
+                continue
+            thread = self._thread(str(record.scope.room))
+            content = thread.contents([record])[record.id]
+            if all(content["metadata"].get(name) == value for name, value in (filter or {}).items()):
+                given += 1
+                yield _tuple(thread, record, content)
+
+    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - as it is called
+        """Return the version after another; no two are the same, in whichever branch of a thread they are made."""
+        number = 0 if current is None else int(str(current).split(".", maxsplit=1)[0])
+        return f"{number + 1:032}.{random.random():016}"  # noqa: S311 - no secret
+
+    def _thread(self, name: object) -> Thread:
+        return Thread(self._memory, str(name), self.serde)
+
+    def _place(self, config: RunnableConfig) -> tuple[Thread, str]:
+        named: dict[str, Any] = config.get("configurable", {})
+        if "thread_id" not in named:
+            raise InvalidInput('the config names no thread; write {"configurable": {"thread_id": …}}')
+        return self._thread(named["thread_id"]), named.get("checkpoint_ns") or ""
+
+
+def _config(thread: Thread, space: str, id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread.name, "checkpoint_ns": space, "checkpoint_id": id}}
+
+
+def _tuple(thread: Thread, record: Record, content: Mapping[str, Any]) -> CheckpointTuple:
+    """Return a checkpoint with its channels and with what was written after it."""
+    (space, id), checkpoint = step_of(record), cast("Checkpoint", content["checkpoint"])
+    channels = {thread.id(channel_tags(space, *one)): one[0] for one in checkpoint["channel_versions"].items()}
+    held = thread.contents(thread.view.list(ids=channels, limit=len(channels)) if channels else [])
+    values = {**checkpoint["channel_values"], **{channels[one]: value for one, value in held.items()}}
+    at = moment_of(id)
+    span = {} if at is None else {"after": at, "before": at + _MOMENT}
+    wanted = {"langgraph": "write", "tags.space": space, "tags.checkpoint": id}
+    writes = sorted(states(thread.view, wanted, **span), key=_order)
+    said = thread.contents(writes)
+    return CheckpointTuple(
+        config=_config(thread, space, id),
+        checkpoint={**checkpoint, "channel_values": values},
+        metadata=content["metadata"],
+        parent_config=_config(thread, space, content["parent"]) if content["parent"] else None,
+        pending_writes=[(one.metadata["tags"]["task"], one.metadata["channel"], said[one.id]) for one in writes],
+    )
+
+
+def _order(write: Record) -> tuple[str, str, int]:
+    tags = write.metadata["tags"]
+    return writes_sort_key(write.metadata["path"], tags["task"], tags["index"])
+
+
+def _drop(thread: Thread, doomed: Callable[[tuple[str, str]], bool]) -> None:
+    """End some checkpoints of a thread with their writes, and the channels that no other one refers to."""
+    found = list(states(thread.view, OURS))
+    steps = [one for one in found if one.metadata["langgraph"] == "checkpoint" and not doomed(step_of(one))]
+    contents = thread.contents(steps)
+    alive = {
+        thread.id(channel_tags(step_of(one)[0], *channel))
+        for one in steps
+        for channel in contents[one.id]["checkpoint"]["channel_versions"].items()
+    }
+    ids = [
+        one.id
+        for one in found
+        for tags in [one.metadata["tags"]]
+        if (thread.id(tags) not in alive if tags["langgraph"] == "channel" else doomed(step_of(one)))
+    ]
+    if ids:
+        thread.view.delete_where(ids=ids)

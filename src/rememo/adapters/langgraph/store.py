@@ -1,0 +1,239 @@
+"""LangGraph's long-term memory: items by namespace and key, found by filter and by meaning."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    ensure_embeddings,
+    validate_op_namespace,
+)
+from langgraph.store.base.embed import EmbeddingsFunc
+
+from rememo.adapters.finding import Mode, best
+from rememo.adapters.langchain.embedder import LangChainEmbedder
+from rememo.adapters.langgraph.values import conditions, filterable, text_of, within
+from rememo.adapters.opening import Given, Opening
+from rememo.adapters.waiting import done
+from rememo.errors import InvalidInput, NotFound, VersionConflict
+from rememo.memory import Memory
+from rememo.model.check import check_object, dump_json
+from rememo.model.record import Record
+from rememo.model.times import Clock, now
+
+_IDS: Final = UUID("b7e3d2a4-52c1-5f0e-8d27-4f0a6c1e9b35")
+_ROOM: Final = "store:"
+_KIND: Final = "note"
+_ITEM: Final[Mapping[str, Any]] = {"langgraph": "item"}
+_MOST_BYTES: Final = 2**62  # the memory's own limit is for all of a record
+_DEEPEST: Final = 14  # beside what a record has around it
+_SLACK: Final = 20
+_MOST_TRIES: Final = 100
+
+
+class RememoStore(Opening, BaseStore):
+    """A LangGraph store on a memory: each namespace is a room, each item a record that `memory.search` finds too.
+
+    `memory` is a memory, a view of one that is bound to no room, or where to open one. `index` says which `fields` of a
+    value are searched, every text in it unless given; its `embed` is the model of a memory that is opened here. `ttl` is
+    as LangGraph has it, in minutes; what has expired is never returned. `mode` is that of `memory.search`.
+
+    The reads of a batch see what was there before it; its writes are one transaction.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: Given = "rememo.db",
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        mode: Mode = "hybrid",
+        clock: Clock = now,
+    ) -> None:
+        index = index or {}
+        embed = index.get("embed")
+        if embed is None:
+            Opening.__init__(self, memory, clock=clock)
+        elif isinstance(memory, Memory):
+            raise InvalidInput(
+                "index has an embed, but this memory is open and has an embedder; open it with"
+                " Memory(…, embedder=LangChainEmbedder(…)), or give its path here"
+            )
+        else:
+            plain = _waited_for(embed) if inspect.iscoroutinefunction(embed) else embed
+            model = LangChainEmbedder(ensure_embeddings(plain), dimension=index.get("dims"))
+            Opening.__init__(self, memory, embedder=model, clock=clock)
+        if self._memory.bound.room is not None:
+            self.close()
+            raise InvalidInput(
+                f"a store has a room for each namespace; give it a view without room={self._memory.bound.room!r}"
+            )
+        self.ttl_config = ttl
+        self._fields = index.get("fields")
+        self._mode: Mode = mode
+        self._clock = clock
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do some operations: reads first, then all writes or none; the results stand in the order of the operations."""
+        asked = list(ops)
+        writes: dict[tuple[tuple[str, ...], str], PutOp] = {}
+        for op in asked:
+            validate_op_namespace(op)
+            if isinstance(op, PutOp):
+                writes[tuple(op.namespace), op.key] = op
+        results = [self._read(op) for op in asked]
+        if writes:
+            self._write(list(writes.values()))
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do as `batch` does, on a thread."""
+        return await done(self.batch, ops)
+
+    # ---- reading
+
+    def _read(self, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            found = self._memory.list(ids=[self._id(op.namespace, op.key)], kind=_KIND, limit=1)
+            self._refresh(found, wanted=op.refresh_ttl)
+            return Item(**_parts(found[0])) if found else None
+        if isinstance(op, SearchOp):
+            hits = self._search(op)
+            self._refresh([record for record, _ in hits], wanted=op.refresh_ttl)
+            return [SearchItem(**_parts(record), score=score) for record, score in hits]
+        if isinstance(op, ListNamespacesOp):
+            return self._namespaces(op)
+        return None
+
+    def _search(self, op: SearchOp) -> list[tuple[Record, float | None]]:
+        prefix = tuple(op.namespace_prefix)
+        view, metadata = self._memory, {**_ITEM, **within(prefix), **conditions(op.filter or {})}
+        if prefix and not view.rooms(prefix=f"{_room(prefix)}."):
+            view = self._view(prefix)  # nothing lies below: the room alone is searched, at once
+        if op.query:
+            return best(view, op.query, op.offset + op.limit, mode=self._mode, kind=_KIND, metadata=metadata)[
+                op.offset :
+            ]
+        found = view.list(kind=_KIND, metadata=metadata, limit=op.limit, offset=op.offset)
+        return [(record, None) for record in reversed(found)]
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        rooms = self._memory.rooms(prefix=_ROOM)
+        spaces = (tuple(room.removeprefix(_ROOM).split(".")) for room in rooms)
+        wanted = {one[: op.max_depth] for one in spaces if all(_matches(one, by) for by in op.match_conditions or ())}
+        return sorted(wanted)[op.offset : op.offset + op.limit]
+
+    def _refresh(self, records: Sequence[Record], *, wanted: bool) -> None:
+        """Let what was read live on for its whole time, where a twentieth of that has passed."""
+        for record in records if wanted else ():
+            lives = record.data.get("ttl")
+            if lives is None or record.expires_at is None:
+                continue
+            whole = timedelta(seconds=lives)
+            if record.expires_at - self._clock() < whole - whole / _SLACK:
+                with suppress(NotFound, VersionConflict):  # gone, or refreshed by somebody else
+                    self._memory.update(record.id, ttl=whole, expected_version=record.version)
+
+    # ---- writing
+
+    def _write(self, ops: Sequence[PutOp]) -> None:
+        added: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for op in ops:
+            if op.value is not None:
+                added.setdefault(tuple(op.namespace), []).append(self._item(op, op.value))
+        doomed = [self._id(op.namespace, op.key) for op in ops if op.value is None]
+        for tries in range(_MOST_TRIES):
+            there = self._memory.list(ids=doomed, limit=len(doomed)) if doomed else []
+            try:
+                with self._memory.batch() as batch:
+                    for namespace, items in added.items():
+                        batch.scope(room=_room(namespace)).add_many(items)
+                    for record in there:
+                        batch.delete(record.id)
+            except NotFound:  # another was faster to delete
+                if tries + 1 == _MOST_TRIES:
+                    raise
+            else:
+                return
+
+    def _item(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
+        if not op.namespace:
+            raise InvalidInput(f"the item {op.key!r} has no namespace; name at least one label")
+        value = check_object(value, "value", max_bytes=_MOST_BYTES, max_depth=_DEEPEST)
+        fields = self._fields if op.index is None else op.index
+        lives = None if op.ttl is None else op.ttl * 60
+        return {
+            "id": self._id(op.namespace, op.key),
+            "kind": _KIND,
+            "text": "" if fields is False else text_of(value, fields),
+            "data": {"key": op.key, "value": value, "ttl": lives},
+            "metadata": {**_ITEM, "namespace": _levels(op.namespace), "value": filterable(value)},
+            "occurred_at": self._clock(),
+            "ttl": lives,
+            "on_conflict": "replace",
+        }
+
+    def _view(self, namespace: tuple[str, ...]) -> Memory:
+        return self._memory.scope(room=_room(namespace))
+
+    def _id(self, namespace: Sequence[str], key: str) -> str:
+        bound = self._memory.bound
+        return str(uuid5(_IDS, dump_json([bound.agent, bound.user, list(namespace), key])))
+
+
+def _room(namespace: Sequence[str]) -> str:
+    return _ROOM + ".".join(namespace)  # no label of a namespace has a dot
+
+
+def _levels(namespace: Sequence[str]) -> dict[str, str]:
+    return {str(depth): label for depth, label in enumerate(namespace)}
+
+
+def _parts(record: Record) -> dict[str, Any]:
+    levels = record.metadata["namespace"]
+    return {
+        "key": record.data["key"],
+        "value": record.data["value"],
+        "namespace": tuple(levels[str(depth)] for depth in range(len(levels))),
+        "created_at": record.created_at,
+        "updated_at": max(record.at, record.created_at),  # by another clock, and a moment before it was stored
+    }
+
+
+def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+    path = tuple(condition.path)
+    if condition.match_type not in ("prefix", "suffix"):
+        raise InvalidInput(f'a namespace is matched by "prefix" or "suffix", not {condition.match_type!r}')
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :]
+    return not path or (
+        len(part) == len(path) and all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
+    )
+
+
+def _waited_for(embed: Callable[[Sequence[str]], Coroutine[Any, Any, list[list[float]]]]) -> EmbeddingsFunc:
+    """Return a plain function of one that is awaited, for an event loop on a thread of its own."""
+
+    def plain(texts: Sequence[str]) -> list[list[float]]:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, embed(texts)).result()
+
+    return plain

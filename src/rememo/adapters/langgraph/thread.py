@@ -1,0 +1,136 @@
+"""The records of a thread: what a checkpointer keeps, as it stands in a memory."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from rememo.memory import Memory
+from rememo.model.check import dump_json
+from rememo.model.record import STATE, Record
+
+OURS: Final[Mapping[str, Any]] = {"langgraph": {"$exists": True}}
+"""What the records of a checkpointer have in their metadata."""
+STEP: Final[Mapping[str, Any]] = {"langgraph": "checkpoint"}
+"""What those of checkpoints have."""
+_IDS: Final = UUID("3a4c8b0d-9d43-5b2f-a1f6-77c0f1a5d0e2")
+_PIECE: Final = 500_000
+_PAGE: Final = 1_000
+_GREGORIAN: Final = datetime(1582, 10, 15, tzinfo=UTC)
+_ORDERED: Final = 6
+
+Tags = dict[str, Any]
+"""What tells a record of a thread from the others: it makes its id, and stands in its metadata."""
+
+
+class Thread:
+    """A thread of a graph: a room of its name, with records of kind `state`."""
+
+    def __init__(self, memory: Memory, name: str, serde: SerializerProtocol) -> None:
+        self.name = name
+        self.view = memory.scope(room=name)
+        self._home = [memory.bound.agent, memory.bound.user, name]
+        self._serde = serde
+
+    def id(self, tags: Tags, piece: int = 0) -> str:
+        """Return the id of a record, or of a later piece of it."""
+        made = str(uuid5(_IDS, dump_json([*self._home, dict(sorted(tags.items()))])))
+        return f"{made}-{piece}" if piece else made
+
+    def items(
+        self, tags: Tags, value: Any, at: datetime | None, *, replace: bool, more: Tags | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the records of a value, for `add_many`: one, or several where it is too large for one."""
+        kind, content = self._serde.dumps_typed(value)
+        written = b64encode(content).decode()
+        parts = [written[start : start + _PIECE] for start in range(0, len(written), _PIECE)] or [""]
+        return [
+            {
+                "id": self.id(tags, place),
+                "text": "",
+                "kind": STATE,
+                "data": {"use": "langgraph", "type": kind, "content": part, "piece": place, "pieces": len(parts)},
+                "metadata": {**(more or {}), "langgraph": "piece" if place else tags["langgraph"], "tags": tags},
+                "occurred_at": at,
+                "on_conflict": "replace" if replace else "ignore",
+            }
+            for place, part in enumerate(parts)
+        ]
+
+    def copies(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """Return the records of another thread as this one's, for `add_many`."""
+        return [
+            {
+                "id": self.id(one.metadata["tags"], one.data["piece"]),
+                "text": "",
+                "kind": STATE,
+                "data": one.data,
+                "metadata": one.metadata,
+                "occurred_at": one.occurred_at,
+                "on_conflict": "replace",
+            }
+            for one in records
+        ]
+
+    def contents(self, records: Sequence[Record]) -> dict[str, Any]:
+        """Return what some records hold, by their ids."""
+        wanted = [f"{one.id}-{place}" for one in records for place in range(1, one.data["pieces"])]
+        pieces: dict[str, str] = {}
+        for start in range(0, len(wanted), _PAGE):
+            page = wanted[start : start + _PAGE]
+            pieces |= {one.id: one.data["content"] for one in self.view.list(ids=page, limit=len(page))}
+        found: dict[str, Any] = {}
+        for one in records:
+            rest = (pieces[f"{one.id}-{place}"] for place in range(1, one.data["pieces"]))
+            content = b64decode("".join((one.data["content"], *rest)))
+            found[one.id] = self._serde.loads_typed((one.data["type"], content))
+        return found
+
+
+def step_tags(space: str, id: str) -> Tags:
+    """Return the tags of a checkpoint."""
+    return {**STEP, "space": space, "checkpoint": id}
+
+
+def channel_tags(space: str, name: str, version: str | float) -> Tags:
+    """Return the tags of a channel's value in one of its versions."""
+    return {"langgraph": "channel", "space": space, "channel": name, "version": version}
+
+
+def write_tags(space: str, id: str, task: str, index: int) -> Tags:
+    """Return the tags of what a task wrote after a checkpoint."""
+    return {"langgraph": "write", "space": space, "checkpoint": id, "task": task, "index": index}
+
+
+def step_of(record: Record) -> tuple[str, str]:
+    """Return the namespace and the id of the checkpoint that a record belongs to; of a channel, no id."""
+    return record.metadata["tags"]["space"], record.metadata["tags"].get("checkpoint", "")
+
+
+def moment_of(id: str) -> datetime | None:
+    """Return the time that an id of LangGraph's tells, by which checkpoints are ordered; None for any other id."""
+    try:
+        given = UUID(id)
+    except ValueError:
+        return None
+    if given.version != _ORDERED:
+        return None
+    ticks = (given.int >> 80) << 12 | (given.int >> 64) & 0xFFF
+    return _GREGORIAN + timedelta(microseconds=ticks // 10)
+
+
+def states(view: Memory, metadata: Mapping[str, Any], **more: Any) -> Iterator[Record]:
+    """Give the records of a filter, newest first, page by page."""
+    given: set[str] = set()
+    offset = 0
+    while page := view.list(kind=STATE, metadata=metadata, limit=_PAGE, offset=offset, **more):
+        offset += len(page)
+        for one in reversed(page):
+            if one.id not in given:  # what is added meanwhile moves the pages
+                given.add(one.id)
+                yield one
+        if len(page) < _PAGE:
+            return

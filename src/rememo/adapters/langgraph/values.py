@@ -1,0 +1,69 @@
+"""What a store sees of an item's value: what filters ask of it, and the text it is found by."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from langgraph.store.base import get_text_at_path
+
+from rememo.model.check import dump_json
+
+_LONGEST_TEXT: Final = 200_000
+_LONGEST_FILTERED: Final = 1_000
+_MOST_FILTERED: Final = 32_768
+
+
+def within(prefix: Sequence[str]) -> dict[str, Any]:
+    """Return the conditions of lying in a namespace or below it."""
+    return {f"namespace.{depth}": label for depth, label in enumerate(prefix)}
+
+
+def conditions(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return LangGraph's conditions on a value: there a dot in a key is a part of it."""
+    return {"value." + key.replace(".", "\\."): _deeper(value) for key, value in wanted.items()}
+
+
+def _deeper(value: object) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    named = cast("Mapping[str, Any]", value)
+    if any(key.startswith("$") for key in named):
+        return dict(named)
+    return {key.replace(".", "\\."): _deeper(one) for key, one in named.items()}
+
+
+def filterable(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what filters see of a value: all of it but long texts, and its first level alone where that is too much."""
+    seen = cast("dict[str, Any]", _shortened(value))
+    if len(dump_json(seen)) > _MOST_FILTERED:
+        seen = {key: one for key, one in seen.items() if not isinstance(one, dict | list)}
+    return seen if len(dump_json(seen)) <= _MOST_FILTERED else {}
+
+
+def _shortened(value: object) -> Any:
+    if isinstance(value, Mapping):
+        named = cast("Mapping[str, Any]", value)
+        return {key: _shortened(one) for key, one in named.items() if not _long(one)}
+    if isinstance(value, list | tuple):
+        return [_shortened(one) for one in cast("Sequence[Any]", value) if not _long(one)]
+    return value
+
+
+def _long(value: object) -> bool:
+    return isinstance(value, str) and len(value) > _LONGEST_FILTERED
+
+
+def text_of(value: Mapping[str, Any], fields: Sequence[str] | None) -> str:
+    """Return the text that an item is found by: that of the fields, or every text in it."""
+    texts = _leaves(value) if fields is None else (text for path in fields for text in get_text_at_path(value, path))
+    return "\n".join(texts)[:_LONGEST_TEXT]
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in cast("Mapping[str, Any]", value).values():
+            yield from _leaves(one)
+    elif isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from _leaves(one)

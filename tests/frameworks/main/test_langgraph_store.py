@@ -1,0 +1,364 @@
+"""LangGraph's store: as its own in-memory store answers, and what a memory adds; LangMem's tools on it, without a model."""
+
+# LangGraph and LangMem are typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false, reportPrivateUsage=false
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langgraph.func import entrypoint
+from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+from langmem import create_manage_memory_tool, create_search_memory_tool
+
+from rememo import Memory
+from rememo.adapters.langgraph import RememoStore
+from rememo.errors import InvalidInput
+from rememo.testing.clock import ManualClock
+
+
+@pytest.fixture
+def store() -> Iterator[RememoStore]:
+    with RememoStore(":memory:") as made:
+        yield made
+
+
+# ---- as the reference answers
+
+LABELS = st.sampled_from(["a", "b", "ab", "user-1", "ß"])
+KEYS = st.sampled_from(["k1", "k2", "ключ"])
+SPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
+VALUES = st.dictionaries(
+    st.sampled_from(["n", "word", "deep", "x.y", "$odd"]),
+    st.one_of(
+        st.integers(-3, 3),
+        st.sampled_from(["red", "green", ""]),
+        st.booleans(),
+        st.lists(st.integers(0, 2), max_size=2),
+        st.dictionaries(st.sampled_from(["n", "x.y"]), st.integers(0, 2), min_size=1, max_size=2),
+    ),
+    max_size=3,
+)
+FILTERS = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"word": st.sampled_from(["red", "green", ""])}),
+    st.fixed_dictionaries({"x.y": st.integers(-3, 3)}),
+    st.fixed_dictionaries({"deep": st.fixed_dictionaries({"x.y": st.integers(0, 2)})}),
+    st.fixed_dictionaries({"word": st.fixed_dictionaries({"$ne": st.sampled_from(["red", "green"])})}),
+    st.fixed_dictionaries({"n": st.lists(st.integers(0, 2), max_size=2)}),
+)
+PATTERNS = st.builds(
+    MatchCondition,
+    st.sampled_from(["prefix", "suffix"]),
+    st.lists(st.one_of(LABELS, st.just("*")), min_size=1, max_size=2).map(tuple),
+)
+OPERATIONS = st.one_of(
+    st.tuples(SPACES, KEYS, st.one_of(VALUES, st.none())).map(lambda parts: PutOp(*parts)),
+    st.tuples(SPACES, KEYS).map(lambda parts: GetOp(*parts)),
+    st.tuples(st.lists(LABELS, max_size=2).map(tuple), FILTERS).map(lambda parts: SearchOp(*parts, limit=100)),
+    st.tuples(
+        st.one_of(st.none(), st.lists(PATTERNS, max_size=2).map(tuple)),
+        st.one_of(st.none(), st.integers(1, 3)),
+        st.integers(1, 100),
+        st.integers(0, 2),
+    ).map(lambda parts: ListNamespacesOp(*parts)),
+)
+
+
+def told(result: Any) -> Any:
+    """Return what both stores must agree on: all but the times, and the order where there is no question."""
+    if isinstance(result, list):
+        found = [told(one) for one in result]
+        return sorted(found, key=repr)
+    return (result.namespace, result.key, result.value) if hasattr(result, "key") else result
+
+
+def expected(reference: InMemoryStore, batch: list[Op]) -> list[Any]:
+    """Return the reference's answers: to the reads first. It lists namespaces that it only looked into; forget those."""
+    answers: list[Any] = []
+    for op in batch:
+        for space in [space for space, items in reference._data.items() if not items]:
+            del reference._data[space]
+        answers.append(None if isinstance(op, PutOp) else reference.batch([op])[0])
+    reference.batch([op for op in batch if isinstance(op, PutOp)])
+    return answers
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:", embedder=None) as made:
+        yield made
+
+
+@settings(max_examples=60, deadline=None, phases=[Phase.generate, Phase.shrink])
+@given(batches=st.lists(st.lists(OPERATIONS, min_size=1, max_size=5), min_size=1, max_size=6))
+def test_batches_are_answered_as_the_reference_answers_them(memory: Memory, batches: list[list[Op]]):
+    reference, store = InMemoryStore(), RememoStore(memory.scope(user=str(uuid4())))
+    for batch in batches:
+        assert [told(one) for one in store.batch(batch)] == [told(one) for one in expected(reference, batch)]
+
+
+async def test_the_same_for_event_loops(store: RememoStore):
+    await store.aput(("users", "alice"), "cat", {"name": "Miso"})
+    item = await store.aget(("users", "alice"), "cat")
+    assert item is not None
+    assert item.value == {"name": "Miso"}
+    assert [one.key for one in await store.asearch(("users",), query="Miso")] == ["cat"]
+    assert await store.alist_namespaces() == [("users", "alice")]
+    await asyncio.gather(*(store.aput(("users", "alice"), str(number), {"n": number}) for number in range(20)))
+    assert len(await store.asearch(("users",), limit=100)) == 21
+    await store.adelete(("users", "alice"), "cat")
+    assert await store.aget(("users", "alice"), "cat") is None
+
+
+# ---- filters, order, pages
+
+
+def test_filters_compare(store: RememoStore):
+    for number in range(5):
+        store.put(("docs",), f"d{number}", {"n": number, "tags": ["x"] if number % 2 else [], "by": {"name": "Ana"}})
+
+    def found(**wanted: Any) -> set[str]:
+        return {one.key for one in store.search(("docs",), filter=wanted)}
+
+    assert found(n={"$gte": 3}) == {"d3", "d4"}
+    assert found(n={"$gt": 1, "$lt": 4}) == {"d2", "d3"}
+    assert found(n={"$lte": 0}) == {"d0"}
+    assert found(n={"$ne": 2}, by={"name": "Ana"}) == {"d0", "d1", "d3", "d4"}
+    assert found(tags={"$contains": "x"}) == {"d1", "d3"}
+    with pytest.raises(InvalidInput, match="operator"):
+        found(n={"$near": 2})
+
+
+def test_without_a_question_the_latest_written_come_first_page_by_page(store: RememoStore):
+    for key in "abcd":
+        store.put(("docs",), key, {"k": key})
+    store.put(("docs",), "b", {"k": "again"})
+    assert [one.key for one in store.search(("docs",), limit=3)] == ["b", "d", "c"]
+    assert [one.key for one in store.search(("docs",), limit=3, offset=3)] == ["a"]
+    with pytest.raises(InvalidInput, match="limit"):
+        store.search(("docs",), limit=0)
+
+
+def test_times_tell_when_an_item_was_made_and_changed():
+    clock = ManualClock()
+    with RememoStore(":memory:", clock=clock) as store:
+        store.put(("docs",), "a", {"n": 1})
+        made = clock()
+        clock.advance(60)
+        store.put(("docs",), "a", {"n": 2})
+        item = store.get(("docs",), "a")
+        assert item is not None
+        assert (item.created_at, item.updated_at) == (made, clock())
+
+
+# ---- finding
+
+
+def test_items_are_found_by_what_they_say_with_no_index_asked_for(store: RememoStore):
+    store.put(("memories", "alice"), "hobby", {"content": {"text": "She goes hiking in the mountains", "n": 1}})
+    store.put(("memories", "alice"), "job", {"content": {"text": "She works as a dentist", "n": 2}})
+    store.put(("memories", "bob"), "hobby", {"content": {"text": "He goes hiking too"}})
+    first, second = store.search(("memories", "alice"), query="outdoor hiking")
+    assert (first.key, second.key) == ("hobby", "job")
+    assert first.score is not None
+    assert first.score > (second.score or 0)
+    assert len(store.search(("memories",), query="hiking")) == 3
+    assert [one.key for one in store.search(("memories",), query="hiking", filter={"content": {"n": 2}})] == ["job"]
+    assert [one.key for one in store.search(("memories",), query="hiking", limit=1, offset=2)] == ["job"]
+
+
+def test_only_the_fields_that_are_named_are_searched():
+    with RememoStore(":memory:", index={"fields": ["title", "parts[*].text"]}) as store:
+        parts = [{"text": "about whales"}, {"text": "about squids"}]
+        store.put(("docs",), "sea", {"title": "Oceans", "parts": parts, "secret": "password"})
+        store.put(("docs",), "own", {"title": "Oceans", "note": "password"}, index=["note"])
+        store.put(("docs",), "off", {"title": "Oceans, whales, password"}, index=False)
+        assert [one.key for one in store.search(("docs",), query="squids", limit=1)] == ["sea"]
+        assert [one.key for one in store.search(("docs",), query="password", limit=1)] == ["own"]
+        scores = {one.key: one.score for one in store.search(("docs",), query="whales")}
+        assert scores.keys() == {"sea", "own", "off"}
+        assert scores["off"] is None
+        assert (
+            store._memory.list(kind="note", metadata={"langgraph": "item"})[0].text
+            == "Oceans\nabout whales\nabout squids"
+        )
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_another_model_embeds(awaited: bool):
+    model = DeterministicFakeEmbedding(size=16)
+
+    async def later(texts: Any) -> list[list[float]]:
+        await asyncio.sleep(0)
+        return model.embed_documents(list(texts))
+
+    with RememoStore(":memory:", index={"dims": 16, "embed": later if awaited else model}, mode="vector") as store:
+        for word in ("red", "green", "blue"):
+            store.put(("colours",), word, {"text": word})
+        best = store.search(("colours",), query="green", limit=1)[0]
+        assert best.key == "green"
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="LangChainEmbedder"):
+        RememoStore(memory, index={"dims": 16, "embed": model})
+
+
+# ---- time to live
+
+
+def test_items_expire_and_reading_lets_them_live_on():
+    clock = ManualClock()
+    with RememoStore(":memory:", ttl={"default_ttl": 10}, clock=clock) as store:
+        store.put(("s",), "read", {"n": 1})
+        store.put(("s",), "found", {"n": 2})
+        store.put(("s",), "seen", {"n": 3})
+        store.put(("s",), "long", {"n": 4}, ttl=60)
+        store.put(("s",), "ever", {"n": 5}, ttl=None)
+        clock.advance(9 * 60)
+        changed = store.get(("s",), "read")
+        assert changed is not None
+        assert [one.key for one in store.search(("s",), filter={"n": 2})] == ["found"]
+        assert store.get(("s",), "seen", refresh_ttl=False) is not None
+        clock.advance(9 * 60)
+        assert {one.key for one in store.search(("s",))} == {"read", "found", "long", "ever"}
+        again = store.get(("s",), "read")
+        assert again is not None
+        assert again.updated_at == changed.updated_at
+        clock.advance(61 * 60)
+        assert [one.key for one in store.search(("s",))] == ["ever"]
+        store.delete(("s",), "ever")
+        assert store.list_namespaces() == []
+
+
+def test_reading_again_at_once_writes_nothing():
+    clock = ManualClock()
+    with RememoStore(":memory:", ttl={"default_ttl": 100, "refresh_on_read": True}, clock=clock) as store:
+        store.put(("s",), "a", {"n": 1})
+        record = store._memory.list(kind="note")[0]
+        for _ in range(3):
+            store.get(("s",), "a")
+        assert len(store._memory.history(record.id)) == 1
+        clock.advance(6 * 60)
+        store.get(("s",), "a")
+        assert len(store._memory.history(record.id)) == 2
+
+
+# ---- what a memory adds
+
+
+def test_a_batch_is_written_whole_or_not_at_all(store: RememoStore):
+    store.put(("s",), "old", {"n": 1})
+    with pytest.raises(InvalidInput):
+        store.batch([PutOp(("s",), "old", None), PutOp(("s",), "new", {"n": 2}), PutOp(("t",), "bad", {"n": object()})])
+    assert [one.key for one in store.search(())] == ["old"]
+
+
+def test_items_are_records_of_the_view(tmp_path: Path):
+    with Memory(tmp_path / "agent.db") as memory:
+        alice, bob = RememoStore(memory.scope(user="alice")), RememoStore(memory.scope(user="bob"))
+        alice.put(("notes",), "k", {"text": "Alice collects stamps"})
+        bob.put(("notes",), "k", {"text": "Bob collects coins"})
+        assert [hit.text for hit in memory.scope(user="alice").search("collects")] == ["Alice collects stamps"]
+        alice.put(("notes",), "k", {"text": "Alice collects records"})
+        item = memory.scope(user="alice").list(kind="note")[0]
+        assert [one.text for one in memory.history(item.id)] == ["Alice collects stamps", "Alice collects records"]
+        memory.erase(user="alice")
+        assert alice.search(()) == []
+        assert [one.value["text"] for one in bob.search(())] == ["Bob collects coins"]
+        alice.close()
+        with pytest.raises(InvalidInput, match="room"):
+            RememoStore(memory.scope(room="r"))
+
+
+def test_large_values_come_back_whole(store: RememoStore):
+    value = {
+        "text": "word " * 100_000,
+        "title": "long",
+        "rows": [{"n": number, "t": "x" * 50} for number in range(2_000)],
+    }
+    store.put(("docs",), "large", value)
+    item = store.get(("docs",), "large")
+    assert item is not None
+    assert item.value == value
+    assert [one.key for one in store.search(("docs",), filter={"title": "long"})] == ["large"]
+
+
+def test_bad_names_are_refused(store: RememoStore):
+    for bad in ((), ("a.b",), ("",), ("langgraph",)):
+        with pytest.raises(ValueError, match="amespace"):
+            store.put(bad, "k", {"n": 1})
+    with pytest.raises(ValueError, match="amespace"):
+        store.batch([PutOp((), "k", {"n": 1})])
+    with pytest.raises(InvalidInput, match="room"):
+        store.put(("x" * 600,), "k", {"n": 1})
+
+
+OTHER = """
+import sys
+from rememo.adapters.langgraph import RememoStore
+
+with RememoStore(sys.argv[1]) as store:
+    for number in range(20):
+        store.put(("shared",), f"other {number}", {"n": number})
+        store.delete(("shared",), f"gone {number}")
+"""
+
+
+def test_two_processes_share_a_store(tmp_path: Path):
+    path = tmp_path / "agent.db"
+    with RememoStore(path) as store:
+        for number in range(20):
+            store.put(("shared",), f"gone {number}", {"n": number})
+        with subprocess.Popen([sys.executable, "-c", OTHER, str(path)]) as other:
+            for number in range(20):
+                store.put(("shared",), f"own {number}", {"n": number})
+                store.delete(("shared",), f"gone {19 - number}")
+        assert other.returncode == 0
+        keys = {one.key for one in store.search(("shared",), limit=100)}
+        assert keys == {f"{who} {number}" for who in ("own", "other") for number in range(20)}
+
+
+# ---- LangMem
+
+
+async def test_langmem_keeps_and_finds_memories_without_a_model(store: RememoStore):
+    space = ("memories", "{langgraph_user_id}")
+    manage, find = create_manage_memory_tool(space), create_search_memory_tool(space)
+
+    @entrypoint(store=store)
+    async def turn(asked: dict[str, Any]) -> Any:
+        return await (find if "query" in asked else manage).ainvoke(asked)
+
+    async def call(**asked: Any) -> Any:
+        return await turn.ainvoke(asked, {"configurable": {"langgraph_user_id": "alice"}})
+
+    created = await call(content="Prefers Python for backend work")
+    await call(content="Lives in Lisbon")
+    id = created.removeprefix("created memory ")
+    found = json.loads(await call(query="which programming language?"))
+    assert found[0]["value"] == {"content": "Prefers Python for backend work"}
+    await call(content="Prefers Go for backend work", action="update", id=id)
+    found = json.loads(await call(query="backend work", limit=1))
+    assert (found[0]["key"], found[0]["value"]["content"]) == (id, "Prefers Go for backend work")
+    await call(action="delete", id=id)
+    assert [one.value["content"] for one in store.search(("memories", "alice"))] == ["Lives in Lisbon"]
+
+
+def test_langmem_outside_a_graph(store: RememoStore):
+    manage = create_manage_memory_tool(("memories",), store=store)
+    find = create_search_memory_tool(("memories",), store=store, response_format="content_and_artifact")
+    manage.invoke({"content": "The cat is called Miso"})
+    message = find.invoke(
+        {"type": "tool_call", "id": "1", "name": "search_memory", "args": {"query": "name of the cat"}}
+    )
+    assert message.artifact[0].value == {"content": "The cat is called Miso"}
