@@ -1,0 +1,250 @@
+"""Conversations of Pydantic AI: its conversation store, and plain message histories for `message_history=`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid5
+
+from rememo.adapters.needs import needs
+from rememo.adapters.opening import Opening
+from rememo.adapters.reading import latest
+from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.waiting import done
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.memory import Memory
+from rememo.model.check import dump_json
+from rememo.model.record import Record
+
+try:
+    from pydantic import TypeAdapter
+    from pydantic_ai.conversation_store import (
+        ConversationConflict,
+        ConversationEntry,
+        ConversationRecord,
+        ConversationStore,
+    )
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelMessagesTypeAdapter,
+        ModelRequest,
+        TextContent,
+        TextPart,
+        UserPromptPart,
+    )
+except ImportError as error:
+    raise needs("Pydantic AI", "pydantic-ai", error) from error
+
+_NAMESPACE = UUID("2d9b6f0c-71f4-4c3e-b0a5-8f4e0d1c6a92")
+_MESSAGE, _ENTRY, _CONVERSATION = ({"pydantic_ai": kind} for kind in ("message", "entry", "conversation"))
+_RECORD = TypeAdapter(ConversationRecord)
+
+
+class RememoHistory(Opening):
+    """The messages of one conversation, for `message_history=`; what was said in it is found and learned from.
+
+    Each method waits for the store; those with an `a` before their names let an event loop go on meanwhile.
+    """
+
+    def __init__(
+        self,
+        conversation_id: str,
+        memory: Memory | str | Path = "rememo.db",
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        """Open a conversation, the room of that name, in a memory, a view of one, or one at a path or address."""
+        super().__init__(memory)
+        self._room = self._memory.scope(user=user, agent=agent, room=conversation_id)
+
+    def load(self, limit: int | None = None) -> list[ModelMessage]:
+        """Return the messages, oldest first: all, or the latest `limit`."""
+        return [_message(one) for one in latest(self._room, limit, metadata=_MESSAGE)]
+
+    def add(self, messages: Sequence[ModelMessage]) -> None:
+        """Append messages, such as `result.new_messages()`: all of them or none."""
+        with self._room.batch() as batch:
+            for message in messages:
+                _put(batch, message, _MESSAGE)
+
+    def clear(self) -> int:
+        """End all messages of the conversation; returns how many."""
+        return self._room.delete_where(metadata=_MESSAGE)
+
+    async def aload(self, limit: int | None = None) -> list[ModelMessage]:
+        """Return the messages, oldest first: all, or the latest `limit`."""
+        return await done(self.load, limit)
+
+    async def aadd(self, messages: Sequence[ModelMessage]) -> None:
+        """Append messages, such as `result.new_messages()`: all of them or none."""
+        await done(self.add, messages)
+
+    async def aclear(self) -> int:
+        """End all messages of the conversation; returns how many."""
+        return await done(self.clear)
+
+
+class RememoConversationStore(Opening, ConversationStore):
+    """Conversations with their branches and forks, usage and pending tool calls; each is the room of its id.
+
+    Deleting a conversation ends the entries that no other one reaches; the past still has them until they are erased.
+    """
+
+    def __init__(self, memory: Memory | str | Path = "rememo.db") -> None:
+        """Keep conversations in a memory, a view of one, or a memory at a path or address."""
+        super().__init__(memory)
+        bound = self._memory.bound
+        self._labels = [bound.agent, bound.user]
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """Return the record of a conversation, or None."""
+        return (await done(self._stored, conversation_id))[0]
+
+    async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
+        """Return the records of all conversations or of a scope's, the one saved last first."""
+        records = await done(self._records)
+        found = [one for one in records if scope is None or one.scope == scope]
+        return sorted(found, key=lambda one: one.updated_at, reverse=True)[:limit]
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """Return an entry; one that is not there raises `NotFound`, which is a `LookupError`."""
+        return _entry(await done(self._memory.get, entry_id))
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        """Return the entries up to one, oldest first, or the last `limit` of them."""
+        return await done(self._history, head_id, limit)
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Store a record and its new entries, all or nothing, unless another was faster."""
+        await done(self._write, record, new_entries, expected_revision)
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """End a record and the entries that no other one reaches, unless another was faster."""
+        await done(self._delete, conversation_id, expected_revision)
+
+    # ---- inside
+
+    def _id(self, conversation_id: str) -> str:
+        return str(uuid5(_NAMESPACE, dump_json([*self._labels, conversation_id])))
+
+    def _stored(self, conversation_id: str) -> tuple[ConversationRecord | None, int]:
+        try:
+            held = self._memory.get(self._id(conversation_id))
+        except NotFound:
+            return None, 0
+        return _RECORD.validate_json(json.dumps(given(held.data))), held.version
+
+    def _records(self) -> list[ConversationRecord]:
+        held = latest(self._memory, metadata=_CONVERSATION)
+        # Narrower views have conversations of their own.
+        own = [one for one in held if [one.scope.agent, one.scope.user] == self._labels]
+        return [_RECORD.validate_json(json.dumps(given(one.data))) for one in own]
+
+    def _write(
+        self, record: ConversationRecord, new_entries: Sequence[ConversationEntry], expected: str | None
+    ) -> None:
+        conflict = ConversationConflict(record.conversation_id)
+        stored, version = self._stored(record.conversation_id)
+        if (None if stored is None else stored.revision) != expected:
+            raise conflict
+        try:
+            if record.head_id is not None and record.head_id not in {one.id for one in new_entries}:
+                self._memory.get(record.head_id)
+            with self._memory.scope(room=record.conversation_id).batch() as batch:
+                for one in new_entries:
+                    more = {"id": one.id, "parent_id": one.parent_id, "kind": one.kind}
+                    _put(batch, one.message, _ENTRY, id=one.id, entry=more)
+                data = kept(_RECORD.dump_python(record, mode="json"))
+                if stored is None:
+                    id = self._id(record.conversation_id)
+                    batch.add("", kind="state", id=id, data=data, metadata=_CONVERSATION)
+                else:
+                    batch.update(self._id(record.conversation_id), data=data, expected_version=version)
+        except (AlreadyExists, NotFound, VersionConflict):
+            raise conflict from None
+
+    def _delete(self, conversation_id: str, expected: str) -> None:
+        stored, version = self._stored(conversation_id)
+        if stored is None or stored.revision != expected:
+            raise ConversationConflict(conversation_id)
+        others = [one for one in self._records() if one.conversation_id != conversation_id]
+        shared: set[str] = set()
+        for one in others:
+            if stored.forked_from is not None or one.forked_from is not None:
+                shared |= self._reached(one)
+        try:
+            with self._memory.batch() as batch:
+                batch.delete(self._id(conversation_id), expected_version=version)
+                for id in self._reached(stored) - shared:
+                    batch.delete(id)
+        except (NotFound, VersionConflict):
+            raise ConversationConflict(conversation_id) from None
+
+    def _reached(self, record: ConversationRecord) -> set[str]:
+        tips = [record.head_id, *record.branches]
+        return {entry.id for tip in tips for entry in self._history(tip, None)}
+
+    def _history(self, head_id: str | None, limit: int | None) -> list[ConversationEntry]:
+        entries: list[ConversationEntry] = []
+        held: dict[str, Record] = {}
+        while head_id is not None and (limit is None or len(entries) < limit):
+            if head_id not in held:
+                # A conversation's entries are read at once; a fork goes on in the room it was made from.
+                found = self._memory.get(head_id)
+                room = self._memory.scope(room=found.scope.room)
+                more = None if limit is None else limit - len(entries)
+                held |= {head_id: found} | {one.id: one for one in latest(room, more, metadata=_ENTRY)}
+            entries.append(_entry(held[head_id]))
+            head_id = entries[-1].parent_id
+        return entries[::-1]
+
+
+def _put(
+    batch: Memory,
+    message: ModelMessage,
+    mark: Mapping[str, Any],
+    *,
+    id: str | None = None,
+    entry: Mapping[str, Any] | None = None,
+) -> None:
+    """Store a message as it is: as a turn when somebody says something in it, else as state."""
+    data = kept(ModelMessagesTypeAdapter.dump_python([message], mode="json")[0])
+    data |= {} if entry is None else {"entry": entry}
+    text = plain("\n".join(_texts(message)))
+    if text.strip():
+        role = "user" if isinstance(message, ModelRequest) else "assistant"
+        batch.messages.add(role, text, id=id, data=data, metadata=mark)
+    else:
+        batch.add("", kind="state", id=id, data=data, metadata=mark)
+
+
+def _texts(message: ModelMessage) -> list[str]:
+    """Return what a user or a model says in a message."""
+    texts: list[str] = []
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            texts.append(part.content)
+        elif isinstance(part, UserPromptPart):
+            contents = [part.content] if isinstance(part.content, str) else part.content
+            texts += (
+                one.content if isinstance(one, TextContent) else one
+                for one in contents
+                if isinstance(one, str | TextContent)
+            )
+    return texts
+
+
+def _message(record: Record) -> ModelMessage:
+    # Read as JSON, in which bytes are base64.
+    return ModelMessagesTypeAdapter.validate_json(json.dumps([given(record.data)]))[0]
+
+
+def _entry(record: Record) -> ConversationEntry:
+    return ConversationEntry(**record.data["entry"], message=_message(record))
