@@ -828,9 +828,15 @@ class AsyncFacts(Mirror):
         """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
         return await self._call(self._own.conflicts)
 
-    async def extract(self, text: str, *, speaker: str | None = None, at: datetime | None = None) -> "list[FoundFact]":
-        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user."""
-        return await self._call(self._own.extract, text, speaker=speaker, at=at)
+    async def extract(
+        self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
+    ) -> "list[FoundFact]":
+        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user.
+
+        With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
+        `ModelFailed` or `OverBudget` when it gives nothing.
+        """
+        return await self._call(self._own.extract, text, speaker=speaker, at=at, model=model)
 
 
 class AsyncRelationships(Mirror):
@@ -2657,12 +2663,13 @@ class AsyncMemory(AsyncRecords):
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         return await self._call(self._own.stats)
 
-    async def spending(self, *, days: int = 30) -> Spending:
+    async def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
         """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
 
-        `left` says what may still be spent today under the settings' `spend_daily_tokens`.
+        `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
+        messages that wait to be learned from would take at the most; nobody is asked for that.
         """
-        return await self._call(self._own.spending, days=days)
+        return await self._call(self._own.spending, days=days, backlog=backlog)
 
     @property
     def retention(self) -> "AsyncRetention":

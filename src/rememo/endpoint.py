@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -77,17 +77,25 @@ class Stop:
                 self._calls.discard(call)
 
 
-_stop: ContextVar[Stop | None] = ContextVar("rememo_stop", default=None)
+_stops: ContextVar[tuple[Stop, ...]] = ContextVar("rememo_stops", default=())
 
 
 @contextmanager
 def stopped_by(stop: Stop) -> Generator[None]:
-    """Let every call that this thread makes inside the block be ended by `stop`."""
-    token = _stop.set(stop)
+    """Let every call that this thread makes inside the block be ended by `stop`, and by those of blocks around it."""
+    token = _stops.set((*_stops.get(), stop))
     try:
         yield
     finally:
-        _stop.reset(token)
+        _stops.reset(token)
+
+
+@contextmanager
+def _holding(call: "Future[Any]") -> Generator[None]:
+    with ExitStack() as stack:
+        for stop in _stops.get():
+            stack.enter_context(stop.holding(call))
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +183,8 @@ class Endpoint:
                 events.put(error)
 
         call = self._begin(line, run())
-        stop = _stop.get() or Stop()
         try:
-            with stop.holding(call):
+            with _holding(call):
                 while (event := events.get()) is not _END:
                     if isinstance(event, BaseException):
                         raise event
@@ -218,7 +225,7 @@ class Endpoint:
 
     def _wait(self, line: "_Line", work: Coroutine[Any, Any, T]) -> T:
         call = self._begin(line, work)
-        with (_stop.get() or Stop()).holding(call):
+        with _holding(call):
             try:
                 return call.result()
             except CancelledError:

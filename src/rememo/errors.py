@@ -151,6 +151,8 @@ class ModelFailed(RememoError):
         """
         super().__init__(message)
         self.reason = reason
+        self.transient = reason in {"unreachable", "slow", "busy", "broken"}
+        """Whether the same may go well later."""
         self.retry_after = retry_after
         self.tokens = tokens
 

@@ -50,7 +50,7 @@ from rememo.keep.versions import Diff, diff, rolling_back, undoing
 from rememo.learn.llm.models import Models, model_of_settings
 from rememo.learn.llm.protocol import LLM
 from rememo.learn.llm.spending import Ledger, Spending
-from rememo.learn.worker import Worker
+from rememo.learn.worker import EXTRACT, LEARN, UNLEARN, Worker
 from rememo.model.changed import Changed
 from rememo.model.check import check_label
 from rememo.model.erasure import ErasureReceipt
@@ -510,12 +510,18 @@ class Memory(Records):
         except Unavailable:
             return stats
 
-    def spending(self, *, days: int = 30) -> Spending:
+    def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
         """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
 
-        `left` says what may still be spent today under the settings' `spend_daily_tokens`.
+        `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
+        messages that wait to be learned from would take at the most; nobody is asked for that.
         """
-        return Ledger(self._engine).read(self.bound.tenant, days)
+        found = Ledger(self._engine).read(self.bound.tenant, days)
+        if not backlog:
+            return found
+        from rememo.learn.llm.learning import backlog as waiting  # noqa: PLC0415 - it needs pydantic
+
+        return replace(found, backlog=waiting(self._engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
 
     @property
     def retention(self) -> Retention:

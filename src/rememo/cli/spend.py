@@ -20,11 +20,14 @@ def spend(
     file: File,
     tenant: Tenant = "default",
     days: Annotated[int, typer.Option(help="How many days back, today included.")] = 30,
+    backlog: Annotated[
+        bool, typer.Option("--backlog", help="Also what the messages that wait would cost; nobody is asked.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Show what was spent on language models, by day and purpose, and what is left of today."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
-        found = memory.spending(days=days)
+        found = memory.spending(days=days, backlog=backlog)
     if json:
         print_json({**asdict(found), "left": found.left, "tokens": found.tokens, "cost": found.cost})
         return
@@ -40,3 +43,9 @@ def spend(
     console.print(f"{found.tokens:,} tokens, cost {found.cost:.4f}", highlight=False)
     left = "no ceiling" if found.left is None else f"{found.left:,} of {found.ceiling:,} left"
     console.print(f"today: {found.today:,} tokens, {left}", highlight=False)
+    if (waits := found.backlog) is not None:
+        console.print(
+            f"waiting: {waits.messages:,} messages in {waits.calls:,} calls, at most {waits.prompt:,} tokens read and"
+            f" {waits.completion:,} written, cost {waits.cost:.4f}",
+            highlight=False,
+        )

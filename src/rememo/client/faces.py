@@ -399,9 +399,18 @@ class RemoteFacts:
         """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
         return cast("list[Conflict]", self._asking.call("facts.conflicts", {}))
 
-    def extract(self, text: str, *, speaker: str | None = None, at: datetime | None = None) -> "list[FoundFact]":
-        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user."""
-        return cast("list[FoundFact]", self._asking.call("facts.extract", {"text": text, "speaker": speaker, "at": at}))
+    def extract(
+        self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
+    ) -> "list[FoundFact]":
+        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user.
+
+        With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
+        `ModelFailed` or `OverBudget` when it gives nothing.
+        """
+        return cast(
+            "list[FoundFact]",
+            self._asking.call("facts.extract", {"text": text, "speaker": speaker, "at": at, "model": model}),
+        )
 
 
 class RemoteRelationships:
@@ -1910,12 +1919,13 @@ class RemoteMemory:
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         return cast("Stats", self._asking.call("stats", {}))
 
-    def spending(self, *, days: int = 30) -> Spending:
+    def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
         """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
 
-        `left` says what may still be spent today under the settings' `spend_daily_tokens`.
+        `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
+        messages that wait to be learned from would take at the most; nobody is asked for that.
         """
-        return cast("Spending", self._asking.call("spending", {"days": days}))
+        return cast("Spending", self._asking.call("spending", {"days": days, "backlog": backlog}))
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.

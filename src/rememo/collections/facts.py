@@ -10,6 +10,7 @@ from rememo.errors import InvalidInput, NotFound
 from rememo.learn.conflicts import POLICIES, Policy
 from rememo.learn.extract import FoundFact, extract
 from rememo.learn.facts import POLICY_SPACE, Changes, derived_id, holds, is_fact, policy_of, settle, slot_of
+from rememo.learn.llm.models import model_for
 from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
 from rememo.model.check import check_label, check_limit, check_text, check_unit, dump_json
@@ -250,11 +251,32 @@ class Facts:
             for facts in groups.values()
         ]
 
-    def extract(self, text: str, *, speaker: str | None = None, at: datetime | None = None) -> "list[FoundFact]":
-        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user."""
+    def extract(
+        self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
+    ) -> "list[FoundFact]":
+        """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user.
+
+        With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
+        `ModelFailed` or `OverBudget` when it gives nothing.
+        """
         moment = self._engine.now() if at is None else to_utc(at, "at")
         who = self._speaker if speaker is None else self._text(speaker, "speaker")
-        return extract(self._text(text, "text"), speaker=who, at=moment)
+        said = self._text(text, "text")
+        found = extract(said, speaker=who, at=moment)
+        if not model:
+            return found
+        llm = model_for(self._engine, self._view.scope.tenant, "extract")
+        if llm is None:
+            raise InvalidInput(
+                "this memory has no language model: give it one with Memory(llm=…) or the setting llm_url"
+            )
+        # Only now: it needs pydantic, which those without a model have no use for.
+        from rememo.learn.llm.extraction import Turn, extract_by_model, joined  # noqa: PLC0415
+
+        told = extract_by_model(llm, [Turn(text=said, speaker=who, at=moment)]).told[0]
+        known = {(folded(one.subject), one.predicate, folded(one.object)) for one in found}
+        more = [one.fact for one in joined(found, told)]
+        return found + [one for one in more if (folded(one.subject), one.predicate, folded(one.object)) not in known]
 
     # ---- inside
 

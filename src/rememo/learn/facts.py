@@ -18,7 +18,7 @@ from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.learn.conflicts import POLICIES, Policy, Run, arrange, default_policy
 from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.sentences import sentence
-from rememo.learn.statements import Key, Statement, folded
+from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
@@ -197,7 +197,7 @@ class _Plan:
         spelled = records[0].data["subject"] if records else self._changes.spelled.get(slot, slot.subject)
         existing = {record.id: record for record in records}
         self.versions |= {record.id: record.version for record in records}
-        linking = slot.predicate in CONNECTING
+        linking = slot.predicate in CONNECTING or self._linked(slot, records)
         for run in runs:
             for scope, share in _by_scope(run.statements):
                 id = fact_id(scope, slot, run)
@@ -223,7 +223,7 @@ class _Plan:
         for one in self._changes.added.get(slot, ()):
             before = kept.get((one.scope, one.key))
             if before is not None:
-                if one.name is None:
+                if not one.by_hand:
                     kept[one.scope, one.key] = replace(one, known=before.known)
                 else:
                     surer = max(one.confidence, before.confidence)
@@ -231,9 +231,14 @@ class _Plan:
                 continue
             latest = max((other.known for other in kept.values()), default=None)
             # What is added by hand at one moment keeps its order; a message has the time it was stored at.
-            late = one.name is not None and latest is not None and one.known <= latest
+            late = one.by_hand and latest is not None and one.known <= latest
             kept[one.scope, one.key] = replace(one, known=latest + _MICROSECOND) if late and latest else one
         return list(kept.values())
+
+    def _linked(self, slot: Slot, records: Iterable[Record]) -> bool:
+        """Whether somebody told these facts as relationships, or did before."""
+        before = (one.get("name") for record in records for one in record.data["statements"])
+        return LINK in before or any(one.name == LINK for one in self._changes.added.get(slot, ()))
 
     def _policy(self, predicate: str) -> Policy:
         if predicate not in self._policies:
@@ -284,7 +289,9 @@ def _fields(subject: str, slot: Slot, run: Run, share: list[Statement]) -> dict[
     asserted = [one for one in kept if one.asserts] or kept
     last = asserted[-1]
     sources = dict.fromkeys(one.source.id for one in kept if one.source is not None)
+    weights = [one.importance for one in kept if one.importance is not None]
     return {
+        **({"importance": max(weights)} if weights else {}),
         "text": sentence(subject, slot.predicate, last.object, denied=run.denied),
         "data": {
             "subject": subject,
@@ -312,7 +319,8 @@ def gathered(statements: Iterable[Statement]) -> float:
         if "confidence" in one.fixed:
             fixed = one if fixed is None or one.known > fixed.known else fixed
         elif not one.fixed:
-            name = one.name if one.source is None else one.source.id
+            # What rules and a model both find in one text is surer than what one of them does.
+            name = one.name if one.source is None else (one.source.id, one.name in (MODEL, LINK))
             surest[name] = max(surest.get(name, 0.0), one.confidence)
     if fixed is not None:
         return fixed.confidence
@@ -327,7 +335,7 @@ def _within_bounds(share: list[Statement]) -> list[Statement]:
     over = len(share) - _MOST_STATEMENTS
     if over <= 0:
         return share
-    plain = [one for one in share if one.asserts and one.name is None and one.begin is one.end is one.corrects is None]
+    plain = [one for one in share if one.asserts and not one.by_hand and one.begin is one.end is one.corrects is None]
     middle = max(1, (len(plain) - over) // 2)
     gone = {id(one) for one in plain[middle : middle + over]}
     return [one for one in share if id(one) not in gone]

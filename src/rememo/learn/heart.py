@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, StorageError
@@ -15,7 +15,16 @@ _log = logging.getLogger("rememo.worker")
 class Heart:
     """Prolongs the leases of jobs that take long, as long as they are being done."""
 
-    def __init__(self, engine: Engine, jobs: Sequence[Job], lease: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        jobs: Sequence[Job],
+        lease: float = LEASE_SECONDS,
+        *,
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        """Begin; `lost` is called when no lease of these jobs is held any more."""
+        self._lost = lost
         self._engine = engine
         self._jobs = jobs
         self._lease = lease
@@ -32,7 +41,9 @@ class Heart:
     def beat(self) -> None:
         """Prolong once, and again later."""
         try:
-            self._engine.store.extend(self._jobs, self._lease, self._engine.now())
+            held = self._engine.store.extend(self._jobs, self._lease, self._engine.now())
+            if not held and self._lost is not None and not self._over:
+                self._lost()
         except (StorageError, Closed) as error:
             _log.warning("leases could not be prolonged: %s", error)
         with self._lock:

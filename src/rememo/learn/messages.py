@@ -33,7 +33,7 @@ def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exceptio
     wanted = list(dict.fromkeys(ids))
     failed: dict[str, Exception] = {}
     changes = Changes(tenant)
-    found = _read(engine, tenant, wanted)
+    found = read_records(engine, tenant, wanted)
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
     again = [id for id in wanted if id not in found or found[id].version > 1]
     learned = facts_from(engine, tenant, again)
@@ -83,7 +83,8 @@ def speaker_of(record: Record) -> str:
     return name.strip() if isinstance(name, str) and name.strip() else record.scope.user or "user"
 
 
-def _read(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+def read_records(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
+    """Return those of some records that are there, by id."""
     found: dict[str, Record] = {}
     for start in range(0, len(ids), _CHUNK):
         filter = Filter(scope=Scope(tenant=tenant), ids=tuple(ids[start : start + _CHUNK]))
@@ -95,10 +96,10 @@ def _gather(engine: Engine, changes: Changes, id: str, record: Record | None, le
     """Add what a record states now, and what is to go of what it stated before."""
     keys: set[Key] = set()
     if record is not None and learnable(record):
-        for found in _found(engine, record):
+        for found in rule_facts(engine, record):
             if max(len(found.subject), len(found.object)) * 4 > MAX_LABEL:
                 continue
-            statement = _statement(found, record)
+            statement = statement_of(found, record)
             keys.add(statement.key)
             changes.add(found.subject, found.predicate, statement)
     if learned is None:
@@ -125,7 +126,8 @@ def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set
     return gone
 
 
-def _found(engine: Engine, record: Record) -> list[FoundFact]:
+def rule_facts(engine: Engine, record: Record) -> list[FoundFact]:
+    """Return what rules find in a message."""
     text = without_recalled(record.text)  # what was recalled was learned when it was first said
     previous = _previous(engine, record) if corrections(text) else None
     return extract(text, speaker=speaker_of(record), at=record.at, previous=previous)
@@ -140,7 +142,8 @@ def _previous(engine: Engine, record: Record) -> str | None:
     return "\n".join(said[-_SAID_BEFORE:]) if said else None
 
 
-def _statement(found: FoundFact, record: Record) -> Statement:
+def statement_of(found: FoundFact, record: Record) -> Statement:
+    """Return a fact that was found in a message as one statement of it."""
     values: dict[str, Any] = {
         name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording")
     }

@@ -11,6 +11,8 @@ from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 
 Key = tuple[Any, ...]
+MODEL, LINK = "model", "model:link"
+"""The names of statements that a language model found in a text; a `LINK` is a relationship too."""
 
 
 @lru_cache(16_384)
@@ -35,7 +37,7 @@ class Statement:
     source: Source | None = None
     """The record that says it; None when somebody added it by hand."""
     name: str | None = None
-    """Tells statements made by hand apart; what was found in a text has none."""
+    """Tells statements made by hand or by a model apart; what rules found in a text has none."""
     begin: datetime | None = None
     end: datetime | None = None
     ends: bool = False
@@ -48,6 +50,13 @@ class Statement:
     """Which of confidence, begin and end it decides, whatever others say."""
     wording: str | None = None
     trust: float = 1.0
+    importance: float | None = None
+    """How much a model thinks of it."""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody made it, and did not only say it in a text."""
+        return self.name is not None and self.name not in (MODEL, LINK)
 
     @property
     def about(self) -> str:
@@ -107,6 +116,8 @@ class Statement:
             values["fixed"] = list(self.fixed)
         if self.trust != 1.0:
             values["trust"] = self.trust
+        if self.importance is not None:
+            values["importance"] = self.importance
         return values
 
     @classmethod
@@ -129,4 +140,5 @@ class Statement:
             fixed=tuple(get("fixed", ())),
             wording=get("wording"),
             trust=get("trust", 1.0),
+            importance=get("importance"),
         )

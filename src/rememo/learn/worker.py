@@ -14,10 +14,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
-from rememo.errors import Closed, EmbeddingFailed, EmbeddingMismatch, JobFailed, StorageError
+from rememo.errors import (
+    Closed,
+    EmbeddingFailed,
+    EmbeddingMismatch,
+    JobFailed,
+    ModelFailed,
+    OverBudget,
+    StorageError,
+)
 from rememo.keep.rotation import RESEAL, reseal
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.messages import learn
@@ -31,7 +40,10 @@ from rememo.store.calling import Calling, Listening
 from rememo.store.protocol import Written
 
 LEARN, UNLEARN = "learn", "unlearn"
+EXTRACT = "extract"
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
+ASKING = (EXTRACT,)
+"""Tasks that wait for a language model, so that nothing else may wait for them: a thread of their own does these."""
 MOST_ATTEMPTS = 5
 MOST_ATTEMPTS_OF_AN_OUTAGE = 24
 """For what an endpoint could not answer now: with the pauses between them, somewhat more than an hour."""
@@ -45,6 +57,8 @@ _LISTENING_SECONDS = 5.0
 """How often jobs are looked for by one who is told of them: calls can be lost, and what failed is tried again."""
 _LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
+_LONGEST_TOLD = 3_600.0
+"""The most seconds that an endpoint may tell us to wait."""
 _UNLEARNED = {
     "message": ("deleted", "updated", "replaced", "restored"),
     "fact": ("deleted", "restored"),
@@ -66,6 +80,9 @@ class _Here:
         self.turned = threading.Condition()
         self.busy = 0
         self.thread: threading.Thread | None = None
+        self.asked = threading.Event()
+        self.asking: threading.Thread | None = None
+        """The thread that waits for a model."""
         self.listening: Listening | None = None
         self.stopping = False
 
@@ -114,6 +131,11 @@ class Worker:
                     target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
                 )
                 here.thread.start()
+            if self._engine.models is not None and (here.asking is None or not here.asking.is_alive()):
+                here.asking = threading.Thread(
+                    target=_ask, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
+                )
+                here.asking.start()
 
     def wake(self) -> None:
         """Look for jobs: a write has just caused one. Starts the thread where it does not run yet.
@@ -140,25 +162,34 @@ class Worker:
             here.stopping = True
             here.urgent.set()
             here.due.set()
-            thread, listening = here.thread, here.listening
+            here.asked.set()
+            threads, listening = (here.thread, here.asking), here.listening
             here.listening = None
         if listening is not None:
             listening.close()
-        if thread is None or thread is threading.current_thread():
-            return True
-        thread.join(timeout)
-        return not thread.is_alive()
+        ends = time.monotonic() + timeout
+        begun = [one for one in threads if one is not None and one is not threading.current_thread()]
+        for thread in begun:
+            thread.join(max(0.0, ends - time.monotonic()))
+        return not any(thread.is_alive() for thread in begun)
 
     # ---- the work
 
-    def run_once(self, *, limit: int = _BATCH, ids: Sequence[str] | None = None) -> int:
-        """Do the jobs that are due now, at most `limit`, and return how many were taken."""
+    def run_once(
+        self, *, limit: int = _BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+    ) -> int:
+        """Do the jobs that are due now, at most `limit`, and return how many were taken.
+
+        Those for a language model are left to others where there is none here.
+        """
         here = self._here
+        if tasks is None:
+            tasks = TASKS if self._engine.models is None else (*TASKS, *ASKING)
         with here.turned:
             here.busy += 1
         try:
             engine = self._engine
-            jobs = engine.store.lease_many(TASKS, self._lease, engine.now(), limit=limit, ids=ids)
+            jobs = engine.store.lease_many(tasks, self._lease, engine.now(), limit=limit, ids=ids)
             if jobs:
                 self.do(jobs)
             return len(jobs)
@@ -195,7 +226,8 @@ class Worker:
             # A job that is not there any more was done long ago and swept.
             open_jobs = [job for job in jobs if job.state != "done"]
             if not open_jobs:
-                return replace(receipt, status="done")
+                notes = tuple(dict.fromkeys(job.error for job in jobs if job.error))
+                return replace(receipt, status="done", notes=notes)
             left = ends - time.monotonic()
             if left <= 0:
                 job = open_jobs[0]
@@ -204,6 +236,7 @@ class Worker:
             if self.running:
                 here.urgent.set()
                 here.due.set()
+                here.asked.set()
             elif self.run_once(ids=[job.id for job in open_jobs]):
                 continue
             with here.turned:
@@ -211,7 +244,8 @@ class Worker:
 
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
-        beating = Heart(self._engine, jobs, self._lease)
+        lost = Stop()
+        beating = Heart(self._engine, jobs, self._lease, lost=lost.set)
         try:
             errors: dict[tuple[str, str], Exception | str] = {}
             groups: dict[tuple[str, str], list[Job]] = {}
@@ -222,23 +256,34 @@ class Worker:
                 else:
                     task = LEARN if job.task == UNLEARN else job.task
                     groups.setdefault((job.tenant, task), []).append(job)
-            with acting_as_worker():
+            with acting_as_worker(), stopped_by(lost):
                 # What a message says is learned before the message may leave into a summary.
                 for (tenant, task), group in sorted(groups.items(), key=lambda one: _DOING.index(one[0][1])):
                     errors |= _guarded(_DOERS[task], self._engine, tenant, group)
         finally:
             beating.stop()
-        self._engine.store.settle_many([self._ending(job, errors.get((job.tenant, job.id))) for job in jobs])
+        endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
+        self._engine.store.settle_many(endings)
+        if any(one.task is not None for one in endings):
+            self._here.asked.set()
 
     def _ending(self, job: Job, error: Exception | str | None) -> Settlement:
         if error is None:
-            return Settlement(job, "done")
+            # What rules found is kept; a model may find more, and takes its time over it.
+            passed = job.task in (LEARN, UNLEARN) and self._engine.models is not None
+            return Settlement(job, "waiting", None, None, EXTRACT) if passed else Settlement(job, "done")
+        if isinstance(error, OverBudget):
+            return Settlement(job, "done", f"learned by rules alone: {error}")
+        if isinstance(error, ModelFailed) and error.reason == "stopped":
+            return Settlement(job, "waiting", str(error), None, job.task)
         reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         most = MOST_ATTEMPTS_OF_AN_OUTAGE if getattr(error, "transient", False) else MOST_ATTEMPTS
-        if job.attempts >= most:
+        refused = isinstance(error, ModelFailed) and error.reason == "refused"
+        if job.attempts >= most or refused:
             _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
             return Settlement(job, "dead", reason)
-        wait = max(backoff(job.attempts), getattr(error, "retry_after", None) or 0.0)
+        told = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
+        wait = max(backoff(job.attempts), told)
         return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
 
 
@@ -266,7 +311,7 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
             return
         taken, began = 0, time.monotonic()
         try:
-            taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH)
+            taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=TASKS)
         except Closed:
             return
         except StorageError as error:
@@ -278,6 +323,26 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
         if not taken and not here.stopping:
             here.due.wait(here.idle)
             worked = _LONGEST_BACK
+
+
+def _ask(reference: "weakref.ref[Worker]", here: _Here) -> None:
+    """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
+    while not here.stopping:
+        here.asked.clear()
+        worker, taken = reference(), 0
+        if worker is None:
+            return
+        try:
+            taken = worker.run_once(limit=_SMALL_BATCH, tasks=ASKING)
+        except Closed:
+            return
+        except StorageError as error:
+            _log.warning("the store cannot be worked on now: %s", error)
+        except Exception:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
+            _log.exception("a turn of the worker failed")
+        del worker
+        if not taken and not here.stopping:
+            here.asked.wait(_LISTENING_SECONDS)
 
 
 def _stand_back(here: _Here, worked: float) -> bool:
@@ -377,5 +442,15 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     return errors
 
 
-_DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise, RESEAL: reseal}
+def _extract(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
+    """Learn by the memory's model; what rules found stands already."""
+    # Only now: it needs pydantic, which those without a model have no use for.
+    from rememo.learn.llm.learning import learn_by_model  # noqa: PLC0415
+
+    records = {job.id: str(job.payload["record"]) for job in jobs}
+    failed = learn_by_model(engine, tenant, list(records.values()))
+    return {job: failed[record] for job, record in records.items() if record in failed}
+
+
+_DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise, RESEAL: reseal, EXTRACT: _extract}
 _DOING = tuple(_DOERS)

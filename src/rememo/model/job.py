@@ -46,3 +46,5 @@ class Settlement(NamedTuple):
     error: str | None = None
     due_at: datetime | None = None
     """When it may be tried again; None leaves it as it was."""
+    task: str | None = None
+    """What is to be done next under this job, from its first attempt on; None leaves it as it was."""

@@ -34,6 +34,8 @@ class Receipt:
     """The records that are held back until a person releases them, and why."""
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
     """How much was taken out before storing, by kind."""
+    notes: tuple[str, ...] = ()
+    """What later work says of itself although it is done, such as that the day's ceiling kept it from asking a model."""
     follow: Callable[["Receipt", float], "Receipt"] | None = field(default=None, repr=False, compare=False)
     """Looks the jobs up; set by the memory that wrote."""
 

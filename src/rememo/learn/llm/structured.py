@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -54,7 +54,7 @@ def structured(
     `repairs` times. Then, or when the model refuses or cannot be asked, it raises `ModelFailed`.
     """
     require("json_repair")
-    schema = shape.model_json_schema()
+    schema = schema_of(shape)
     spent, turns = Usage(), list(messages)
     for asked in range(1, repairs + 2):
         answer: Completion | None = None
@@ -78,6 +78,23 @@ def structured(
             value=value, usage=spent, model=answer.model, asked=asked, mended=mended, truncated=answer.truncated
         )
     raise AssertionError("the last answer is returned or raises")
+
+
+def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a shape, in the strict form: every field is named, and nothing else may be."""
+    return cast("dict[str, Any]", _strict(shape.model_json_schema()))
+
+
+def _strict(part: object) -> object:
+    if isinstance(part, list):
+        return [_strict(one) for one in cast("list[object]", part)]
+    if not isinstance(part, dict):
+        return part
+    made = {name: _strict(one) for name, one in cast("dict[str, object]", part).items() if name != "default"}
+    if isinstance(made.get("properties"), dict):
+        made["required"] = list(cast("dict[str, object]", made["properties"]))
+        made["additionalProperties"] = False
+    return made
 
 
 def read_as(text: str, shape: type[Shape]) -> tuple[Shape, bool]:

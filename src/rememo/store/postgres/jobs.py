@@ -28,12 +28,13 @@ UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = %(unt
 FROM due WHERE jobs.tenant = due.tenant AND jobs.id = due.id
 RETURNING {", ".join("jobs." + name for name in _COLUMNS.split(", "))}"""
 _EXTEND = """UPDATE jobs SET leased_until = %(until)s
-FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[]) AS held (tenant, id, attempts)
-WHERE jobs.tenant = held.tenant AND jobs.id = held.id AND state = 'running' AND jobs.attempts = held.attempts"""
-_END = """UPDATE jobs SET state = ending.state, error = ending.error, due_at = coalesce(ending.due_at, jobs.due_at), leased_until = NULL
-FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[], %(states)s::text[], %(errors)s::text[], %(due)s::bigint[])
-  AS ending (tenant, id, attempts, state, error, due_at)
-WHERE jobs.tenant = ending.tenant AND jobs.id = ending.id AND jobs.state = 'running' AND jobs.attempts = ending.attempts"""
+FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[], %(done)s::text[]) AS held (tenant, id, attempts, task)
+WHERE jobs.tenant = held.tenant AND jobs.id = held.id AND state = 'running' AND jobs.attempts = held.attempts AND jobs.task = held.task"""
+_END = """UPDATE jobs SET state = ending.state, error = ending.error, due_at = coalesce(ending.due_at, jobs.due_at), leased_until = NULL,
+  task = coalesce(ending.task, jobs.task), attempts = CASE WHEN ending.task IS NULL THEN jobs.attempts ELSE 0 END
+FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[], %(states)s::text[], %(errors)s::text[], %(due)s::bigint[], %(tasks)s::text[], %(done)s::text[])
+  AS ending (tenant, id, attempts, state, error, due_at, task, done)
+WHERE jobs.tenant = ending.tenant AND jobs.id = ending.id AND jobs.state = 'running' AND jobs.attempts = ending.attempts AND jobs.task = ending.done"""
 # On a cluster a row is locked and changed on the node of its tenant, so each statement there names one.
 _TAKE_OF = _TAKE.replace("WHERE", "WHERE tenant = %(tenant)s AND", 1).replace(
     "FROM due WHERE", "FROM due WHERE jobs.tenant = %(tenant)s AND"
@@ -131,6 +132,7 @@ class JobTable(Part):
             **_held([one.job for one in endings]),
             "states": [one.state for one in endings],
             "due": [None if one.due_at is None else to_micros(one.due_at) for one in endings],
+            "tasks": [one.task for one in endings],
         }
         # What went wrong may quote what the job was about. What nobody can read any more needs no reason.
         told = {one.job.tenant for one in endings if one.error is not None}
@@ -187,6 +189,7 @@ def _held(jobs: Sequence[Job]) -> dict[str, Any]:
         "tenants": [job.tenant for job in jobs],
         "ids": [job.id for job in jobs],
         "attempts": [job.attempts for job in jobs],
+        "done": [job.task for job in jobs],
     }
 
 

@@ -26,8 +26,9 @@ _DUE = _NEXT.replace("ORDER BY", "AND (:ids IS NULL OR id IN (SELECT value FROM 
 )
 _TAKE = "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE tenant = ? AND id = ?"
 _END = (
-    "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL"
-    " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?"
+    "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL, task = ifnull(?, task),"
+    " attempts = iif(? IS NULL, attempts, 0)"
+    " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ? AND task = ?"
 )
 _PLACE = (
     "SELECT models.model << 40 | records.number FROM models, records"
@@ -83,8 +84,9 @@ class JobTable(Part):
         def prolong(connection: Connection) -> int:
             before = connection.total_changes()
             connection.executemany(
-                "UPDATE jobs SET leased_until = ? WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ?",
-                [(until, job.tenant, job.id, job.attempts) for job in jobs],
+                "UPDATE jobs SET leased_until = ?"
+                " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ? AND task = ?",
+                [(until, job.tenant, job.id, job.attempts, job.task) for job in jobs],
             )
             return connection.total_changes() - before
 
@@ -194,7 +196,8 @@ class JobTable(Part):
 
     def _ending(self, one: Settlement) -> tuple[Any, ...]:
         due_at = None if one.due_at is None else to_micros(one.due_at)
-        return (one.state, self._error(one.job, one.error), due_at, one.job.tenant, one.job.id, one.job.attempts)
+        job, error = one.job, self._error(one.job, one.error)
+        return (one.state, error, due_at, one.task, one.task, job.tenant, job.id, job.attempts, job.task)
 
     def _job(self, row: Any) -> Job:
         tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row

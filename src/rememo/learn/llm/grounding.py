@@ -1,0 +1,57 @@
+"""Whether a text says what a model tells of it: its words must stand there, or it was made up."""
+
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+from rememo.learn.statements import folded
+from rememo.recall.time import find_times
+
+_WORD: Final = re.compile(r"\w+")
+_DIGIT: Final = re.compile(r"\d")
+_MOST_WORDS: Final = 80
+"""In a quote; a longer one quotes a page, not a statement."""
+
+
+def span(quote: str, text: str) -> tuple[int, int] | None:
+    """Return where a text has some words one after the other; case and what stands between them do not matter."""
+    words = _WORD.findall(quote)
+    if not words or len(words) > _MOST_WORDS:
+        return None
+    # Where words are not parted by blanks, a word of the quote may stand inside one of the text.
+    before = r"\b" if words[0][0].isascii() else ""
+    after = r"\b" if words[-1][-1].isascii() else ""
+    pattern = before + r"\W+".join(map(re.escape, words)) + after
+    found = re.search(pattern, text, re.IGNORECASE)
+    return None if found is None else found.span()
+
+
+def says(text: str, value: str) -> bool:
+    """Whether a text has all words of a value, in whatever order."""
+    return bool(found := _words(value)) and (found <= _words(text) or span(value, text) is not None)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two values mean one thing: alike, or one has all words of the other."""
+    first, second = _words(one), _words(other)
+    return folded(one) == folded(other) or bool(first and second and (first <= second or second <= first))
+
+
+def moment(told: str | None, text: str, at: datetime) -> datetime | None:
+    """Return the time that a model tells, if it is one and the text speaks of a time at all."""
+    if not told or not (_DIGIT.search(text) or find_times(text, at=at)):
+        return None
+    try:
+        found = datetime.fromisoformat(told.strip())
+    except ValueError:
+        return None
+    try:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
+@lru_cache(4_096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(folded(text)))
