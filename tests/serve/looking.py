@@ -9,6 +9,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 from tests.serve.pages import HIDDEN, HOSTILE, ORDER
 
 from rememo import Memory
+from rememo.learn.llm.protocol import Usage
+from rememo.learn.llm.spending import Ledger
 from rememo.serve.auth import Keys
 from rememo.serve.dashboard.mount import PAGES
 from rememo.testing import ManualClock
@@ -62,6 +64,7 @@ def many(memory: Memory, count: int, words: str) -> None:
         memory.flow(named, steps=[named[:100]]).start(f"user {named}", data={named: words})
         with memory.acting(actor=named, session=named, address=named):
             memory.kv.set(named, words)
+        Ledger(memory._engine).reserve("default", named, Usage(1_000, 100))  # pyright: ignore[reportPrivateUsage]
 
 
 def harm(memory: Memory, clock: ManualClock) -> str:

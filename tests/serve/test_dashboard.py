@@ -327,7 +327,7 @@ def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: Keys, me
     memory.pool("team").add("shared secret")
     log_in(web, keys.add(user="ana", rights=["read", "write", "admin"])[1])
     for path in [
-        *sorted(set(VIEWS) - {"/jobs", "/keys", "/settings", "/erase"}),
+        *sorted(set(VIEWS) - {"/jobs", "/tokens", "/keys", "/settings", "/erase"}),
         "/search?q=secret",
         "/search?kind=message",
         "/room?room=his",
@@ -507,7 +507,11 @@ def test_text_is_shown_whole_and_visible():
 
 def test_columns_stand_within_the_chart(clock: ManualClock):
     edges = steps(clock(), clock() + timedelta(days=4), 4)
-    drawn = columns(edges, [0, 1, 500, 1_000])
-    assert [one.height for one in drawn] == [0.0, 2.0, 80.0, 160.0]
-    assert all(0 <= one.x <= one.x + one.width <= 720 and one.y + one.height == 160 for one in drawn)
+    drawn = columns(edges, [[0, 1, 500, 600], [0, 0, 0, 399], [0, 0, 0, 1]])
+    assert [[one.height for one in column.pieces] for column in drawn] == [[], [2.0], [80.0], [94.2, 63.8, 2.0]]
+    assert [column.count for column in drawn] == [0, 1, 500, 1_000]
+    assert all(0 <= one.x <= one.x + one.width <= 720 for one in drawn)
+    assert [(one.series, one.y) for one in drawn[3].pieces] == [(0, 65.8), (1, 2.0), (2, 0.0)]
+    crowded = columns(edges[:2], [[10_000], [1], [1], [1]])[0].pieces
+    assert all(one.y >= 0 and one.y + one.height <= 160 for one in crowded)
     assert edges[-1] == clock() + timedelta(days=4)

@@ -11,6 +11,8 @@ import pytest
 from tests.serve.pages import HOSTILE, ORDER, Page, checked, log_in, post
 
 from rememo import Memory, Settings
+from rememo.learn.llm.protocol import Usage
+from rememo.learn.llm.spending import Ledger
 from rememo.serve.auth import Keys
 from rememo.serve.dashboard.settings import told
 from rememo.serve.service import Options
@@ -256,9 +258,9 @@ def test_pages_of_keeping_stay_small_however_dense_the_text(board: Any, memory: 
 @pytest.mark.parametrize(
     ("rights", "labels", "open_to"),
     [
-        (["read"], {}, {"/jobs", "/flows"}),
-        (["read", "write"], {}, {"/jobs", "/flows"}),
-        (["read", "write", "admin"], {}, {"/jobs", "/flows", "/quarantine", "/audit", "/keys", "/settings"}),
+        (["read"], {}, {"/jobs", "/flows", "/tokens"}),
+        (["read", "write"], {}, {"/jobs", "/flows", "/tokens"}),
+        (["read", "write", "admin"], {}, {"/jobs", "/flows", "/tokens", "/quarantine", "/audit", "/keys", "/settings"}),
         (["read", "write", "admin"], {"user": "ana"}, {"/flows", "/quarantine", "/audit"}),
         (["read"], {"user": "ana"}, {"/flows"}),
     ],
@@ -272,7 +274,7 @@ def test_keys_see_and_are_led_to_what_they_may(
         memory.scope(user="bo").add("x", id="his-affair")
     log_in(web, keys.add(rights=rights, **labels)[1])
     led = {str(one["href"]) for one in checked(web.get("/rooms")).all("a")}
-    for path in ("/jobs", "/flows", "/quarantine", "/audit", "/keys", "/settings"):
+    for path in ("/jobs", "/flows", "/tokens", "/quarantine", "/audit", "/keys", "/settings"):
         assert (path in led) == (path in open_to), path
         page = checked(web.get(path), 200 if path in open_to else 403)
         if labels:
@@ -366,3 +368,53 @@ def test_settings_are_shown_and_no_secret_among_them(running: Any, tmp_path: Any
         one.name for one in fields(Settings) if any(part in one.name for part in ("password", "secret", "llm_key"))
     }
     assert not [name for name in names if shown[name].value not in {"set", "not set"}]
+
+
+# ---- tokens, and what the first page tells of all this
+
+
+def book(memory: Memory, operation: str, prompt: int, completion: int) -> None:
+    """Book what a call cost."""
+    ledger = Ledger(memory._engine)  # pyright: ignore[reportPrivateUsage]
+    ledger.settle(ledger.reserve("default", operation, Usage(2_000, 500)), Usage(prompt, completion))
+
+
+def test_tokens_are_shown_by_day_and_purpose(running: Any, clock: ManualClock):
+    settings = Settings(spend_daily_tokens=10_000, spend_prompt_price=2.0, spend_completion_price=10.0, worker=False)
+    with Memory(":memory:", settings=settings, clock=clock) as memory, running(memory) as address:
+        web = httpx.Client(base_url=address, trust_env=False)
+        assert "Nothing was spent" in checked(web.get("/tokens")).text
+        memory.add("something")
+        book(memory, HOSTILE[0], 1_000, 100)
+        clock.advance(86_400)
+        book(memory, "extract", 1_500, 200)
+        page = checked(web.get("/tokens"))
+        for word in ("2,800", "1,700 today of 10,000 allowed, 8,300 left", "extract", HOSTILE[0], "0.0080"):
+            assert word in " ".join(page.text.split()), word
+        assert len([one for one in page.all("rect") if str(one.get("class")).startswith("series")]) == 6
+        assert "2,800 tokens in 30 days, 8,300 left today" in " ".join(checked(web.get("/")).text.split())
+        clock.advance(30 * 86_400)
+        assert "Nothing was spent" in checked(web.get("/tokens?days=7")).text
+        assert "extract" in checked(web.get("/tokens?days=90")).text
+        for wrong in ("0", "8", "x", "400"):
+            checked(web.get("/tokens", params={"days": wrong}), 400)
+        web.close()
+
+
+def test_the_first_page_tells_growth_kinds_and_what_waits(web: httpx.Client, memory: Memory, clock: ManualClock):
+    memory.add_many({"text": f"note {place}", "occurred_at": clock() - timedelta(days=place)} for place in range(3))
+    clock.advance(20 * 86_400)
+    memory.scope(room="chat").messages.add("user", "hello there", learn=False)
+    held(memory)
+    memory.facts.add("ana", "likes", "tea")
+    clock.advance(3_600)
+    page = checked(web.get("/"))
+    told = " ".join(page.text.split())
+    assert "+2 in a day, +5 in 30 days" in told
+    assert "1 in quarantine" in told
+    assert "left there" not in told, "a memory in memory has no disk"
+    links = {str(one["href"]) for one in page.all("a")}
+    assert links >= {"/quarantine", "/jobs", "/jobs?state=dead", "/tokens", "/conflicts", "/search?kind=note"}
+    drawn = [str(one.get("class")) for one in page.all("rect") if "series" in str(one.get("class"))]
+    assert len(set(drawn)) == 3, "one colour a kind"
+    assert "+1 in a day" in checked(web.get("/?room=chat")).text

@@ -8,36 +8,60 @@ from typing import Final
 WIDTH: Final = 720
 HEIGHT: Final = 160
 _GAP: Final = 2
+_LEAST: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """The part of a column that one series has."""
+
+    series: int
+    """From 0."""
+    count: int
+    y: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of a chart."""
+    """One column of a chart, its pieces one upon the other."""
 
     since: datetime
     until: datetime
     count: int
+    counts: tuple[int, ...]
+    """By series."""
     x: float
-    y: float
     width: float
-    height: float
+    pieces: tuple[Piece, ...]
 
 
-def columns(edges: Sequence[datetime], counts: Sequence[int]) -> list[Column]:
-    """Return the columns of counts between moments; the largest is as high as the chart."""
-    most = max(counts, default=0) or 1
+def columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) -> list[Column]:
+    """Return columns of what several series count between moments; the largest is as high as the chart."""
+    counts = list(zip(*series, strict=True))
+    most = max(map(sum, counts), default=0) or 1
     step = WIDTH / max(1, len(counts))
-    found: list[Column] = []
-    for place, count in enumerate(counts):
-        # What is there at all can be seen.
-        height = max(2.0, round(count / most * HEIGHT, 1)) if count else 0.0
-        found.append(
-            Column(
-                since=edges[place], until=edges[place + 1], count=count, x=round(place * step, 1),
-                y=round(HEIGHT - height, 1), width=round(step - _GAP, 1), height=height,
-            )
-        )  # fmt: skip
-    return found
+    return [
+        Column(
+            since=edges[place], until=edges[place + 1], count=sum(found), counts=found, x=round(place * step, 1),
+            width=round(step - _GAP, 1), pieces=_pieces(found, most),
+        )
+        for place, found in enumerate(counts)
+    ]  # fmt: skip
+
+
+def _pieces(counts: Sequence[int], most: int) -> tuple[Piece, ...]:
+    # What is there at all can be seen; the largest gives way.
+    heights = [max(_LEAST, round(count / most * HEIGHT, 1)) if count else 0.0 for count in counts]
+    largest = heights.index(max(heights))
+    heights[largest] -= max(0.0, sum(heights) - HEIGHT)
+    pieces: list[Piece] = []
+    top = float(HEIGHT)
+    for series, (count, height) in enumerate(zip(counts, heights, strict=True)):
+        if count:
+            top -= height
+            pieces.append(Piece(series=series, count=count, y=round(top, 1), height=round(height, 1)))
+    return tuple(pieces)
 
 
 def steps(first: datetime, last: datetime, number: int) -> list[datetime]:

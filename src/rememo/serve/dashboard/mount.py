@@ -33,6 +33,7 @@ from rememo.serve.dashboard.rooms import room_page, rooms_page
 from rememo.serve.dashboard.search import search_hits, search_page
 from rememo.serve.dashboard.sessions import COOKIE, SECONDS, Sessions
 from rememo.serve.dashboard.settings import settings_page
+from rememo.serve.dashboard.tokens import tokens_page
 from rememo.serve.dashboard.versions import versions_page
 from rememo.serve.dashboard.visit import Visit, plain_form, plain_query
 from rememo.serve.faults import RETRY, STATUS, HttpFault
@@ -74,6 +75,7 @@ PAGES: Final[dict[str, Page]] = {
     "/quarantine": quarantine_page,
     "/jobs": jobs_page,
     "/flows": flows_page,
+    "/tokens": tokens_page,
     "/audit": audit_page,
     "/keys": keys_page,
     "/settings": settings_page,

@@ -1,17 +1,21 @@
 """The first page: what is stored, since when, what is being done, and what waits for a person."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from rememo.model.record import KINDS
-from rememo.serve.dashboard.chart import columns, steps
+from rememo.serve.dashboard.chart import Column, columns, steps
+from rememo.serve.dashboard.jobs import STATES
 from rememo.serve.dashboard.visit import Visit
 
 _COLUMNS: Final = 24
+_SERIES: Final = 5
+"""Kinds with a colour of their own; the rest share one."""
 _LATEST: Final = 8
 _LEAST: Final = timedelta(hours=1)
 _SHOWN_CONFLICTS: Final = 5
+_SPANS: Final = (("a day", timedelta(days=1)), ("30 days", timedelta(days=30)))
 
 
 def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -27,12 +31,20 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     if not shown and not held and "known_at" not in visit.query:
         return "first.html", {"narrowed": visit.narrowed}
     conflicts = memory.facts.conflicts()
+    series = _series([kind for kind, _ in shown])
+    chart = _chart(visit, series)
+    condition = visit.service.memory._engine.store.condition() if whole else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return "overview.html", {
         "kinds": shown,
         "total": sum(count for _, count in shown),
         "most": shown[0][1] if shown else 1,
         "stats": stats,
-        "chart": _chart(visit),
+        "disk_left": None if condition is None else condition.disk_bytes,
+        "jobs": None if stats is None else [(state, stats.jobs.get(state, 0)) for state in STATES],
+        "chart": chart,
+        "series": [name for name, _ in series],
+        "growth": _growth(visit, sum(one.count for one in chart)),
+        "spending": visit.present.spending() if whole else None,
         "latest": list(reversed(memory.list(limit=_LATEST))),
         "conflicts": conflicts[:_SHOWN_CONFLICTS],
         "conflict_count": len(conflicts),
@@ -40,7 +52,14 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _chart(visit: Visit) -> list[Any]:
+def _series(kinds: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what the chart tells apart, by name."""
+    if len(kinds) <= _SERIES + 1:
+        return [(kind, (kind,)) for kind in kinds]
+    return [*((kind, (kind,)) for kind in kinds[:_SERIES]), ("others", tuple(kinds[_SERIES:]))]
+
+
+def _chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -> list[Column]:
     memory = visit.memory
     engine, filter = memory._engine, memory._view.filter()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     first = engine.store.read(filter, engine.now(), limit=1, oldest=True)
@@ -49,5 +68,14 @@ def _chart(visit: Visit) -> list[Any]:
         return []
     begin, end = first[0].at, last[0].at + timedelta(microseconds=1)
     edges = steps(min(begin, end - _LEAST), end, _COLUMNS)
-    counts = [memory.count(after=edges[place], before=edges[place + 1]) for place in range(_COLUMNS)]
+    counts = [
+        [memory.count(kind=kinds, after=edges[place], before=edges[place + 1]) for place in range(_COLUMNS)]
+        for _, kinds in series
+    ]
     return columns(edges, counts)
+
+
+def _growth(visit: Visit, now: int) -> list[tuple[str, int]]:
+    """Return by how much more is known than some time ago."""
+    memory, moment = visit.memory, visit.time("known_at") or visit.now
+    return [(span, now - memory.count(known_at=moment - ago)) for span, ago in _SPANS]

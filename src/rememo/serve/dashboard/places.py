@@ -26,6 +26,7 @@ GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("/quarantine", "Quarantine"),
             ("/jobs", "Jobs"),
             ("/flows", "Flows"),
+            ("/tokens", "Tokens"),
             ("/audit", "Audit"),
             ("/keys", "Keys"),
             ("/settings", "Settings"),
@@ -39,6 +40,7 @@ WITHIN: Final = {"/room": "/rooms"}
 NEEDS: Final[dict[str, Need]] = {
     "/quarantine": ("admin", "scope"),
     "/jobs": ("read", "tenant"),
+    "/tokens": ("read", "tenant"),
     "/audit": ("admin", "scope"),
     "/keys": ("admin", "tenant"),
     "/settings": ("admin", "tenant"),

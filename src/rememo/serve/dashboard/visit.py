@@ -23,7 +23,7 @@ TIMES: Final = ("known_at", "valid_at")
 POOL: Final = "pool:"
 _KNOWN: Final = (
     *SCOPE, *TIMES, "q", "kind", "after", "before", "id", "version", "part", "offset", "around", "from", "subject",
-    "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "since", "until",
+    "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "days", "since", "until",
     "back", "done",
 )  # fmt: skip
 """All that an address of a page can say; the rest is not carried from page to page."""

@@ -1,0 +1,37 @@
+"""Tokens: what language models cost a tenant, by day and purpose, and what is left of today."""
+
+from collections import Counter
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Final
+
+from rememo.errors import InvalidInput
+from rememo.serve.dashboard.chart import columns
+from rememo.serve.dashboard.visit import Visit
+
+_DAYS: Final = (7, 30, 90)
+_LISTED: Final = 200
+
+
+def tokens_page(visit: Visit) -> tuple[str, dict[str, Any]]:
+    """Return what was spent on the latest days; the ledger has no past, so the moment does not matter."""
+    days = visit.number("days", least=1) if "days" in visit.query else 30
+    if days not in _DAYS:
+        raise InvalidInput(f"days must be one of {', '.join(map(str, _DAYS))} here, not {days}")
+    found, today = visit.present.spending(days=days), visit.now.astimezone(UTC).date()
+    read, written = Counter[Any](), Counter[Any]()
+    for one in found.entries:
+        read[one.day] += one.prompt
+        written[one.day] += one.completion
+    every = [today - timedelta(days=ago) for ago in reversed(range(days))]
+    edges = [datetime.combine(day, time(), UTC) for day in (*every, today + timedelta(days=1))]
+    share = None if not found.ceiling else round(min(1.0, found.today / found.ceiling) * 100, 1)
+    return "tokens.html", {
+        "spending": found,
+        "days": days,
+        "choices": _DAYS,
+        "chart": columns(edges, [[read[day] for day in every], [written[day] for day in every]]),
+        "series": ["read", "written"],
+        "entries": list(reversed(found.entries))[:_LISTED],
+        "more": max(0, len(found.entries) - _LISTED),
+        "share": share,
+    }
