@@ -14,9 +14,9 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A message, a note or a document, and where it stood."""
+    """A message, a note, a document or a state, and where it stood."""
 
-    kind: Literal["message", "note", "document"]
+    kind: Literal["message", "note", "document", "state"]
     origin: tuple[str, str]
     """The place and the id by which its source knows it: the same at every reading, so it is stored once."""
     text: str
@@ -29,7 +29,7 @@ class Item:
     """When it was said."""
     metadata: Json = field(default_factory=dict[str, Any])
     data: Json = field(default_factory=dict[str, Any])
-    """Of a note: its structured content."""
+    """Its structured content; of a message, what is kept beside the turn."""
     pinned: bool = False
     expires_at: datetime | None = None
     """Of a note: from then on it is not there any more."""

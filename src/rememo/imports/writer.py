@@ -155,15 +155,15 @@ class Writer:
             return view.messages.add(
                 item.role, item.text, external_id=item.origin, name=item.name, at=item.at,
                 tool_calls=list(item.tool_calls) or None, tool_call_id=item.tool_call_id,
-                images=list(item.images) or None, metadata=item.metadata or None, source=self._source,
-                learn=self._learn,
+                images=list(item.images) or None, data=item.data or None, metadata=item.metadata or None,
+                source=self._source, learn=self._learn,
             )  # fmt: skip
         if item.kind == "document":
             return view.documents.add(
                 title=item.title, text=item.text, source=self._source, metadata=item.metadata or None
             )
         return view.add(
-            item.text, id=self._id(item), on_conflict="ignore", data=item.data or None,
+            item.text, kind=item.kind, id=self._id(item), on_conflict="ignore", data=item.data or None,
             metadata=item.metadata or None, occurred_at=item.at, pinned=item.pinned, source=self._source,
             ttl=self._life(item),
         )  # fmt: skip

@@ -1,0 +1,36 @@
+"""Files that the frameworks write, brought in: what an application had, it finds again."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from agents import SQLiteSession
+
+from rememo import Memory
+from rememo.adapters.openai_agents import RememoSession
+from rememo.imports import import_from
+
+ITEMS: list[Any] = [
+    {"role": "user", "content": "I moved to Lisbon."},
+    {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "…"},
+    {"type": "function_call", "call_id": "c", "name": "weather", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+    {"type": "message", "role": "assistant", "id": "m", "status": "completed", "content": [{"type": "output_text", "text": "Sunny."}]},
+    {"role": "user", "content": [{"type": "input_image", "image_url": "data:,"}]},
+]  # fmt: skip
+
+
+def test_a_session_goes_on_where_it_was(tmp_path: Path):
+    async def check() -> None:
+        theirs = SQLiteSession("chat-1", tmp_path / "sessions.db")
+        await theirs.add_items(ITEMS)
+        with Memory(tmp_path / "memory.db") as memory:
+            done = import_from(memory, tmp_path / "sessions.db", "openai-agents")
+            assert (done.total, dict(done.left_out)) == (len(ITEMS), {})
+            ours = RememoSession("chat-1", memory)
+            await ours.add_items([{"role": "user", "content": "Thanks!"}])
+            assert cast("list[Any]", await ours.get_items())[:-1] == await theirs.get_items()
+            assert memory.search("who moved to Lisbon?")[0].text == "I moved to Lisbon."
+        theirs.close()
+
+    asyncio.run(check())
