@@ -1,0 +1,63 @@
+"""Events of the Agent Development Kit in records.
+
+An app is the agent, its user the user, a session the room. An event is one record, whoever stored it: the session service
+marks it as one of its session's, the memory service as one to be recalled. What nobody marks any more ends.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from rememo.adapters.needs import needs
+from rememo.adapters.verbatim import given, kept, plain
+from rememo.memory import Memory
+from rememo.model.check import dump_json
+from rememo.model.record import Record
+
+try:
+    from google.adk.events.event import Event
+except ImportError as error:
+    raise needs("the Google Agent Development Kit", "google-adk", error) from error
+
+_NAMESPACE = UUID("5c8e2a14-63d7-4b0d-9a77-1f6b0e9d3c58")
+IN_SESSION, IN_MEMORY = "adk_session", "adk_memory"
+MARK = "google_adk"
+
+
+def record_id(*names: str) -> str:
+    """Return the id of what these names name: the same in every process, so it is stored once."""
+    return str(uuid5(_NAMESPACE, dump_json(list(names))))
+
+
+def event_id(app_name: str, user_id: str, session_id: str, event: Event) -> str:
+    """Return the id of an event's record."""
+    return record_id("event", app_name, user_id, session_id, event.id)
+
+
+def written(event: Event) -> dict[str, Any]:
+    """Return an event as JSON values."""
+    return event.model_dump(mode="json", exclude_none=True)
+
+
+def read(record: Record) -> Event:
+    """Return the event of a record."""
+    return Event.model_validate_json(json.dumps(given(record.data)))
+
+
+def said(event: Event) -> str:
+    """Return what a user or an agent says in an event; nothing for calls, their results and thoughts."""
+    parts = (event.content.parts if event.content is not None else None) or []
+    return plain("\n".join(part.text for part in parts if part.text and not part.thought))
+
+
+def put(batch: Memory, id: str, event: Event, metadata: dict[str, Any]) -> None:
+    """Store an event as it is: as a turn when somebody says something in it, else as state."""
+    data, text, metadata = kept(written(event)), said(event), {MARK: "event", **metadata}
+    at = datetime.fromtimestamp(event.timestamp, UTC)
+    if text.strip():
+        role = "user" if event.author == "user" else "assistant"
+        name = event.author if role == "assistant" and event.author else None
+        batch.messages.add(role, text, id=id, name=name, data=data, metadata=metadata, at=at)
+    else:
+        batch.add("", kind="state", id=id, data=data, metadata=metadata, occurred_at=at)

@@ -1,0 +1,166 @@
+"""The memory service of the Agent Development Kit."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from rememo.adapters.google_adk.events import IN_MEMORY, IN_SESSION, MARK, event_id, put, read, record_id, said
+from rememo.adapters.needs import needs
+from rememo.adapters.opening import Opening
+from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.waiting import done
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.memory import Memory
+from rememo.model.record import Record
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.memory import BaseMemoryService
+    from google.adk.memory.base_memory_service import SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions import Session
+    from pydantic_core import to_jsonable_python
+except ImportError as error:
+    raise needs("the Google Agent Development Kit", "google-adk", error) from error
+
+_CUSTOM = "adk_custom"
+_MOST_TRIES = 100
+_PAGE = 1_000
+
+
+class RememoMemoryService(Opening, BaseMemoryService):
+    """What users and agents said in sessions that were added, found by words and meaning across all sessions of a user.
+
+    Events that a `RememoSessionService` holds in the same memory are marked, not stored a second time. What was deleted
+    is not added again with its session.
+    """
+
+    def __init__(self, memory: Memory | str | Path = "rememo.db", *, limit: int = 10, threshold: float = 0.0) -> None:
+        """Keep memories in a memory, or in one at a path or address; a search gives the best `limit` of them."""
+        super().__init__(memory)
+        self._limit = limit
+        self._threshold = threshold
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Let the events of a session be recalled; those that are already are left as they are."""
+        await done(self._add, (session.app_name, session.user_id, session.id), session.events, {})
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Let some events be recalled; `custom_metadata` comes back with them."""
+        await done(self._add, (app_name, user_id, session_id or ""), events, custom_metadata or {})
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add memories that are no events, all or none; an id that is taken is replaced."""
+        await done(self._add_entries, (app_name, user_id), memories, custom_metadata or {})
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Return the memories of a user that answer a question, best first; none for a blank one."""
+        if not query.strip():
+            return SearchMemoryResponse()
+        view = self._memory.scope(agent=app_name, user=user_id)
+        hits = await done(
+            view.search, plain(query), metadata={IN_MEMORY: True}, limit=self._limit, threshold=self._threshold
+        )
+        return SearchMemoryResponse(memories=[_memory(hit.record) for hit in hits])
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Forget a memory by the id that a search gave; its session keeps the event."""
+        if memory_id:
+            await done(self._forget, (app_name, user_id), memory_id)
+
+    # ---- inside
+
+    def _add(self, place: tuple[str, str, str], events: Sequence[Event], custom: Mapping[str, object]) -> None:
+        wanted = {event_id(*place, event): event for event in events if said(event).strip()}
+        view = self._memory.scope(agent=place[0], user=place[1], room=place[2] or None)
+        more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
+        for _ in range(_MOST_TRIES):
+            there = self._there([one for id in wanted for one in (id, _forgotten(id))])
+            try:
+                with view.batch() as batch:
+                    for id, event in wanted.items():
+                        held = there.get(id)
+                        if _forgotten(id) in there or (held is not None and held.metadata.get(IN_MEMORY)):
+                            continue
+                        if held is None:
+                            put(batch, id, event, {IN_MEMORY: True, **more})
+                        else:
+                            metadata = {**held.metadata, IN_MEMORY: True, **more}
+                            batch.update(id, metadata=metadata, expected_version=held.version)
+            except (AlreadyExists, NotFound, VersionConflict):
+                continue  # another writer was faster
+            return
+        raise VersionConflict(f"the events changed {_MOST_TRIES} times while they were added; try again later")
+
+    def _there(self, ids: list[str]) -> dict[str, Record]:
+        pages = (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+        return {one.id: one for page in pages for one in self._memory.list(ids=page, limit=_PAGE)}
+
+    def _add_entries(
+        self, place: tuple[str, str], memories: Sequence[MemoryEntry], custom: Mapping[str, object]
+    ) -> None:
+        with self._memory.scope(agent=place[0], user=place[1]).batch() as batch:
+            for one in memories:
+                entry = one.model_copy(update={"custom_metadata": {**custom, **one.custom_metadata}})
+                text = plain("\n".join(part.text for part in entry.content.parts or [] if part.text))
+                id = record_id("memory", *place, entry.id or str(uuid4()))
+                data = kept(entry.model_dump(mode="json", exclude_none=True, fallback=repr))
+                batch.add(text, id=id, data=data, metadata={MARK: "memory", IN_MEMORY: True}, on_conflict="replace")
+
+    def _forget(self, place: tuple[str, str], id: str) -> None:
+        view = self._memory.scope(agent=place[0], user=place[1])
+        for _ in range(_MOST_TRIES):
+            try:
+                held = view.get(id)
+            except NotFound:
+                return
+            if not held.metadata.get(IN_MEMORY):
+                return
+            try:
+                with view.batch() as batch:
+                    if held.metadata.get(IN_SESSION):
+                        metadata = {**held.metadata, IN_MEMORY: False}
+                        batch.update(id, metadata=metadata, expected_version=held.version)
+                    else:
+                        batch.delete(id, expected_version=held.version)
+                    batch.add("", kind="state", id=_forgotten(id), metadata={MARK: "forgotten"}, on_conflict="ignore")
+            except (NotFound, VersionConflict):
+                continue
+            return
+        raise VersionConflict(f"the memory changed {_MOST_TRIES} times while this was tried; try again later")
+
+
+def _forgotten(id: str) -> str:
+    """Return the id of the record that says that something is not to come back."""
+    return record_id("forgotten", id)
+
+
+def _memory(record: Record) -> MemoryEntry:
+    if record.metadata[MARK] == "memory":
+        return MemoryEntry.model_validate_json(json.dumps({**given(record.data), "id": record.id}))
+    event = read(record)
+    assert event.content is not None  # noqa: S101 - what says nothing is not added
+    return MemoryEntry(
+        id=record.id,
+        content=event.content,
+        author=event.author,
+        timestamp=record.at.isoformat(),
+        custom_metadata=record.metadata.get(_CUSTOM, {}),
+    )

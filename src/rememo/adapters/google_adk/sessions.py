@@ -1,0 +1,214 @@
+"""The session service of the Agent Development Kit."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from rememo.adapters.google_adk.events import IN_MEMORY, IN_SESSION, MARK, event_id, put, read, record_id, written
+from rememo.adapters.needs import needs
+from rememo.adapters.opening import Opening
+from rememo.adapters.reading import latest
+from rememo.adapters.verbatim import given, kept
+from rememo.adapters.waiting import done
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.memory import BatchView, Memory
+from rememo.model.record import Record
+
+try:
+    from google.adk.errors import StaleSessionError
+    from google.adk.errors.already_exists_error import AlreadyExistsError
+    from google.adk.errors.session_not_found_error import SessionNotFoundError
+    from google.adk.events.event import Event
+    from google.adk.platform import time as platform_time
+    from google.adk.sessions import BaseSessionService, Session, State
+    from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
+    from pydantic_core import to_jsonable_python
+except ImportError as error:
+    raise needs("the Google Agent Development Kit", "google-adk", error) from error
+
+T = TypeVar("T")
+_MOST_TRIES = 100
+_SESSION, _STATE = {MARK: "session"}, {MARK: "state"}
+
+
+class RememoSessionService(Opening, BaseSessionService):
+    """Sessions with their events and the state of sessions, users and apps; many processes may share them.
+
+    An event and the state that it changes are stored together or not at all. A session object that is older than what is
+    stored raises `StaleSessionError`; an event that is delivered again is stored once.
+    """
+
+    def __init__(self, memory: Memory | str | Path = "rememo.db") -> None:
+        """Keep sessions in a memory, or in one at a path or address."""
+        super().__init__(memory)
+
+    async def create_session(
+        self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
+    ) -> Session:
+        """Create a session; an id that is taken raises `AlreadyExistsError`."""
+        place = (app_name, user_id, (session_id or "").strip() or str(uuid4()))
+        return await done(self._retried, lambda: self._create(place, state or {}))
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        """Return a session with its events, or with those that `config` asks for; None when there is none."""
+        return await done(self._get, (app_name, user_id, session_id.strip()), config or GetSessionConfig())
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        """Return the sessions of a user, or of all users, without events; the one that was active last is the last."""
+        return ListSessionsResponse(sessions=await done(self._list, app_name, user_id))
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """End a session with its events; those that were added to memory can still be recalled."""
+        place = (app_name, user_id, session_id.strip())
+        await done(self._retried, lambda: self._delete(place))
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+        """Return the state that all sessions of a user share, by keys without their prefix."""
+        return await done(self._state, app_name, user_id)
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """Store an event and what it changes, and add it to the session."""
+        if event.partial:
+            return event
+        self._apply_temp_state(session, event)
+        event = self._trim_temp_delta_state(event)
+        place, known = (session.app_name, session.user_id, session.id), session.last_update_time
+        if not await done(self._retried, lambda: self._append(place, known, event)):
+            return event
+        session.last_update_time = event.timestamp
+        return self._commit_event_to_session(session, event)
+
+    # ---- inside; a place is an app, a user and a session
+
+    def _create(self, place: tuple[str, str, str], state: dict[str, Any]) -> Session:
+        if self._find("session", *place) is not None:
+            raise AlreadyExistsError(f"Session with id {place[2]} already exists.")
+        now = platform_time.get_time()
+        with self._memory.batch() as batch:
+            view = batch.scope(agent=place[0], user=place[1], room=place[2])
+            data = kept({"last_update_time": now})
+            view.add("", kind="state", id=record_id("session", *place), data=data, metadata=_SESSION)
+            self._merge(batch, place, state)
+        return self._session(place, now, [])
+
+    def _get(self, place: tuple[str, str, str], config: GetSessionConfig) -> Session | None:
+        held = self._find("session", *place)
+        if held is None:
+            return None
+        room, after = self._memory.scope(agent=place[0], user=place[1], room=place[2]), config.after_timestamp
+        since = None if after is None else datetime.fromtimestamp(after, UTC)
+        events = latest(room, config.num_recent_events, metadata={IN_SESSION: True}, after=since)
+        return self._session(place, given(held.data)["last_update_time"], [read(one) for one in events])
+
+    def _list(self, app_name: str, user_id: str | None) -> list[Session]:
+        view = self._memory.scope(agent=app_name, user=user_id)
+        states = {(one.scope.user, one.scope.room): given(one.data) for one in latest(view, metadata=_STATE)}
+        states[None, None] = self._state(app_name)
+        found: list[Session] = []
+        for one in latest(view, metadata=_SESSION):
+            user, room = str(one.scope.user), str(one.scope.room)
+            parts = (states[None, None], states.get((user, None), {}), states.get((user, room), {}))
+            time = given(one.data)["last_update_time"]
+            found.append(
+                Session(app_name=app_name, user_id=user, id=room, state=_joined(*parts), last_update_time=time)
+            )
+        return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
+
+    def _delete(self, place: tuple[str, str, str]) -> None:
+        held = self._find("session", *place)
+        if held is None:
+            return
+        with self._memory.batch() as batch:
+            batch.delete(held.id, expected_version=held.version)
+            if (state := self._find("state", *place)) is not None:
+                batch.delete(state.id)
+            room = self._memory.scope(agent=place[0], user=place[1], room=place[2])
+            for one in latest(room, metadata={IN_SESSION: True}):
+                if one.metadata.get(IN_MEMORY):
+                    batch.update(one.id, metadata={**one.metadata, IN_SESSION: False}, expected_version=one.version)
+                else:
+                    batch.delete(one.id, expected_version=one.version)
+
+    def _append(self, place: tuple[str, str, str], known: float, event: Event) -> bool:
+        """Store an event; False when it was there already."""
+        held = self._find("session", *place)
+        if held is None:
+            raise SessionNotFoundError(f"Session {place[2]} not found.")
+        id = event_id(*place, event)
+        there = self._find_id(id)
+        if there is not None and there.metadata.get(IN_SESSION):
+            if given(there.data) == written(event):
+                return False
+            raise AlreadyExistsError(f"Another event with id {event.id} is in session {place[2]} already.")
+        if given(held.data)["last_update_time"] > known:
+            raise StaleSessionError(
+                f"Session {place[2]} was modified in storage since it was read; get it again and repeat what was done."
+            )
+        with self._memory.batch() as batch:
+            batch.update(held.id, data=kept({"last_update_time": event.timestamp}), expected_version=held.version)
+            if there is None:
+                put(batch.scope(agent=place[0], user=place[1], room=place[2]), id, event, {IN_SESSION: True})
+            else:
+                metadata = {**there.metadata, IN_SESSION: True}
+                batch.update(id, data=kept(written(event)), metadata=metadata, expected_version=there.version)
+            self._merge(batch, place, event.actions.state_delta)
+        return True
+
+    def _merge(self, batch: BatchView, place: tuple[str, str, str], delta: dict[str, Any]) -> None:
+        """Change the state of the app, the user and the session, where there is something to change."""
+        app: dict[str, Any] = {}
+        user: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key, value in to_jsonable_python(delta, serialize_unknown=True).items():
+            if key.startswith(State.APP_PREFIX):
+                app[key.removeprefix(State.APP_PREFIX)] = value
+            elif key.startswith(State.USER_PREFIX):
+                user[key.removeprefix(State.USER_PREFIX)] = value
+            elif not key.startswith(State.TEMP_PREFIX):
+                own[key] = value
+        for labels, more in ((place[:1], app), (place[:2], user), (place, own)):
+            if not more:
+                continue
+            held = self._find("state", *labels)
+            if held is None:
+                view = batch.scope(**dict(zip(("agent", "user", "room"), labels, strict=False)))
+                view.add("", kind="state", id=record_id("state", *labels), data=kept(more), metadata=_STATE)
+            else:
+                batch.update(held.id, data=kept({**given(held.data), **more}), expected_version=held.version)
+
+    def _session(self, place: tuple[str, str, str], time: float, events: list[Event]) -> Session:
+        state = _joined(self._state(*place[:1]), self._state(*place[:2]), self._state(*place))
+        return Session(
+            app_name=place[0], user_id=place[1], id=place[2], state=state, events=events, last_update_time=time
+        )
+
+    def _state(self, *labels: str) -> dict[str, Any]:
+        held = self._find("state", *labels)
+        return {} if held is None else given(held.data)
+
+    def _find(self, *names: str) -> Record | None:
+        return self._find_id(record_id(*names))
+
+    def _find_id(self, id: str) -> Record | None:
+        try:
+            return self._memory.get(id)
+        except NotFound:
+            return None
+
+    def _retried(self, change: Callable[[], T]) -> T:
+        """Make a change; once more where another writer was faster."""
+        for _ in range(_MOST_TRIES):
+            try:
+                return change()
+            except (AlreadyExists, NotFound, VersionConflict):
+                continue
+        raise VersionConflict(f"the session changed {_MOST_TRIES} times while this was tried; try again later")
+
+
+def _joined(app: dict[str, Any], user: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    shared = {State.APP_PREFIX + key: value for key, value in app.items()}
+    return {**own, **shared, **{State.USER_PREFIX + key: value for key, value in user.items()}}
