@@ -16,6 +16,7 @@ PARTS = {
     "needs",
     "opening",
     "reading",
+    "vectors",
     "verbatim",
     "waiting",
 }

@@ -1,0 +1,78 @@
+"""Documents of Haystack as notes."""
+
+import json
+from hashlib import sha256
+from typing import Any, Final, cast
+
+from haystack import Document
+from haystack.dataclasses import ByteStream, SparseEmbedding
+
+from rememo.adapters.vectors import FIELD, packed, unpacked
+from rememo.adapters.verbatim import given, kept, plain
+from rememo.errors import InvalidInput
+from rememo.model.check import check_object
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+
+KIND: Final = "note"
+ODD: Final = {"haystack": "meta that cannot be filtered by"}
+"""The metadata of a document whose own stands in its data."""
+_ID: Final = "haystack_id"
+_BYTES: Final = 65_536
+_DEPTH: Final = 15
+
+
+def record_id(scope: Scope, id: str) -> str:
+    """Return the id of the record that holds a document: the same document may stand in many indexes of a tenant."""
+    place = json.dumps([scope.agent, scope.user, scope.room, id])
+    return f"haystack-{sha256(place.encode()).hexdigest()[:40]}"
+
+
+def fields(document: Document, id: str) -> dict[str, Any]:
+    """Return the arguments of `Memory.add` for a document; what a note cannot hold as such stands in its data."""
+    text = plain(document.content or "")
+    rest: dict[str, Any] = {}
+    if document.content != text:
+        rest["content"] = document.content
+    metadata = _filterable(document.meta)
+    if metadata is None:
+        rest["meta"] = document.meta
+    if document.blob is not None:
+        rest["blob"] = document.blob.to_dict()
+    if document.sparse_embedding is not None:
+        rest["sparse_embedding"] = document.sparse_embedding.to_dict()
+    if document.score is not None:
+        rest["score"] = document.score
+    data: dict[str, Any] = {_ID: plain(document.id)}
+    if document.id != data[_ID]:
+        rest["id"] = document.id
+    if document.embedding is not None:
+        data[FIELD] = packed(document.embedding)
+    if rest:
+        data |= kept(rest)
+    return {"text": text, "kind": KIND, "id": id, "metadata": ODD if metadata is None else metadata, "data": data}
+
+
+def document_of(record: Record, *, embedding: bool = True, score: float | None = None) -> Document:
+    """Return the document that a note holds; a note of another origin is one too."""
+    data = record.data
+    rest = cast("dict[str, Any]", given(data)) if _ID in data and len(data) > 1 + (FIELD in data) else {}
+    blob, sparse = rest.get("blob"), rest.get("sparse_embedding")
+    vector = data.get(FIELD) if embedding else None
+    return Document(
+        id=str(rest.get("id", data.get(_ID, record.id))),
+        content=rest.get("content", record.text),
+        meta=rest.get("meta", record.metadata),
+        blob=None if blob is None else ByteStream.from_dict(blob),
+        sparse_embedding=None if sparse is None else SparseEmbedding.from_dict(sparse),
+        embedding=None if vector is None else unpacked(vector),
+        score=rest.get("score") if score is None else score,
+    )
+
+
+def _filterable(meta: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the meta as a record's metadata, or None when it cannot be that."""
+    try:
+        return check_object(meta, "meta", max_bytes=_BYTES, max_depth=_DEPTH)
+    except InvalidInput:
+        return None

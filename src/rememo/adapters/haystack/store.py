@@ -1,0 +1,241 @@
+"""A document store of Haystack whose documents are the notes of a room."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, Literal, Self, cast
+
+from haystack import Document, default_from_dict, default_to_dict
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.utils import Secret
+from haystack.utils.filters import document_matches_filter
+
+from rememo.adapters.haystack.asynchronous import Asynchronous
+from rememo.adapters.haystack.documents import KIND, ODD, document_of, fields, record_id
+from rememo.adapters.haystack.filters import check, conditions
+from rememo.adapters.reading import latest
+from rememo.adapters.vectors import Likeness, Vectors
+from rememo.adapters.verbatim import plain
+from rememo.errors import AlreadyExists, InvalidInput
+from rememo.memory import Memory
+from rememo.model.record import Record
+
+_ROOM: Final = "documents"
+_MOST: Final = 1_000
+_PAGE: Final = 10_000
+_LONGEST: Final = 512
+_ON_CONFLICT: Final = {DuplicatePolicy.SKIP: "ignore", DuplicatePolicy.OVERWRITE: "replace"}
+Mode = Literal["hybrid", "words", "vector"]
+
+
+class RememoDocumentStore(Asynchronous):
+    """Documents as notes of a room, the index: found by search, kept in versions, exported and erased like all records.
+
+    A note that was written to the room otherwise is a document too. Every write is made in whole or not at all. The
+    documents' own embeddings are kept as they are and searched exactly; the memory's embedder is another matter.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | str | Path | Secret = "rememo.db",
+        *,
+        index: str | None = None,
+        embedding_similarity_function: Likeness = "cosine",
+        return_embedding: bool = True,
+    ) -> None:
+        """Keep documents in a memory, a view of one, or a memory at a path or address, which is opened when first used.
+
+        `index` is the room: that of the view, or `documents`, unless given. An address with a password is best given as
+        `Secret.from_env_var(…)`. Only what is given by a path, an address or a secret can be written by `to_dict`.
+        """
+        if embedding_similarity_function not in ("cosine", "dot_product"):
+            raise InvalidInput(
+                f'embedding_similarity_function must be "cosine" or "dot_product", not {embedding_similarity_function!r}'
+            )
+        self.index = index
+        self.embedding_similarity_function: Likeness = embedding_similarity_function
+        self.return_embedding = return_embedding
+        self._given = memory
+        self._opened: Memory | None = None
+        self._room: Memory | None = None
+        self._ready: Vectors | None = None
+        self._lock = Lock()
+
+    # ---- what it stands on
+
+    @property
+    def _view(self) -> Memory:
+        with self._lock:
+            if self._room is None:
+                self._room = self._open()
+            return self._room
+
+    def _open(self) -> Memory:
+        memory = self._given
+        if isinstance(memory, Secret):
+            memory = cast("str", memory.resolve_value())
+        if not isinstance(memory, Memory):
+            self._opened = memory = Memory(memory)
+        return memory.scope(room=self.index or memory.bound.room or _ROOM)
+
+    @property
+    def _vectors(self) -> Vectors:
+        view = self._view
+        with self._lock:
+            if self._ready is None:
+                self._ready = Vectors(view, KIND)
+            return self._ready
+
+    def close(self) -> None:
+        """Close the memory, if it was opened here; it is opened again when it is used again."""
+        with self._lock:
+            opened, self._opened, self._room, self._ready = self._opened, None, None, None
+        if opened is not None:
+            opened.close()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values; a memory that was given as an object raises `InvalidInput`."""
+        if isinstance(self._given, Memory):
+            raise InvalidInput("a store over a Memory object cannot be written; give it the memory's path or address")
+        return default_to_dict(
+            self,
+            memory=self._given if isinstance(self._given, Secret) else str(self._given),
+            index=self.index,
+            embedding_similarity_function=self.embedding_similarity_function,
+            return_embedding=self.return_embedding,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make a store of what `to_dict` returned."""
+        return default_from_dict(cls, data)
+
+    # ---- documents
+
+    def count_documents(self) -> int:
+        """Return how many documents there are."""
+        return self._view.count(kind=KIND)
+
+    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
+        """Return the documents that the filters mean, in the order they were first written."""
+        return [document for _, document in self._matching(filters)]
+
+    def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
+        """Write documents, all or none, and return how many were written; without a policy a known id is an error."""
+        if not isinstance(documents, Iterable) or isinstance(documents, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"write_documents() takes a list of documents, not {type(documents).__name__}")
+        given = list(documents)
+        for one in given:
+            if not isinstance(one, Document):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                raise InvalidInput(f"write_documents() takes documents, not {type(one).__name__}")
+        policy = policy or DuplicatePolicy.NONE
+        items: dict[str, Document] = {}
+        for one in given:
+            if one.id in items and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
+                raise DuplicateDocumentError(f"the document {one.id!r} is given twice; nothing was written")
+            if one.id not in items or policy == DuplicatePolicy.OVERWRITE:
+                items[one.id] = one
+        there = self._there(list(items))
+        scope, conflict = self._view.bound, _ON_CONFLICT.get(policy, "error")
+        ids = {id: there[id].id if id in there else record_id(scope, id) for id in items}
+        try:
+            receipt = self._view.add_many(fields(one, ids[id]) | {"on_conflict": conflict} for id, one in items.items())
+        except AlreadyExists as error:
+            known = next((id for id in items if id in there), "given")
+            raise DuplicateDocumentError(f"a document with the id {known!r} exists; nothing was written") from error
+        if policy == DuplicatePolicy.SKIP:
+            return sum(outcome == "added" for outcome in receipt.outcomes.values())
+        return len(given)
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """End documents; ids that are not there are passed over."""
+        self._end([record.id for record in self._there(document_ids).values()])
+
+    def delete_all_documents(self) -> int:
+        """End all documents and return how many there were."""
+        return self._view.delete_where(kind=KIND)
+
+    def delete_by_filter(self, filters: dict[str, Any]) -> int:
+        """End the documents that the filters mean and return how many they were."""
+        return self._end([record.id for record, _ in self._matching(filters)])
+
+    def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
+        """Set some meta of the documents that the filters mean and return how many they were."""
+        found = self._matching(filters, embedding=True)
+        changed = [(record, replace(document, meta={**document.meta, **meta})) for record, document in found]
+        items = [fields(document, record.id) | {"on_conflict": "replace"} for record, document in changed]
+        if items:
+            self._view.add_many(items)
+        return len(items)
+
+    # ---- retrieval
+
+    def embedding_retrieval(
+        self,
+        query_embedding: list[float],
+        *,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        return_embedding: bool | None = None,
+    ) -> list[Document]:
+        """Return the documents whose embeddings are nearest, best first, among those that the filters mean."""
+        if not query_embedding or top_k < 0:
+            raise InvalidInput("embedding_retrieval() needs a query_embedding, and a top_k from 0")
+        among = None if not filters else {record.id for record, _ in self._matching(filters)}
+        near = self._vectors.nearest(query_embedding, among=among, by=self.embedding_similarity_function)[:top_k]
+        records = {one.id: one for one in self._read([id for id, _ in near])}
+        whole = self.return_embedding if return_embedding is None else return_embedding
+        return [document_of(records[id], embedding=whole, score=score) for id, score in near if id in records]
+
+    def text_retrieval(
+        self,
+        query: str,
+        *,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        mode: Mode = "hybrid",
+        return_embedding: bool | None = None,
+    ) -> list[Document]:
+        """Return the documents that answer a question by this memory's own recall, best first."""
+        if not query.strip() or not 0 <= top_k <= _MOST:
+            raise InvalidInput(f"text_retrieval() needs a query, and a top_k from 0 to {_MOST:,}")
+        if top_k == 0:
+            return []
+        ids = None if not filters else [record.id for record, _ in self._matching(filters)]
+        hits = self._view.search(plain(query), kind=KIND, ids=ids, limit=top_k, mode=mode)
+        whole = self.return_embedding if return_embedding is None else return_embedding
+        return [document_of(hit.record, embedding=whole, score=hit.score) for hit in hits]
+
+    # ---- inside
+
+    def _matching(
+        self, filters: dict[str, Any] | None, *, embedding: bool | None = None
+    ) -> list[tuple[Record, Document]]:
+        wanted, whole = check(filters), self.return_embedding if embedding is None else embedding
+        metadata = conditions(wanted)
+        if metadata and self._view.count(kind=KIND, metadata=ODD):
+            metadata = {}
+        records = latest(self._view, metadata=metadata, kind=KIND)
+        found = [(record, document_of(record)) for record in records]
+        if wanted is not None:
+            found = [(record, one) for record, one in found if document_matches_filter(wanted, one)]
+        return found if whole else [(record, replace(one, embedding=None)) for record, one in found]
+
+    def _there(self, document_ids: Iterable[str]) -> dict[str, Record]:
+        """Return the records of documents that are there, by the documents' ids."""
+        wanted, scope = list(document_ids), self._view.bound
+        own = self._read(record_id(scope, id) for id in wanted)
+        # A note of another origin is known by its own id.
+        others = self._read(id for id in wanted if 0 < len(plain(id).encode()) <= _LONGEST and plain(id) == id)
+        found = {document_of(one, embedding=False).id: one for one in (*others, *own)}
+        return {id: found[id] for id in wanted if id in found}
+
+    def _read(self, ids: Iterable[str]) -> list[Record]:
+        wanted = list(ids)
+        pages = (wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE))
+        return [one for page in pages for one in self._view.list(kind=KIND, ids=page, limit=_PAGE)]
+
+    def _end(self, ids: list[str]) -> int:
+        return self._view.delete_where(kind=KIND, ids=ids) if ids else 0

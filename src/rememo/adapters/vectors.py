@@ -1,0 +1,117 @@
+"""Vectors that a framework brings along: kept with records as they were, and searched exactly, whatever their model."""
+
+import base64
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememo.adapters.reading import latest
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.model.record import Record
+
+FIELD: Final = "embedding"
+"""Where a vector stands in a record's data."""
+_PAGE: Final = 1_000
+_OVERLAP: Final = timedelta(seconds=1)
+"""What changed so shortly before the last record is looked at again: it may have been committed after it was read."""
+
+Likeness = Literal["cosine", "dot_product"]
+
+
+def packed(vector: Iterable[float]) -> str:
+    """Return a vector as text that gives exactly the same numbers back."""
+    try:
+        wide = np.asarray(list(vector), "<f8")
+    except (TypeError, ValueError):
+        raise InvalidInput("an embedding must be a list of numbers") from None
+    if wide.ndim != 1:
+        raise InvalidInput("an embedding must be one list of numbers")
+    with np.errstate(over="ignore"):
+        narrow = wide.astype("<f4")
+    exact = narrow if np.array_equal(narrow, wide) else wide
+    return f"{exact.dtype.str}:{base64.b64encode(exact.tobytes()).decode()}"
+
+
+def unpacked(text: str) -> list[float]:
+    """Return the vector that was packed."""
+    kind, _, numbers = text.partition(":")
+    return np.frombuffer(base64.b64decode(numbers), kind).astype(np.float64).tolist()
+
+
+class Vectors:
+    """The vectors of a view's records of one kind, held ready; thread-safe.
+
+    Each search first takes in what changed since the last, by whichever process. Vectors of another length than the one
+    that is searched with are of another model and never compared with it; those of zeros or without an end neither.
+    """
+
+    def __init__(self, view: Memory, kind: str) -> None:
+        self._view, self._kind = view, kind
+        self._lock = Lock()
+        self._held: dict[str, NDArray[np.float32] | None] = {}
+        self._ready: dict[int, tuple[list[str], NDArray[np.float32], NDArray[np.float32]]] = {}
+        self._after: str | datetime | None = None
+        self._loaded = False
+
+    def nearest(
+        self, vector: Iterable[float], *, among: Collection[str] | None = None, by: Likeness = "cosine"
+    ) -> list[tuple[str, float]]:
+        """Return the ids of all records with such a vector, or of those among some ids, nearest first, with a score."""
+        wanted = np.asarray(list(vector), np.float32)
+        with self._lock:
+            self._follow()
+            ids, rows, lengths = self._matrix(len(wanted))
+        if among is not None:
+            places = [place for place, id in enumerate(ids) if id in among]
+            ids, rows, lengths = [ids[place] for place in places], rows[places], lengths[places]
+        scores = rows @ wanted
+        if by == "cosine":
+            scores = scores / (lengths * (float(np.linalg.norm(wanted)) or 1.0))
+        order = np.argsort(-scores, kind="stable").tolist()
+        return [(ids[place], float(scores[place])) for place in order]
+
+    def _matrix(self, dimension: int) -> tuple[list[str], NDArray[np.float32], NDArray[np.float32]]:
+        if dimension not in self._ready:
+            held = [(id, one) for id, one in self._held.items() if one is not None and len(one) == dimension]
+            rows = np.stack([one for _, one in held]) if held else np.zeros((0, dimension), np.float32)
+            self._ready[dimension] = [id for id, _ in held], rows, np.linalg.norm(rows, axis=1)
+        return self._ready[dimension]
+
+    def _follow(self) -> None:
+        if not self._loaded:
+            self._load()
+            return
+        while changed := self._view.changes(after=self._after, limit=_PAGE):
+            for one in changed:
+                if one.record.kind == self._kind and one.outcome != "deleted":
+                    self._take(one.record)
+                elif self._held.pop(one.id, None) is not None:
+                    self._ready.clear()
+            self._after = changed[-1].cursor
+        # What was erased, imported or has expired is no change.
+        if self._view.count(kind=self._kind) != len(self._held):
+            self._load()
+
+    def _load(self) -> None:
+        self._held.clear()
+        self._ready.clear()
+        records = latest(self._view, metadata={}, kind=self._kind)
+        for one in records:
+            self._take(one)
+        since = max((one.recorded_at for one in records), default=None)
+        self._after = None if since is None else since - _OVERLAP
+        self._loaded = True
+
+    def _take(self, record: Record) -> None:
+        text = record.data.get(FIELD)
+        vector = np.asarray(unpacked(text), np.float32) if isinstance(text, str) else None
+        usable = vector is not None and bool(np.isfinite(vector).all()) and bool(vector.any())
+        before = self._held.get(record.id)
+        self._held[record.id] = vector if usable else None
+        if before is not None or usable:
+            self._ready.clear()
