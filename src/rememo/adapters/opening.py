@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from rememo.adapters.waiting import done
+from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.times import Clock, now
 from rememo.recall.embed.protocol import Embedder
@@ -24,6 +25,11 @@ class Opening:
         clock: Clock = now,
     ) -> None:
         """Hold a memory; `embedder` and `clock` are for one that is opened here."""
+        if not isinstance(memory, Given):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(
+                f"memory must be a Memory, a view of one, or where to open one, not {type(memory).__name__};"
+                " many may open one file, and adapters do not hold up an event loop"
+            )
         self._given = isinstance(memory, Memory)
         self._memory = memory if isinstance(memory, Memory) else Memory(memory, embedder=embedder, clock=clock)
 

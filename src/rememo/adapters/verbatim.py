@@ -27,7 +27,14 @@ def kept(value: object) -> dict[str, Any]:
 
 def given(data: Mapping[str, Any]) -> Any:
     """Return what `kept` was given."""
-    return data[_VALUE] if _VALUE in data else json.loads(data[_WRITTEN])
+    if _VALUE in data:
+        return data[_VALUE]
+    try:
+        return json.loads(data[_WRITTEN])
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"this was changed in the store, by redaction perhaps, and is JSON no more: {error}"
+        ) from None
 
 
 def plain(text: str) -> str:
