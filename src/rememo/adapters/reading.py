@@ -1,12 +1,13 @@
 """Reading all that an adapter wrote, however much that is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rememo.memory import Memory
 from rememo.model.record import Record
 
 _PAGE = 10_000
+_STEP = 1_000
 
 
 def latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any], **filter: Any) -> list[Record]:
@@ -22,3 +23,17 @@ def latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any
         if len(page) < most:
             break
     return list(found.values())
+
+
+def newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> Iterator[Record]:
+    """Give the records that a filter means, newest first, reading on only as far as is asked for."""
+    given: set[str] = set()
+    offset = 0
+    while page := view.list(metadata=metadata, limit=_STEP, offset=offset, **filter):
+        offset += len(page)
+        for one in reversed(page):
+            if one.id not in given:  # what is added meanwhile moves the pages
+                given.add(one.id)
+                yield one
+        if len(page) < _STEP:
+            return

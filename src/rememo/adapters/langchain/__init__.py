@@ -1,4 +1,4 @@
-"""LangChain on a memory."""
+"""LangChain on a memory: chat histories, a vector store, a document index, a retriever, key-value stores and a cache of models' answers."""
 
 from rememo.adapters.needs import needs
 
@@ -8,7 +8,21 @@ except ImportError as error:
     raise needs("LangChain", "langchain", error) from None
 
 from rememo.adapters.langchain.embedder import LangChainEmbedder
+from rememo.adapters.langchain.history import RememoChatMessageHistory
+from rememo.adapters.langchain.index import RememoDocumentIndex
+from rememo.adapters.langchain.retriever import RememoRetriever
+from rememo.adapters.langchain.values import RememoByteStore, RememoCache, RememoValueStore
+from rememo.adapters.langchain.vectors import RememoVectorStore
 
 del langchain_core  # only to see that it is there
 
-__all__ = ["LangChainEmbedder"]
+__all__ = [
+    "LangChainEmbedder",
+    "RememoByteStore",
+    "RememoCache",
+    "RememoChatMessageHistory",
+    "RememoDocumentIndex",
+    "RememoRetriever",
+    "RememoValueStore",
+    "RememoVectorStore",
+]

@@ -27,9 +27,9 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import EmbeddingsFunc
 
-from rememo.adapters.finding import Mode, best
+from rememo.adapters.finding import Mode, best, filterable
 from rememo.adapters.langchain.embedder import LangChainEmbedder
-from rememo.adapters.langgraph.values import conditions, filterable, text_of, within
+from rememo.adapters.langgraph.values import conditions, text_of, within
 from rememo.adapters.opening import Given, Opening
 from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput, NotFound, VersionConflict

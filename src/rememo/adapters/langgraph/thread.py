@@ -8,6 +8,7 @@ from uuid import UUID, uuid5
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from rememo.adapters.reading import newest
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.record import STATE, Record
@@ -123,14 +124,5 @@ def moment_of(id: str) -> datetime | None:
 
 
 def states(view: Memory, metadata: Mapping[str, Any], **more: Any) -> Iterator[Record]:
-    """Give the records of a filter, newest first, page by page."""
-    given: set[str] = set()
-    offset = 0
-    while page := view.list(kind=STATE, metadata=metadata, limit=_PAGE, offset=offset, **more):
-        offset += len(page)
-        for one in reversed(page):
-            if one.id not in given:  # what is added meanwhile moves the pages
-                given.add(one.id)
-                yield one
-        if len(page) < _PAGE:
-            return
+    """Give the records of a filter, newest first."""
+    return newest(view, metadata=metadata, kind=STATE, **more)

@@ -5,11 +5,7 @@ from typing import Any, Final, cast
 
 from langgraph.store.base import get_text_at_path
 
-from rememo.model.check import dump_json
-
 _LONGEST_TEXT: Final = 200_000
-_LONGEST_FILTERED: Final = 1_000
-_MOST_FILTERED: Final = 32_768
 
 
 def within(prefix: Sequence[str]) -> dict[str, Any]:
@@ -29,27 +25,6 @@ def _deeper(value: object) -> Any:
     if any(key.startswith("$") for key in named):
         return dict(named)
     return {key.replace(".", "\\."): _deeper(one) for key, one in named.items()}
-
-
-def filterable(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what filters see of a value: all of it but long texts, and its first level alone where that is too much."""
-    seen = cast("dict[str, Any]", _shortened(value))
-    if len(dump_json(seen)) > _MOST_FILTERED:
-        seen = {key: one for key, one in seen.items() if not isinstance(one, dict | list)}
-    return seen if len(dump_json(seen)) <= _MOST_FILTERED else {}
-
-
-def _shortened(value: object) -> Any:
-    if isinstance(value, Mapping):
-        named = cast("Mapping[str, Any]", value)
-        return {key: _shortened(one) for key, one in named.items() if not _long(one)}
-    if isinstance(value, list | tuple):
-        return [_shortened(one) for one in cast("Sequence[Any]", value) if not _long(one)]
-    return value
-
-
-def _long(value: object) -> bool:
-    return isinstance(value, str) and len(value) > _LONGEST_FILTERED
 
 
 def text_of(value: Mapping[str, Any], fields: Sequence[str] | None) -> str:

@@ -1,0 +1,55 @@
+"""LangChain's retriever over everything that is remembered."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from rememo.adapters.finding import Mode
+from rememo.adapters.langchain.documents import document_of
+from rememo.memory import Memory
+
+
+class RememoRetriever(BaseRetriever):
+    """Finds what answers a question among all that a view remembers: messages, facts, documents and the rest.
+
+    A document's metadata is the record's, with its kind, score, moment and labels under `rememo`.
+    """
+
+    memory: Memory
+    """Where to look: a memory, or a view of one."""
+    k: int = 4
+    """How many documents at the most; fewer where fewer answer."""
+    kind: str | list[str] | None = None
+    """Only these kinds."""
+    filter: Mapping[str, Any] | None = None
+    """Conditions on metadata."""
+    threshold: float = 0.0
+    """Only what scores this or more, from 0 to 1."""
+    mode: Mode = "hybrid"
+    """By words and meaning, or by one of them."""
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - as it is called
+        k: int | None = None,
+    ) -> list[Document]:
+        hits = self.memory.search(
+            query,
+            kind=self.kind,
+            limit=self.k if k is None else k,
+            metadata=self.filter,
+            threshold=self.threshold,
+            mode=self.mode,
+        )
+        found: list[Document] = []
+        for hit in hits:
+            document, record = document_of(hit.record), hit.record
+            labels = {"agent": record.scope.agent, "user": record.scope.user, "room": record.scope.room}
+            told = {"id": record.id, "kind": record.kind, "score": hit.score, "at": record.at.isoformat(), **labels}
+            found.append(document.model_copy(update={"metadata": {**document.metadata, "rememo": told}}))
+        return found

@@ -1,0 +1,189 @@
+"""LangChain's vector store: documents that are found by words and by meaning together."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Self
+from uuid import UUID, uuid4, uuid5
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from rememo.adapters.finding import Mode, best
+from rememo.adapters.langchain.documents import KIND, OURS, document_of, fields_of
+from rememo.adapters.langchain.embedder import LangChainEmbedder
+from rememo.adapters.opening import Given, Opening
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.model.record import Record
+from rememo.recall.embed.protocol import Embedder, Vector, embed_question
+from rememo.recall.embed.static import StaticEmbedder
+
+_IDS: Final = UUID("c2f4a9d6-1e3b-5c70-9b8e-5a6d2f7e0c41")
+
+Filter = Mapping[str, Any] | None
+"""Conditions on a document's metadata, as `memory.search` takes them."""
+
+
+class RememoVectorStore(Opening, VectorStore):
+    """Documents in a memory, a view of one, or a memory at a path, which is then closed with the store.
+
+    `embedding` embeds what a memory that is opened here holds; without one no model is needed. An open memory has its
+    own embedder: `Memory(…, embedder=LangChainEmbedder(…))`. `mode` is that of `memory.search`: "hybrid", or "vector" for
+    the meaning alone. A document is a record of kind `note` in exactly the scope of the view.
+    """
+
+    def __init__(
+        self, memory: Given = "rememo.db", embedding: Embeddings | None = None, *, mode: Mode = "hybrid"
+    ) -> None:
+        if embedding is not None and isinstance(memory, Memory):
+            raise InvalidInput(
+                "this memory is open and has an embedder; open it with Memory(…, embedder=LangChainEmbedder(…)),"
+                " or give its path here"
+            )
+        self._embedding = embedding
+        self._embedder: Embedder = StaticEmbedder() if embedding is None else LangChainEmbedder(embedding)
+        Opening.__init__(self, memory, embedder="static" if embedding is None else self._embedder)
+        self._mode: Mode = mode
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The model that was given."""
+        return self._embedding
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        memory: Given = "rememo.db",
+        **kwargs: Any,
+    ) -> Self:
+        """Return a store that has these texts."""
+        made = cls(memory, embedding, **kwargs)
+        made.add_texts(texts, metadatas, ids=ids)
+        return made
+
+    # ---- writing
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,  # noqa: ARG002 - as other stores are called
+    ) -> list[str]:
+        """Add documents, or replace those of the same ids, all or none; returns their ids."""
+        said = list(texts)
+        about: Sequence[Mapping[str, Any]] = [{} for _ in said] if metadatas is None else metadatas
+        named: Sequence[str | None] = [None for _ in said] if ids is None else ids
+        if not len(said) == len(about) == len(named):
+            raise InvalidInput(f"there are {len(said)} texts, {len(about)} metadatas and {len(named)} ids")
+        items: list[dict[str, Any]] = []
+        given: list[str] = []
+        for text, metadata, id in zip(said, about, named, strict=True):
+            made = self._id(id) if id else str(uuid4())
+            items.append({**fields_of(text, metadata, id), "id": made, "on_conflict": "replace"})
+            given.append(id or made)
+        if items:
+            self._memory.add_many(items)
+        return given
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:  # noqa: ARG002 - as it is called
+        """Delete documents by their ids, or all; ids that are not there are no error."""
+        if ids is None:
+            self._memory.delete_where(kind=KIND, metadata=OURS)
+        elif ids:
+            self._memory.delete_where(kind=KIND, metadata=OURS, ids=self._records(ids))
+        return True
+
+    # ---- reading
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the documents of these ids that are there, in the order of the ids."""
+        if not ids:
+            return []
+        wanted = self._records(ids)
+        found = self._memory.list(kind=KIND, metadata=OURS, ids=wanted, limit=len(wanted))
+        by_id = {one.id: one for one in map(document_of, found)}
+        return [by_id[id] for id in ids if id in by_id]
+
+    def similarity_search(self, query: str, k: int = 4, *, filter: Filter = None, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - as it is called
+        """Return the `k` documents that answer best; `filter` holds conditions on their metadata."""
+        return [document for document, _ in self.similarity_search_with_score(query, k, filter=filter)]
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter = None,
+        **kwargs: Any,  # noqa: ARG002 - as it is called
+    ) -> list[tuple[Document, float]]:
+        """Return the `k` documents that answer best with their scores, from 0 to 1: higher is better."""
+        return [(document_of(record), score) for record, score in self._found(query, k, filter)]
+
+    def similarity_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        *,
+        filter: Filter = None,
+        **kwargs: Any,  # noqa: ARG002 - as it is called
+    ) -> list[Document]:
+        """Return the `k` documents whose vectors are nearest; those that point away from it come last."""
+        wanted = {**(filter or {}), **OURS}
+        found = {hit.id: hit.record for hit in self._memory.similar(embedding, limit=k, kind=KIND, metadata=wanted)}
+        if len(found) < k:
+            found |= {one.id: one for one in self._memory.list(kind=KIND, metadata=wanted, limit=k)}
+        return [document_of(one) for one in list(found.values())[:k]]
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter = None,
+        **kwargs: Any,  # noqa: ARG002 - as it is called
+    ) -> list[Document]:
+        """Return `k` of the `fetch_k` best documents that answer and say different things (1: the answer alone counts)."""
+        found = [record for record, _ in self._found(query, fetch_k, filter)]
+        wanted = embed_question(self._embedder, query)
+        vectors = self._embedder.embed([one.text for one in found])
+        nothing: Vector = np.zeros(self._embedder.dimension, np.float32)
+        rows = [nothing if one is None else one for one in vectors]
+        if wanted is None or not rows:
+            return [document_of(one) for one in found[:k]]
+        chosen = maximal_marginal_relevance(wanted, [row.tolist() for row in rows], lambda_mult, k)
+        return [document_of(found[place]) for place in chosen]
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda score: score
+
+    def _found(self, query: str, k: int, filter: Filter) -> list[tuple[Record, float]]:
+        found = best(self._memory, query, k, mode=self._mode, kind=KIND, metadata={**(filter or {}), **OURS})
+        return [(record, score or 0.0) for record, score in found]
+
+    def _id(self, id: str) -> str:
+        bound = self._memory.bound
+        return str(uuid5(_IDS, json.dumps([bound.agent, bound.user, bound.room, id])))
+
+    def _records(self, ids: Iterable[str]) -> list[str]:
+        """Return the records that ids may name: of documents that were given one, and of others."""
+        return [one for id in ids for one in ((self._id(id), id) if _made(id) else (self._id(id),))]
+
+
+def _made(id: str) -> bool:
+    """Whether an id may be one that was made here."""
+    try:
+        return str(UUID(id)) == id
+    except ValueError:
+        return False
