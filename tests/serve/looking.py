@@ -18,6 +18,34 @@ from rememo.testing import ManualClock
 SCREENS = Path(__file__).parents[2] / "screens"
 """Where screenshots are kept; it is no part of the repository."""
 MEGABYTE = "x" * 999_000
+CONTRAST = """() => {
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((part) => part / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const behind = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const found = numbers(getComputedStyle(at).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found.slice(0, 3);
+    }
+    return [255, 255, 255];
+  };
+  const weak = [];
+  for (const one of document.querySelectorAll("body *")) {
+    const said = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!said || !one.checkVisibility() || one.closest("svg, select")) continue;
+    const [a, b] = [light(numbers(getComputedStyle(one).color).slice(0, 3)), light(behind(one))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) weak.push(`${one.tagName} ${one.className} ${ratio.toFixed(2)}`);
+  }
+  return weak;
+}"""
+"""Returns what cannot be read against what stands behind it; axe does the same at ten times the cost."""
+NAMELESS = """() => [...document.querySelectorAll("a, button, input:not([type=hidden]), select, textarea, summary")]
+  .filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.[0]?.textContent.trim()))
+  .map((one) => one.outerHTML)"""
+"""Returns what can be used and has no name."""
 _ASKED = {
     "/search": "?q=ferry",
     "/room": "?room=chat",
@@ -29,13 +57,31 @@ _ASKED = {
 }
 
 
+_MORE = (
+    "/search?kind=fact",
+    "/jobs?state=dead",
+    "/audit?check=yes",
+    "/erase?user=ana",
+    "/versions?since=here",
+    "/versions?back=here",
+)
+"""Further faces of pages."""
+
+
 def addresses() -> dict[str, str]:
-    """Return an address for every page there is."""
+    """Return an address for every page there is, by its path."""
     return {path: path + _ASKED.get(path, "") for path in PAGES if path not in HIDDEN}
+
+
+def faces() -> dict[str, str]:
+    """Return those, and more of pages that have several faces."""
+    return addresses() | {one.replace("?", "-").replace("=", "-"): one for one in _MORE}
 
 
 def fill(memory: Memory, clock: ManualClock, count: int) -> None:
     """Write so many records, five or far more, and some of all that the pages show."""
+    memory.snapshot("here")
+    clock.advance(1)
     few = min(count // 5, 60)
     memory.facts.policy("favourite_colour", "ask")
     chat = memory.scope(user="ana", room="chat", agent="helper")
@@ -73,6 +119,8 @@ def harm(memory: Memory, clock: ManualClock) -> str:
     chat = memory.scope(user="ana", room="chat")
     chat.messages.add("user", "The ferry to the Azores leaves in July. " + MEGABYTE, id="m", learn=False)
     chat.messages.add("tool", ORDER + MEGABYTE, trust=0.1, learn=False)
+    memory.snapshot("here")
+    clock.advance(1)
     keys, store = Keys(memory), memory._engine.store  # pyright: ignore[reportPrivateUsage]
     for said in (one.replace("\x00", "") for one in [*HOSTILE, "w" * 300, "\u0651" * 100 + "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚"]):
         inner = memory.scope(user=said, room="chat", agent=said)
@@ -150,13 +198,8 @@ def name_of(path: str) -> str:
     return path.strip("/").replace("/", "-") or "overview"
 
 
-def axe(page: Page, *, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def axe(page: Page) -> list[str]:
     """Return what axe finds wrong, with where."""
-    options: dict[str, Any] = {"resultTypes": ["violations"], "iframes": False, "preload": False}
-    if only:
-        options["runOnly"] = {"type": "rule", "values": list(only)}
+    options = {"resultTypes": ["violations"], "iframes": False, "preload": False}
     found: dict[str, Any] = page.evaluate("(options) => axe.run(document, options)", options)
-    return [
-        {"rule": one["id"], "where": [node["html"][:200] for node in one["nodes"][:3]], "says": one["help"]}
-        for one in found["violations"]
-    ]
+    return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]

@@ -411,6 +411,7 @@ def test_the_first_page_tells_growth_kinds_and_what_waits(web: httpx.Client, mem
     page = checked(web.get("/"))
     told = " ".join(page.text.split())
     assert "+2 in a day, +5 in 30 days" in told
+    assert "5 records" in told
     assert "1 in quarantine" in told
     assert "left there" not in told, "a memory in memory has no disk"
     links = {str(one["href"]) for one in page.all("a")}

@@ -22,12 +22,11 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the overview; of a memory without a record, the page that explains it."""
     memory = visit.memory
     whole = not visit.narrowed and visit.may("read", "tenant")
-    stats = memory.stats() if whole else None
-    kinds: Mapping[str, int] = (
-        {kind: memory.count(kind=kind) for kind in sorted(KINDS)} if stats is None else stats.kinds
+    stats, held = memory.stats() if whole else None, memory.quarantine.count()
+    kinds = (
+        {kind: memory.count(kind=kind) for kind in sorted(KINDS)} if stats is None else _free(visit, stats.kinds, held)
     )
     shown = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda one: (-one[1], one[0]))
-    held = memory.quarantine.count() if visit.may("admin") else None
     if not shown and not held and "known_at" not in visit.query:
         return "first.html", {"narrowed": visit.narrowed}
     conflicts = memory.facts.conflicts()
@@ -48,7 +47,19 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
         "latest": list(reversed(memory.list(limit=_LATEST))),
         "conflicts": conflicts[:_SHOWN_CONFLICTS],
         "conflict_count": len(conflicts),
-        "held": held,
+        "held": held if visit.may("admin") else None,
+    }
+
+
+def _free(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping[str, int]:
+    """Return how many of each kind can be found: those in quarantine are told apart."""
+    if not held:
+        return kinds
+    memory = visit.memory
+    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    return {
+        kind: count - engine.store.count(view.filter(kind=kind, quarantined=True), engine.now())
+        for kind, count in kinds.items()
     }
 
 
