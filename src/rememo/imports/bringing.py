@@ -50,7 +50,7 @@ def import_from(
     if source not in SOURCES:
         raise InvalidInput(f"nothing can be imported from {source!r}; the sources are {', '.join(SOURCES)}")
     chosen = SOURCES[source]
-    place = Place(path, progress)
+    place = Place(path, progress, memory.bound)
     found: Iterator[Found] = chosen.read(place)
     if chosen.user is not None and memory.bound.user is None:
         found = (_owned(one, chosen.user) for one in found)

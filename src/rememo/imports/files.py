@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from rememo.errors import InvalidInput, MissingExtra, NotFound
+from rememo.model.scope import Scope
 
 Progress = Callable[[int, int], None]
 _ZIP: Final = b"PK\x03\x04"
@@ -29,8 +30,10 @@ def need(module: str, what: str) -> Any:
 class Place:
     """A file or folder that is read, and how many of its bytes were so far."""
 
-    def __init__(self, path: str | Path, progress: Progress | None = None) -> None:
+    def __init__(self, path: str | Path, progress: Progress | None = None, bound: Scope | None = None) -> None:
         self.path = Path(path)
+        self.bound = bound or Scope()
+        """The view that it is read for."""
         if not self.path.exists():
             raise NotFound(f"there is no {self.path}; check its name")
         self._progress = progress

@@ -1,6 +1,6 @@
 """LangGraph: files of its `SqliteStore` and `SqliteSaver`.
 
-An item of the store is a note with its namespace and key. Of a thread, the messages of its newest checkpoint are taken:
+An item of the store becomes what `RememoStore` makes of it. Of a thread, the messages of its newest checkpoint are taken:
 that is what the thread holds. They are packed with the names of Python's classes, of which nothing is made here but their
 fields. When each was said, the checkpoint tells in which it first stood.
 """
@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
+from rememo.adapters.items import all_texts, item_data, item_id, item_metadata, item_room, joined
 from rememo.errors import InvalidInput
 from rememo.imports.files import Place, need
 from rememo.imports.item import (
@@ -30,13 +31,13 @@ from rememo.imports.item import (
     parsed,
     plain,
 )
+from rememo.model.scope import Scope
 from rememo.store.sqlite.foreign import ForeignFile, open_foreign
 
 _ROLES: Final = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "AIMessageChunk": "assistant",
     "system": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
-_WORDS: Final = ("text", "content", "data", "memory", "value")
 _MESSAGES: Final = "langchain_core.messages"
 _BROKEN: Final = "an item that is not JSON"
 _CHECKPOINT: Final = "a checkpoint that cannot be read"
@@ -53,39 +54,36 @@ def read(place: Place) -> Iterator[Found]:
         if "store" not in tables and "checkpoints" not in tables:
             raise InvalidInput(f"{place.path} has neither a store nor checkpoints of LangGraph")
         if "store" in tables:
-            yield from _store(file, place, expires="expires_at" in tables["store"])
+            yield from _store(file, place, tables["store"])
         if "checkpoints" in tables:
             yield from _threads(file, place)
 
 
-def _store(file: ForeignFile, place: Place, *, expires: bool) -> Iterator[Found]:
-    columns = ["prefix", "key", "value", "created_at", *(["expires_at"] if expires else [])]
-    for prefix, key, raw, at, *rest in file.rows("store", columns, order=["prefix", "key"]):
-        place.read(len(raw))
+def _store(file: ForeignFile, place: Place, has: tuple[str, ...]) -> Iterator[Found]:
+    columns = ["prefix", "key", "value", "updated_at", *(one for one in ("expires_at", "ttl_minutes") if one in has)]
+    for row in file.rows("store", columns, order=["prefix", "key"]):
+        values: Json = dict(zip(columns, row, strict=True))
+        place.read(len(values["value"]))
         try:
-            value = json.loads(raw)
+            yield _item(values, place.bound)
         except (ValueError, RecursionError):
             yield Left(_BROKEN)
-            continue
-        data = as_object(value)
-        yield Item(
-            kind="note", origin=(str(prefix), str(key)), text=_words(value), at=moment(at), data=data,
-            expires_at=moment(rest[0]) if rest else None, metadata={"namespace": str(prefix), "key": str(key)},
-        )  # fmt: skip
 
 
-def _words(value: object) -> str:
-    """Return what an item says: its words where it has some under a usual name, else all of it."""
-    if isinstance(value, str):
-        return value
-    fields = as_object(value)
-    for name in _WORDS:
-        found = fields.get(name)
-        if isinstance(found, str) and found.strip():
-            return found
-        if as_object(found):
-            return _words(as_object(found))
-    return json.dumps(value, ensure_ascii=False)
+def _item(values: Json, bound: Scope) -> Item:
+    """Return an item as `RememoStore` keeps it, so that it goes on with it."""
+    namespace, key = str(values["prefix"]).split("."), str(values["key"])
+    value = as_object(json.loads(values["value"], parse_constant=_refuse))
+    minutes = values.get("ttl_minutes")
+    return Item(
+        kind="note", origin=(str(values["prefix"]), key), id=item_id(bound, namespace, key), room=item_room(namespace),
+        text=joined(all_texts(value)), at=moment(values["updated_at"]), expires_at=moment(values.get("expires_at")),
+        data=item_data(key, value, None if minutes is None else minutes * 60), metadata=item_metadata(namespace, value),
+    )  # fmt: skip
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 # ---- threads

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Final
 
 from rememo.collections.fields import external_record_id
@@ -18,6 +19,8 @@ _TOLD: Final = 20
 _OTHERS: Final = "it belongs to another {} than the one that was asked for"
 _EXPIRED: Final = "it has expired"
 _REFUSED: Final = "it cannot be stored; see problems"
+
+_values = attrgetter(*(one.name for one in fields(Item)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +104,7 @@ class Writer:
         return item
 
     def _store(self, step: list[Item]) -> None:
-        key = f"import:{self._source}:{digest([asdict(one) for one in step])}"
+        key = f"import:{self._source}:{digest([_values(one) for one in step])}"
         # Asked before anything is embedded again.
         first = self._engine.first_receipt(self._memory.bound, key)
         if first is not None:

@@ -1,12 +1,14 @@
 """Files that the frameworks write, brought in: what an application had, it finds again."""
 
 import asyncio
+import sqlite3
 from pathlib import Path
 from typing import Any, cast
 
 from agents import SQLiteSession
 
 from rememo import Memory
+from rememo.adapters.langgraph import RememoStore
 from rememo.adapters.openai_agents import RememoSession
 from rememo.imports import import_from
 
@@ -34,3 +36,20 @@ def test_a_session_goes_on_where_it_was(tmp_path: Path):
         theirs.close()
 
     asyncio.run(check())
+
+
+def test_a_store_goes_on_where_it_was(tmp_path: Path):
+    connection = sqlite3.connect(tmp_path / "graph.db")
+    connection.executescript((Path(__file__).parents[2] / "data" / "imports" / "langgraph.sql").read_text())
+    connection.close()
+    with Memory(tmp_path / "memory.db") as memory:
+        import_from(memory, tmp_path / "graph.db", "langgraph")
+        store = RememoStore(memory)
+        item = store.get(("memories", "ana"), "m1")
+        assert item is not None
+        assert item.value == {"data": "Likes tea"}
+        assert store.list_namespaces() == [("memories", "ana"), ("users", "ana", "profile")]
+        assert [one.key for one in store.search(("users",), filter={"age": 30})] == ["p"]
+        assert store.search(("memories",), query="what does she drink?")[0].key == "m1"
+        store.put(("memories", "ana"), "m1", {"data": "Likes coffee"})  # the same item, not a second one
+        assert len(store.search(("memories",))) == 1

@@ -122,9 +122,33 @@ def test_threads_and_items_of_langgraph(memory: Memory, rebuild: Rebuild):
     assert told[1].tool_calls[0]["function"] == {"name": "weather", "arguments": '{"city": "Lisbon"}'}
     assert (told[2].tool_call_id, told[4].images) == ("c1", ["https://x/y.png"])
     assert told[0].at < told[3].at < told[5].at
-    tea, ana = memory.list(kind="note")
-    assert (tea.text, tea.metadata) == ("Likes tea", {"namespace": "memories.ana", "key": "m1"})
-    assert (json.loads(ana.text), ana.data) == ({"name": "Ana", "age": 30}, {"name": "Ana", "age": 30})
+    # Items are what RememoStore makes of them: a room for each namespace, the value as it was.
+    assert memory.rooms(prefix="store:") == ["store:memories.ana", "store:users.ana.profile"]
+    [tea] = memory.scope(room="store:memories.ana").list()
+    assert (tea.text, tea.data) == ("Likes tea", {"key": "m1", "value": {"data": "Likes tea"}, "ttl": None})
+    [ana] = memory.scope(room="store:users.ana.profile").list()
+    assert (ana.text, ana.metadata["value"]) == ("Ana", {"name": "Ana", "age": 30})
+
+
+def test_items_of_a_store_with_an_end_and_broken_ones(memory: Memory, tmp_path: Path):
+    path = tmp_path / "store.db"
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "CREATE TABLE store (prefix TEXT, key TEXT, value TEXT, created_at TEXT, updated_at TEXT, expires_at TEXT, ttl_minutes REAL)"
+    )
+    rows = [
+        ("cache", "over", '{"a": 1}', None, "2020-01-01 00:00:00", "2020-01-02 00:00:00", 1440.0),
+        ("cache", "lives", '{"a": 2}', None, "2020-01-01 00:00:00", "2090-01-02 00:00:00", 1440.0),
+        ("cache", "nan", '{"a": NaN}', None, "2020-01-01 00:00:00", None, None),
+        ("cache", "text", "no JSON", None, "2020-01-01 00:00:00", None, None),
+    ]
+    connection.executemany("INSERT INTO store VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+    done = import_from(memory, path, "langgraph")
+    assert (done.added, done.left_out) == ({"note": 1}, {"an item that is not JSON": 2, "it has expired": 1})
+    [one] = memory.list()
+    assert (one.data["ttl"], str(one.expires_at)[:4]) == (86_400.0, "2090")
 
 
 def test_checkpoints_of_the_older_form_and_broken_ones(memory: Memory, tmp_path: Path):

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID, uuid5
 
 from langgraph.store.base import (
     BaseStore,
@@ -27,21 +26,19 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import EmbeddingsFunc
 
-from rememo.adapters.finding import Mode, best, filterable
+from rememo.adapters.finding import Mode, best
+from rememo.adapters.items import ITEM, ROOMS, item_data, item_id, item_metadata, item_room
 from rememo.adapters.langchain.embedder import LangChainEmbedder
 from rememo.adapters.langgraph.values import conditions, text_of, within
 from rememo.adapters.opening import Given, Opening
 from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput, NotFound, VersionConflict
 from rememo.memory import Memory
-from rememo.model.check import check_object, dump_json
+from rememo.model.check import check_object
 from rememo.model.record import Record
 from rememo.model.times import Clock, now
 
-_IDS: Final = UUID("b7e3d2a4-52c1-5f0e-8d27-4f0a6c1e9b35")
-_ROOM: Final = "store:"
 _KIND: Final = "note"
-_ITEM: Final[Mapping[str, Any]] = {"langgraph": "item"}
 _MOST_BYTES: Final = 2**62  # the memory's own limit is for all of a record
 _DEEPEST: Final = 14  # beside what a record has around it
 _SLACK: Final = 20
@@ -126,8 +123,8 @@ class RememoStore(Opening, BaseStore):
 
     def _search(self, op: SearchOp) -> list[tuple[Record, float | None]]:
         prefix = tuple(op.namespace_prefix)
-        view, metadata = self._memory, {**_ITEM, **within(prefix), **conditions(op.filter or {})}
-        if prefix and not view.rooms(prefix=f"{_room(prefix)}."):
+        view, metadata = self._memory, {**ITEM, **within(prefix), **conditions(op.filter or {})}
+        if prefix and not view.rooms(prefix=f"{item_room(prefix)}."):
             view = self._view(prefix)  # nothing lies below: the room alone is searched, at once
         if op.query:
             return best(view, op.query, op.offset + op.limit, mode=self._mode, kind=_KIND, metadata=metadata)[
@@ -137,8 +134,8 @@ class RememoStore(Opening, BaseStore):
         return [(record, None) for record in reversed(found)]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        rooms = self._memory.rooms(prefix=_ROOM)
-        spaces = (tuple(room.removeprefix(_ROOM).split(".")) for room in rooms)
+        rooms = self._memory.rooms(prefix=ROOMS)
+        spaces = (tuple(room.removeprefix(ROOMS).split(".")) for room in rooms)
         wanted = {one[: op.max_depth] for one in spaces if all(_matches(one, by) for by in op.match_conditions or ())}
         return sorted(wanted)[op.offset : op.offset + op.limit]
 
@@ -166,7 +163,7 @@ class RememoStore(Opening, BaseStore):
             try:
                 with self._memory.batch() as batch:
                     for namespace, items in added.items():
-                        batch.scope(room=_room(namespace)).add_many(items)
+                        batch.scope(room=item_room(namespace)).add_many(items)
                     for record in there:
                         batch.delete(record.id)
             except NotFound:  # another was faster to delete
@@ -185,27 +182,18 @@ class RememoStore(Opening, BaseStore):
             "id": self._id(op.namespace, op.key),
             "kind": _KIND,
             "text": "" if fields is False else text_of(value, fields),
-            "data": {"key": op.key, "value": value, "ttl": lives},
-            "metadata": {**_ITEM, "namespace": _levels(op.namespace), "value": filterable(value)},
+            "data": item_data(op.key, value, lives),
+            "metadata": item_metadata(op.namespace, value),
             "occurred_at": self._clock(),
             "ttl": lives,
             "on_conflict": "replace",
         }
 
     def _view(self, namespace: tuple[str, ...]) -> Memory:
-        return self._memory.scope(room=_room(namespace))
+        return self._memory.scope(room=item_room(namespace))
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
-        bound = self._memory.bound
-        return str(uuid5(_IDS, dump_json([bound.agent, bound.user, list(namespace), key])))
-
-
-def _room(namespace: Sequence[str]) -> str:
-    return _ROOM + ".".join(namespace)  # no label of a namespace has a dot
-
-
-def _levels(namespace: Sequence[str]) -> dict[str, str]:
-    return {str(depth): label for depth, label in enumerate(namespace)}
+        return item_id(self._memory.bound, namespace, key)
 
 
 def _parts(record: Record) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """What a store sees of an item's value: what filters ask of it, and the text it is found by."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from langgraph.store.base import get_text_at_path
 
-_LONGEST_TEXT: Final = 200_000
+from rememo.adapters.items import all_texts, joined
 
 
 def within(prefix: Sequence[str]) -> dict[str, Any]:
@@ -29,16 +29,5 @@ def _deeper(value: object) -> Any:
 
 def text_of(value: Mapping[str, Any], fields: Sequence[str] | None) -> str:
     """Return the text that an item is found by: that of the fields, or every text in it."""
-    texts = _leaves(value) if fields is None else (text for path in fields for text in get_text_at_path(value, path))
-    return "\n".join(texts)[:_LONGEST_TEXT]
-
-
-def _leaves(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in cast("Mapping[str, Any]", value).values():
-            yield from _leaves(one)
-    elif isinstance(value, list | tuple):
-        for one in cast("Sequence[Any]", value):
-            yield from _leaves(one)
+    texts = all_texts(value) if fields is None else (text for path in fields for text in get_text_at_path(value, path))
+    return joined(texts)

@@ -1,0 +1,52 @@
+"""How an item of a store stands in a memory: by namespace and key. What importers write is what adapters read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+from uuid import UUID, uuid5
+
+from rememo.adapters.finding import filterable
+from rememo.model.check import dump_json
+from rememo.model.scope import Scope
+
+ITEM: Final[Mapping[str, Any]] = {"langgraph": "item"}
+ROOMS: Final = "store:"
+_IDS: Final = UUID("b7e3d2a4-52c1-5f0e-8d27-4f0a6c1e9b35")
+_LONGEST_TEXT: Final = 200_000
+
+
+def item_id(bound: Scope, namespace: Sequence[str], key: str) -> str:
+    """Return the id of an item's record: the same for everybody whose view has this agent and user."""
+    return str(uuid5(_IDS, dump_json([bound.agent, bound.user, list(namespace), key])))
+
+
+def item_room(namespace: Sequence[str]) -> str:
+    """Return the room of a namespace."""
+    return ROOMS + ".".join(namespace)  # no label of a namespace has a dot
+
+
+def item_data(key: str, value: Mapping[str, Any], lives: float | None) -> dict[str, Any]:
+    """Return an item as a record's data; `lives` is for how many seconds it lives after it was read or written."""
+    return {"key": key, "value": value, "ttl": lives}
+
+
+def item_metadata(namespace: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what filters see of an item."""
+    levels = {str(depth): label for depth, label in enumerate(namespace)}
+    return {**ITEM, "namespace": levels, "value": filterable(value)}
+
+
+def joined(texts: Iterator[str]) -> str:
+    """Return the text that an item is found by."""
+    return "\n".join(texts)[:_LONGEST_TEXT]
+
+
+def all_texts(value: object) -> Iterator[str]:
+    """Give every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in cast("Mapping[str, Any]", value).values():
+            yield from all_texts(one)
+    elif isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from all_texts(one)
