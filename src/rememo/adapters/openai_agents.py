@@ -9,7 +9,7 @@ from rememo.adapters.opening import Opening
 from rememo.adapters.reading import latest
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.adapters.waiting import done
-from rememo.errors import NotFound, VersionConflict
+from rememo.errors import InvalidInput, NotFound, VersionConflict
 from rememo.memory import Memory
 
 try:
@@ -77,6 +77,10 @@ class RememoSession(Opening, SessionABC):
     def _add(self, items: list[TResponseInputItem]) -> None:
         with self._room.batch() as batch:
             for item in items:
+                if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                    raise InvalidInput(
+                        f"an item must be a mapping, as the SDK's input items are, not {type(item).__name__}"
+                    )
                 role, text = _said(cast("Mapping[str, Any]", item))
                 if text.strip():
                     batch.messages.add(role, text, data=kept(item), metadata=_MARK)

@@ -11,7 +11,7 @@ from rememo.adapters.opening import Opening
 from rememo.adapters.reading import latest
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.adapters.waiting import done
-from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.record import Record
@@ -28,6 +28,7 @@ try:
         ModelMessage,
         ModelMessagesTypeAdapter,
         ModelRequest,
+        ModelResponse,
         TextContent,
         TextPart,
         UserPromptPart,
@@ -215,6 +216,8 @@ def _put(
     entry: Mapping[str, Any] | None = None,
 ) -> None:
     """Store a message as it is: as a turn when somebody says something in it, else as state."""
+    if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InvalidInput(f"a message must be a ModelRequest or a ModelResponse, not {type(message).__name__}")
     data = kept(ModelMessagesTypeAdapter.dump_python([message], mode="json")[0])
     data |= {} if entry is None else {"entry": entry}
     text = plain("\n".join(_texts(message)))

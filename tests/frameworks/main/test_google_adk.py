@@ -28,7 +28,7 @@ from pydantic import Field
 
 from rememo import Memory
 from rememo.adapters.google_adk import RememoMemoryService, RememoSessionService
-from rememo.errors import Closed
+from rememo.errors import Closed, InvalidInput
 
 APP, USER = "app", "alice"
 pytestmark = pytest.mark.asyncio
@@ -359,6 +359,10 @@ async def test_events_and_memories_are_added_one_by_one(memory: Memory):
     best = (await memories.search_memory(app_name=APP, user_id=USER, query="vegetarian")).memories[0]
     assert (best.author, best.custom_metadata, best.content) == ("nurse", {"a": 1, "b": 2}, entry.content)
     assert memory.count() == 3
+    with pytest.raises(InvalidInput, match="limit must be"):
+        RememoMemoryService(memory, limit=0)
+    with pytest.raises(InvalidInput, match="user is empty"):
+        await create(RememoSessionService(memory), user="")
 
 
 IDS, USERS = some.sampled_from(["s1", "s2"]), some.sampled_from(["alice", "bob"])

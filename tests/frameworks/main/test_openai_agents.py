@@ -195,6 +195,8 @@ async def test_bad_items_are_refused_whole_and_what_was_given_stays_open(memory:
         await session.add_items(
             [{"role": "user", "content": "good"}, cast("Any", {"role": "user", "content": object()})]
         )
+    with pytest.raises(InvalidInput, match=r"an item must be a mapping.*not str"):
+        await session.add_items([{"role": "user", "content": "good"}, cast("Any", "bad")])
     assert await session.get_items() == []
     session.close()
     memory.add("still open")

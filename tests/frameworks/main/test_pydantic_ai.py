@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -35,7 +35,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from rememo import Memory
 from rememo.adapters.pydantic_ai import RememoConversationStore, RememoHistory
-from rememo.errors import Closed
+from rememo.errors import Closed, InvalidInput
 
 MESSAGES: list[ModelMessage] = [
     ModelRequest(parts=[SystemPromptPart("Be brief."), UserPromptPart("Where does Miso sleep?")], instructions="Now."),
@@ -103,6 +103,8 @@ async def test_messages_come_back_as_they_were_on_a_loop_too(memory: Memory):
     found = [hit.record.text for hit in memory.search("Miso sofa instructions")]
     assert found[:2] == ["On the sofa.", "Where does Miso sleep?"]
     assert not any("Ignore" in text for text in found)
+    with pytest.raises(InvalidInput, match="must be a ModelRequest or a ModelResponse, not str"):
+        await history.aadd([MESSAGES[0], cast("Any", "bad")])
     assert await history.aclear() == len(MESSAGES)
 
 

@@ -13,6 +13,7 @@ from rememo.adapters.verbatim import given, kept, plain
 from rememo.adapters.waiting import done
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.memory import Memory
+from rememo.model.check import check_limit, check_unit
 from rememo.model.record import Record
 
 try:
@@ -40,8 +41,8 @@ class RememoMemoryService(Opening, BaseMemoryService):
     def __init__(self, memory: Memory | str | Path = "rememo.db", *, limit: int = 10, threshold: float = 0.0) -> None:
         """Keep memories in a memory, or in one at a path or address; a search gives the best `limit` of them."""
         super().__init__(memory)
-        self._limit = limit
-        self._threshold = threshold
+        self._limit = check_limit(limit)
+        self._threshold = check_unit(threshold, "threshold")
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Let the events of a session be recalled; those that are already are left as they are."""
