@@ -10,6 +10,7 @@ from rememo.errors import MissingExtra
 # What adapters are made of; these need no framework.
 PARTS = {
     "finding",
+    "items",
     "memory_files",
     "memory_lines",
     "memory_paths",
