@@ -68,6 +68,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.retention --quick
 	$(BIN)/python -m bench.serve --seconds 10
 	$(BIN)/python -m bench.mcp
+	$(BIN)/python -m bench.dashboard
 
 clean:
 	rm -rf $(VENV) .node .peers .frameworks dist build .pytest_cache .ruff_cache .hypothesis

@@ -33,8 +33,8 @@ FAULT = 400
 
 
 @contextmanager
-def served(path: Path) -> Generator[str]:
-    """Serve a file by the command, on a free port; the log goes beside it."""
+def served(path: Path) -> Generator[tuple[str, int]]:
+    """Serve a file by the command, on a free port; gives the address and the process. The log goes beside it."""
     command = [sys.executable, "-c", "from rememo.cli import main; main()", "serve", str(path), "--port", "0"]
     with (
         path.with_suffix(".log").open("w") as log,
@@ -42,7 +42,7 @@ def served(path: Path) -> Generator[str]:
     ):
         try:
             said = "" if server.stdout is None else server.stdout.readline()
-            yield said.split(" at ")[1].split("/v1")[0]
+            yield said.split(" at ")[1].split("/v1")[0], server.pid
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(60)
@@ -186,7 +186,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         key = fill(path, options.records)
-        with served(path) as address:
+        with served(path) as (address, _):
             added = compare(path, address, key, options.rounds)
             print(f"HTTP adds {added:.2f} ms to a search at the median (at most {BOUND:g})")
             wrong = crowd(address, key, options.clients, options.seconds)

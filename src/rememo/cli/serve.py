@@ -67,7 +67,7 @@ def serve(
     options = Options(
         rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, streams=streams,
         origins=origin or (),
-        traces=traces, root_path=root_path,
+        traces=traces, root_path=root_path, warm=True,
     )  # fmt: skip
     lines = logging.StreamHandler()
     lines.setFormatter(

@@ -32,6 +32,7 @@ from rememo.serve.rest.routes import CALLS, JSON, endpoint
 from rememo.serve.rest.transfer import exporting, exporting_audit, importing
 from rememo.serve.service import Options, Service
 from rememo.serve.tracing import Traced
+from rememo.serve.warming import Warming
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVER_FAULT: Final = 500
@@ -51,12 +52,16 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         door = Door(service)
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncGenerator[None]:
+    async def life(app: FastAPI) -> AsyncGenerator[None]:
         metrics.start()
+        warming: Warming = app.state.warming
+        if service.options.warm:
+            warming.start()
         async with nullcontext() if door is None else door.open():
             yield
         metrics.stop()
         await asyncio.to_thread(service.close)
+        await asyncio.to_thread(warming.join)
 
     app = FastAPI(
         title="Rememo", version=__version__, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
@@ -99,7 +104,8 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         ("/metrics", telling(service, metrics)),
     ):
         _add(app, "GET", path, told)
-    mount(service, lambda verb, path, answer: _add(app, verb, path, answer))
+    warm = mount(service, lambda verb, path, answer: _add(app, verb, path, answer))
+    app.state.warming = Warming(memory, warm)
     for kind, handler in ((RememoError, _ours), (HttpFault, _http), (HTTPException, _routing)):
         app.add_exception_handler(kind, handler)
     if service.options.origins:

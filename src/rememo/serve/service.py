@@ -64,6 +64,8 @@ class Options:
     """Seconds that a follower may leave unread what it is sent; any other answer is given up after three times as long."""
     origins: Sequence[str] = ()
     """Web pages that may ask from a browser."""
+    warm: bool = False
+    """Whether to read what the first search needs when the server starts, before anybody asks."""
     root_path: str = ""
     """The path below which a proxy shows the server, such as `/memory`; whether the proxy passes it on does not matter."""
 

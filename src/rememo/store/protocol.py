@@ -475,8 +475,11 @@ class Keeping(Protocol):
         """Return how the whole store is."""
         ...
 
-    def stats(self, tenant: str, moment: datetime) -> Stats:
-        """Count what is stored; what has expired does not count as a record or a key."""
+    def stats(self, tenant: str, moment: datetime, *, vectors: bool = True) -> Stats:
+        """Count what is stored; what has expired does not count as a record or a key.
+
+        Vectors take longest to count: without `vectors` there are none.
+        """
         ...
 
 

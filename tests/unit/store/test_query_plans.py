@@ -8,7 +8,7 @@ import pytest
 
 from rememo import Memory, Scope
 from rememo.model.filters import Filter
-from rememo.store.sqlite.queries import COLUMNS, selects
+from rememo.store.sqlite.queries import COLUMNS, counted, held_labels, selects
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 VIEWS = {
@@ -63,3 +63,21 @@ def test_the_past_is_read_by_index_too(path: Path):
     filter = Filter(scope=Scope(room="r"), kinds=("note",), known_at=NOW)
     for sql, values in selects(filter, NOW, COLUMNS):
         assert "USING INDEX records_by_room" in plan(path, sql, values)
+
+
+@pytest.mark.parametrize(("index", "scope"), VIEWS.items())
+@pytest.mark.parametrize("kinds", [(), ("note",)])
+def test_counting_reads_no_record(path: Path, index: str, scope: Scope, kinds: tuple[str, ...]):
+    query = counted(Filter(scope=scope, kinds=kinds, after=NOW), NOW)
+    assert query is not None
+    walked = [line for line in plan(path, *query).splitlines() if "kind=?" in line]
+    assert walked
+    assert all(f"USING COVERING INDEX {index}" in line for line in walked), walked
+
+
+def test_labels_are_walked_by_their_index(path: Path):
+    query = held_labels(Filter(scope=Scope()), "room", NOW)
+    assert query is not None
+    found = plan(path, *query)
+    assert "SCAN records" not in found
+    assert "USING COVERING INDEX records_by_room (tenant=? AND room>?)" in found

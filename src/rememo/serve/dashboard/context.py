@@ -23,7 +23,9 @@ def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     form = {"asked": asked, "budget": budget, "least": _LEAST, "most": _MOST}
     if not asked:
         return "context.html", {**form, "made": None}
-    made = visit.memory.context(asked, max_tokens=budget)
+    memory = visit.memory
+    visit.begin()
+    made = memory.context(asked, max_tokens=budget)
     counter = check_counter(None)
     parts = [
         {"name": name, "text": cut(text, _PART), "tokens": counter.count(text)}

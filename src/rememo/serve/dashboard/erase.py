@@ -29,6 +29,7 @@ SAYS: Final = {
 def erase_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return whom one could erase; of somebody who is named, what would go."""
     memory, user = _tenant(visit), visit.query.get("user")
+    visit.begin()
     names = memory.users()
     return "erase.html", {
         "users": names[:_USERS],

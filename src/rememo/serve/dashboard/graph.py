@@ -50,6 +50,7 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the drawing around an entity; when the address names none, around the one with the most connections."""
     memory, valid_at = visit.memory, visit.time("valid_at")
     now = visit.time("known_at") or visit.now
+    visit.begin()
     latest = _ties(memory, valid_at)
     degrees = Counter(end for tie in latest for end in tie.ends)
     names = _names(latest)

@@ -17,7 +17,8 @@ def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the jobs of a state, latest first; those that gave up, when the address names none and there are some."""
     # Later work has no past: what is shown is so now, whatever moment is looked at.
     memory = visit.present
-    counts = memory.stats().jobs
+    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    counts = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False).jobs
     state = _state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
     found = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))
     shown = found[-_JOBS:]

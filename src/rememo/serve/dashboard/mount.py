@@ -26,13 +26,14 @@ from rememo.serve.dashboard.graph import graph_page
 from rememo.serve.dashboard.jobs import jobs_page
 from rememo.serve.dashboard.keys import keys_page
 from rememo.serve.dashboard.overview import overview
-from rememo.serve.dashboard.places import Need, needed
+from rememo.serve.dashboard.places import GROUPS, Need, needed
 from rememo.serve.dashboard.quarantine import quarantine_page
 from rememo.serve.dashboard.records import record_page, record_text
 from rememo.serve.dashboard.rooms import room_page, rooms_page
 from rememo.serve.dashboard.search import search_hits, search_page
 from rememo.serve.dashboard.sessions import COOKIE, SECONDS, Sessions
 from rememo.serve.dashboard.settings import settings_page
+from rememo.serve.dashboard.streaming import MARK, Opening
 from rememo.serve.dashboard.tokens import tokens_page
 from rememo.serve.dashboard.versions import versions_page
 from rememo.serve.dashboard.visit import Visit, plain_form, plain_query
@@ -87,8 +88,8 @@ _FRAGMENTS: Final = frozenset({"/search/hits"})
 _log = logging.getLogger("rememo.serve")
 
 
-def mount(service: Service, add: Callable[[str, str, Answer], None]) -> None:
-    """Add the dashboard's routes: `add(verb, path, answer)` is called for each."""
+def mount(service: Service, add: Callable[[str, str, Answer], None]) -> Callable[[], None]:
+    """Add the dashboard's routes: `add(verb, path, answer)` is called for each. What it returns makes the first page quick."""
     board = Dashboard(service)
     for path, page in PAGES.items():
         add("GET", path, board.page(page, needed(path)))
@@ -103,6 +104,7 @@ def mount(service: Service, add: Callable[[str, str, Answer], None]) -> None:
     add("POST", "/logout", board.answering(board.log_out))
     for name, media in _STATIC.items():
         add("GET", f"/static/{name}", _static(name, media))
+    return board.warm
 
 
 class Dashboard:
@@ -128,14 +130,39 @@ class Dashboard:
     def page(self, page: Page, needs: Need) -> Answer:
         """Return what answers with a page."""
 
-        def make(request: Request, _: bytes) -> Response:
-            visit = self._visit(request)
-            need(visit.key, *needs)
-            with in_the_name_of(visit.key, request):
-                name, values = page(visit)
-            return self._html(name, visit, values)
+        async def answer(request: Request) -> Response:
+            opening = Opening()
 
-        return self.answering(make)
+            def make() -> Response:
+                visit = self._visit(request)
+                need(visit.key, *needs)
+                if visit.path not in _FRAGMENTS:
+                    visit.began = lambda: opening.tell(self._top(visit))
+                with in_the_name_of(visit.key, request):
+                    name, values = page(visit)
+                return self._html(name, visit, values)
+
+            def late(error: Exception) -> bytes:
+                return self._templates.get_template("late.html").render(said=_said(request, error)[1]).encode()
+
+            try:
+                await self._service.body(request, most=_LARGEST)
+                return await opening.answer(self._service.run(make), late, _HEADERS)
+            except (RememoError, HttpFault) as error:
+                return self._fault(request, error)
+
+        return answer
+
+    def _top(self, visit: Visit) -> bytes:
+        """Return what stands above a page's content."""
+        title = next((name for _, views in GROUPS for path, name in views if path == visit.path), "Rememo")
+        whole = self._templates.get_template("opening.html").render(visit=visit, title=title)
+        return whole.encode(errors="replace").partition(MARK)[0]
+
+    def warm(self) -> None:
+        """Read all templates, so that nobody waits for that."""
+        for name in self._templates.list_templates():
+            self._templates.get_template(name)
 
     def changing(self, name: str) -> Answer:
         """Return what makes a change and leads back to where it was asked for."""
@@ -192,16 +219,12 @@ class Dashboard:
         return make(request, body)
 
     def _fault(self, request: Request, error: RememoError | HttpFault) -> Response:
-        status = error.status if isinstance(error, HttpFault) else STATUS[error.code]
+        status, said = _said(request, error)
         path = request.url.path
         fragment = path in _FRAGMENTS
         if isinstance(error, Unauthorised) and request.method == "GET" and not fragment and path != "/login":
             back = self._root + path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"{self._root}/login?{urlencode({'next': back})}", _SEE_OTHER)
-        said = str(error)
-        if status == _SERVER_FAULT:
-            _log.error("%s: %s", error.code, error)
-            said = f"the server could not do this; its log says why, by the request's id {request.state.id}"
         name = "fault_part.html" if fragment else "fault.html"
         html = self._templates.get_template(name).render(said=said)
         headers = {**_HEADERS, "Retry-After": "1"} if status in RETRY else _HEADERS
@@ -282,6 +305,17 @@ class Dashboard:
         """Return an address on this server; one that leads elsewhere leads to the first page instead."""
         plain = address.startswith(f"{self._root}/") and not address.startswith("//") and "\\" not in address
         return address if plain and address.isascii() and address.isprintable() else f"{self._root}/"
+
+
+def _said(request: Request, error: Exception) -> tuple[int, str]:
+    """Return the status of an error, and what may be said of it."""
+    if isinstance(error, HttpFault):
+        return error.status, str(error)
+    status = STATUS[error.code] if isinstance(error, RememoError) else _SERVER_FAULT
+    if status != _SERVER_FAULT:
+        return status, str(error)
+    _log.error("request %s failed: %r", request.state.id, error)
+    return status, f"the server could not do this; its log says why, by the request's id {request.state.id}"
 
 
 def _need_own_page(request: Request) -> None:

@@ -22,7 +22,10 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the overview; of a memory without a record, the page that explains it."""
     memory = visit.memory
     whole = not visit.narrowed and visit.may("read", "tenant")
-    stats, held = memory.stats() if whole else None, memory.quarantine.count()
+    visit.begin()
+    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if whole else None
+    held = memory.quarantine.count()
     kinds = (
         {kind: memory.count(kind=kind) for kind in sorted(KINDS)} if stats is None else _free(visit, stats.kinds, held)
     )

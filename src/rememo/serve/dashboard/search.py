@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rememo.errors import InvalidInput
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
 from rememo.recall.explain import MEANINGS
@@ -30,9 +31,11 @@ def _found(visit: Visit) -> dict[str, Any]:
     filtered = kind is not None or after is not None or before is not None
     hits: list[Hit] = []
     if asked or filtered:
-        hits = visit.memory.search(
-            asked, kind=kind, after=after, before=before, valid_at=visit.time("valid_at"), limit=_HITS, explain=True
-        )
+        memory, valid_at = visit.memory, visit.time("valid_at")
+        if kind is not None and kind not in FOUND:
+            raise InvalidInput(f"there is no kind {kind[:50]!r} to be found; the kinds are {', '.join(FOUND)}")
+        visit.begin()
+        hits = memory.search(asked, kind=kind, after=after, before=before, valid_at=valid_at, limit=_HITS, explain=True)
     return {"asked": asked, "began": bool(asked or filtered), "hits": [(hit, reasons(hit.reasons)) for hit in hits]}
 
 

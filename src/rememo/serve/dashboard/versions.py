@@ -45,6 +45,7 @@ def _between(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     until = _moment(visit.query["until"], named) if "until" in visit.query else known
     if known is not None:
         since, until = min(since, known), min(until or known, known)
+    visit.begin()
     early, late = (since, until) if until is None or since <= until else (until, since)
     ids = engine.store.touched(scope, early, late, engine.now())
     some = ids[-_COMPARED:]
@@ -59,6 +60,7 @@ def _going_back(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     memory = visit.memory
     engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     to = _moment(visit.query["back"], named)
+    visit.begin()
     # Whatever is written from here on has a later time than the last write.
     seen = from_micros(engine.store.clock(scope.tenant))
     ids = engine.store.touched(scope, to, None, engine.now())

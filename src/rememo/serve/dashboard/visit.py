@@ -1,5 +1,6 @@
 """Visit: one request of a page. Who asks, what of the memory they see, and how pages link to each other."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -46,6 +47,8 @@ class Visit:
     open: bool = False
     """Whether nobody needs to log in here."""
     done: Done | None = None
+    began: Callable[[], None] | None = None
+    """Sends what stands on every page, if the rest takes a while."""
 
     @property
     def asked(self) -> dict[str, list[str]]:
@@ -98,6 +101,11 @@ class Visit:
         except Forbidden:
             return False
         return True
+
+    def begin(self) -> None:
+        """Say that what is asked is sound and its answer may take a while; what goes wrong from here on is told in the page."""
+        if self.began is not None:
+            self.began()
 
     def held(self, name: str) -> str | None:
         """Return the label that the key is bound to."""

@@ -53,7 +53,8 @@ WHERE tenant = %(tenant)s AND state = 'done' AND created_at < %(before)s LIMIT %
 _KINDS = """SELECT kind, count(*) FROM records
 WHERE tenant = %s AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > %s) GROUP BY kind"""
 _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
-  (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)),
+  CASE WHEN %(vectors)s THEN
+    (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)) ELSE 0 END,
   (SELECT count(*) FROM kv
    WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s) AND space <> %(hidden)s)"""
 _NO_PGVECTOR = "the server has no pgvector: vectors are compared in this process, which is slow in large scopes"
@@ -273,16 +274,18 @@ class Keeper(Part):
                 lacks=lacks,
             )
 
-    def stats(self, tenant: str, moment: datetime) -> Stats:
+    def stats(self, tenant: str, moment: datetime, *, vectors: bool = True) -> Stats:
         """Count what is stored; what has expired does not count as a record or a key."""
         now = to_micros(moment)
         with self._database.snapshot() as session:
             kinds: dict[str, int] = dict(session.rows(_KINDS, (tenant, now)))
-            versions, vectors, keys = session.row(_COUNTS, {"tenant": tenant, "now": now, "hidden": EMBED_CACHE})
+            versions, found, keys = session.row(
+                _COUNTS, {"tenant": tenant, "now": now, "hidden": EMBED_CACHE, "vectors": vectors}
+            )
             return Stats(
                 records=sum(kinds.values()),
                 versions=versions,
-                vectors=vectors,
+                vectors=found,
                 kinds=kinds,
                 jobs=dict(session.rows(_JOBS, (tenant,))),
                 keys=keys,

@@ -68,6 +68,52 @@ def selects(
     ]
 
 
+def counted(filter: Filter, moment: datetime) -> Sql | None:
+    """Return a query that counts current records by the indexes alone; None for a filter that asks for more than they hold.
+
+    What has expired or is in quarantine stands in no index of kinds: it is counted by its own and taken off.
+    """
+    if filter.known_at or filter.valid_at or filter.conditions or filter.ids is not None or filter.pinned is not None:
+        return None
+    inside, values = within(filter.scope)
+    for sign, at in ((">=", filter.after), ("<", filter.before)):
+        if at is not None:
+            inside, values = f"{inside} AND at {sign} ?", [*values, to_micros(at)]
+    now, kinds = to_micros(moment), list(filter.kinds or sorted(KINDS))
+    # The plus keeps the index of kinds out of it: there are many of a kind, and few that have expired or are held.
+    some = " AND +kind IN (SELECT value FROM json_each(?))" if filter.kinds else ""
+    rest = [*values, dump_json(kinds)] if filter.kinds else values
+    current = f"SELECT count(*) AS found FROM records WHERE {inside} AND superseded_at IS NULL"
+    held: Sql = (f"{current}{some} AND quarantine IS NOT NULL AND (expires_at IS NULL OR expires_at > ?)", [*rest, now])
+    if filter.quarantined:
+        return held
+    over: Sql = (f"{current}{some} AND expires_at <= ?", [*rest, now])
+    less = [over, held] if filter.quarantined is False else [over]
+    every = " + ".join(f"({current} AND kind = ?)" for _ in kinds)
+    sql = f"SELECT {every} - {' - '.join(f'({one})' for one, _ in less)}"
+    return sql, [
+        *(value for kind in kinds for value in (*values, kind)),
+        *(value for _, some in less for value in some),
+    ]
+
+
+def held_labels(filter: Filter, column: str, moment: datetime) -> Sql | None:
+    """Return a query that goes from one label of a tenant to the next by its index; None for a filter that asks for more."""
+    if filter.known_at or not filter.selects_everything or filter.quarantined is not False:
+        return None
+    if filter.scope != Scope(tenant=filter.scope.tenant):
+        return None
+    following = f"SELECT min({column}) FROM records WHERE tenant = ?1 AND {column} IS NOT NULL"
+    sql = (
+        f"WITH RECURSIVE one (label) AS ({following} UNION ALL"
+        f" SELECT ({following} AND {column} > one.label) FROM one WHERE label IS NOT NULL)"
+        " SELECT label FROM one WHERE label IS NOT NULL AND EXISTS (SELECT 1 FROM records"
+        f" WHERE tenant = ?1 AND {column} = label AND superseded_at IS NULL AND quarantine IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?2)) ORDER BY label"
+    )
+    return sql, [filter.scope.tenant, to_micros(moment)]
+
+
 def union(queries: list[Sql]) -> Sql:
     """Return the rows of several queries as one."""
     if len(queries) == 1:

@@ -14,7 +14,7 @@ from rememo.store.protocol import Mark, Moved
 from rememo.store.rows import make_record
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.queries import COLUMNS, selects, union, within
+from rememo.store.sqlite.queries import COLUMNS, counted, held_labels, selects, union, within
 
 _LATEST = 2**63 - 1
 _CLOCK = """SELECT max(ifnull((SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1), 0),
@@ -98,7 +98,7 @@ class Reader(Part):
     def count(self, filter: Filter, moment: datetime) -> int:
         """Return how many records a filter means."""
         self._safe.contents(filter.scope.tenant)
-        sql, values = union(selects(filter, moment, "count(*) AS found"))
+        sql, values = counted(filter, moment) or union(selects(filter, moment, "count(*) AS found"))
         return sum(row[0] for row in self._database.rows(sql, values))
 
     def history(self, scope: Scope, id: str) -> list[Record]:
@@ -160,9 +160,11 @@ class Reader(Part):
         """Return the agents, users or rooms of the records that a filter means, sorted."""
         self._safe.contents(filter.scope.tenant)
         column = {"agent": "agent", "user": "user", "room": "room"}[name]
-        sql, values = union(selects(filter, moment, f"DISTINCT {column} AS label"))
-        rows = self._database.rows(f"SELECT DISTINCT label FROM ({sql}) WHERE label IS NOT NULL ORDER BY label", values)
-        return [row[0] for row in rows]
+        by_index = held_labels(filter, column, moment)
+        if by_index is None:
+            sql, values = union(selects(filter, moment, f"DISTINCT {column} AS label"))
+            by_index = f"SELECT DISTINCT label FROM ({sql}) WHERE label IS NOT NULL ORDER BY label", values
+        return [row[0] for row in self._database.rows(*by_index)]
 
 
 def _first_after(connection: Connection, since: int, loaded: int) -> int:

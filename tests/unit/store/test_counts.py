@@ -1,0 +1,73 @@
+"""Counts by the indexes alone, and labels from one to the next: always what reading everything would say."""
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rememo import Memory, Settings
+from rememo.model.filters import Filter
+from rememo.model.scope import Scope
+from rememo.store.sqlite.queries import counted, held_labels
+from rememo.testing import ManualClock, WordEmbedder
+
+LABELS: st.SearchStrategy[dict[str, str]] = st.dictionaries(
+    st.sampled_from(["user", "room", "agent"]), st.sampled_from("ab")
+)
+RECORDS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["note", "message", "thought"]),
+        "labels": LABELS,
+        "minutes": st.integers(0, 9),
+        "ttl": st.sampled_from([None, 60, 600]),
+        "then": st.sampled_from(["", "hold", "delete", "update"]),
+    }
+)
+FILTERS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "kinds": st.sampled_from([("note",), ("note", "message")]),
+        "after": st.integers(0, 9),
+        "before": st.integers(0, 9),
+        "quarantined": st.sampled_from([None, True, False]),
+        "labels": LABELS,
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(RECORDS, max_size=12), st.lists(FILTERS, min_size=1, max_size=5))
+def test_a_count_is_what_a_list_holds(told: list[dict[str, Any]], asked: list[dict[str, Any]]):
+    clock = ManualClock()
+    start = clock()
+    with Memory(
+        ":memory:", embedder=WordEmbedder(), settings=Settings(worker=False, learn=False), clock=clock
+    ) as memory:
+        for one in told:
+            when = start + timedelta(minutes=one["minutes"])
+            id = memory.scope(**one["labels"]).add("x", kind=one["kind"], occurred_at=when, ttl=one["ttl"]).id
+            if one["then"] == "hold":
+                memory.quarantine.hold(id, "odd")
+            elif one["then"] == "delete":
+                memory.delete(id)
+            elif one["then"]:
+                memory.update(id, text="y")
+        clock.advance(100)
+        store, now = memory._engine.store, clock()  # pyright: ignore[reportPrivateUsage] - the store itself is meant
+        for each in asked:
+            parts = dict(each)
+            scope = Scope(tenant="default", **parts.pop("labels", {}))
+            times = {name: start + timedelta(minutes=parts.pop(name)) for name in ("after", "before") if name in parts}
+            filter = Filter(scope=scope, **times, **parts)
+            assert counted(filter, now) is not None
+            assert store.count(filter, now) == len(store.read(filter, now))
+            for name in ("user", "room", "agent"):
+                held = {getattr(one.scope, name) for one in store.read(filter, now)} - {None}
+                assert store.labels(filter, name, now) == sorted(held)
+        everything = Filter(scope=Scope(tenant="default"))
+        assert held_labels(everything, "room", now) is not None
+        stats = store.stats("default", now)
+        current = store.read(everything.narrowed(quarantined=None), now)
+        assert stats.records == sum(stats.kinds.values()) == len(current)
+        assert store.stats("default", now, vectors=False).vectors == 0
