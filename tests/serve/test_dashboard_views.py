@@ -162,3 +162,39 @@ def test_keys_walk_each_page_in_its_order_and_the_focus_is_seen(browser: Browser
             assert place >= last, f"{address}: {tag} comes out of order"
             last = place
     visitor.close()
+
+
+def test_somebody_looks_after_a_memory_from_the_first_key_on(
+    browser: Browser, running: Any, tmp_path: Path, clock: ManualClock
+):
+    with Memory(tmp_path / "m.db", embedder=WordEmbedder(), settings=SETTINGS, clock=clock) as memory:
+        fill(memory, clock, 5)
+        with running(memory) as address:
+            visitor = Visitor(browser, address)
+            page = visitor.open("/keys")
+            page.get_by_label("For whom or what").fill("me")
+            page.get_by_role("button", name="Make the key").click()
+            text = page.locator("#key").inner_text()
+            page.get_by_role("link", name="Log in with it").click()
+            page.get_by_label("Key").fill(text)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("link", name="Quarantine").first.click()
+            clock.advance(1)
+            page.get_by_role("button", name="Release").click()
+            expect(page.get_by_role("status").first).to_contain_text("Released")
+            expect(page.get_by_text("Nothing is held back.")).to_be_visible()
+            clock.advance(1)
+            page.get_by_role("button", name="Undo").click()
+            expect(page.get_by_role("button", name="Release")).to_be_visible()
+            page.get_by_role("link", name="Flows").click()
+            page.get_by_role("button", name="Clear").click()
+            expect(page.get_by_text("Nobody is in a flow.")).to_be_visible()
+            page.get_by_role("link", name="Audit").click()
+            page.get_by_role("button", name="Verify").click()
+            expect(page.get_by_text("The chain is whole")).to_be_visible()
+            page.get_by_role("link", name="Keys").click()
+            expect(page.get_by_role("main")).not_to_contain_text(text.rpartition("_")[2])
+            page.get_by_text("Revoke").first.click()
+            page.get_by_role("button", name="Revoke it").click()
+            expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+            visitor.close()

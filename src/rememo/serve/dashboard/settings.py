@@ -85,5 +85,5 @@ def _meanings(kind: type) -> dict[str, str]:
     for one, next_one in pairwise(body):
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and isinstance(next_one, ast.Expr):
             value = next_one.value
-            found[one.target.id] = str(value.value) if isinstance(value, ast.Constant) else ""
+            found[one.target.id] = str(value.value).replace("`", "") if isinstance(value, ast.Constant) else ""
     return found
