@@ -75,6 +75,12 @@ class Vectors:
         order = np.argsort(-scores, kind="stable").tolist()
         return [(ids[place], float(scores[place])) for place in order]
 
+    def lengths(self) -> set[int]:
+        """Return the lengths that vectors have here."""
+        with self._lock:
+            self._follow()
+            return {len(one) for one in self._held.values() if one is not None}
+
     def _matrix(self, dimension: int) -> tuple[list[str], NDArray[np.float32], NDArray[np.float32]]:
         if dimension not in self._ready:
             held = [(id, one) for id, one in self._held.items() if one is not None and len(one) == dimension]

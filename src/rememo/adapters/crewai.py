@@ -1,0 +1,277 @@
+"""Storage for CrewAI's memory: its records as notes, in one file or on a server, searched exactly."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+from rememo.adapters.needs import needs
+from rememo.adapters.opening import Opening
+from rememo.adapters.reading import latest
+from rememo.adapters.vectors import FIELD, Vectors, packed, unpacked
+from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.waiting import done
+from rememo.errors import InvalidInput, NotFound
+from rememo.memory import Memory
+from rememo.model.check import check_object
+from rememo.model.record import Record
+from rememo.recall.embed.protocol import Embedder
+from rememo.recall.embed.static import StaticEmbedder
+
+try:
+    from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
+    from crewai.memory.types import MemoryRecord, ScopeInfo
+    from crewai.memory.utils import normalize_scope_path
+except ImportError as error:
+    raise needs("CrewAI", "crewai", error) from error
+
+_KIND: Final = "note"
+_ROOM: Final = "crewai"
+_SCOPES: Final = "crewai_scopes"
+"""The metadata of a record: its scope and all scopes above it."""
+_BYTES, _DEPTH = 60_000, 12
+_MOST: Final = 10_000
+
+
+class RememoEmbedder:
+    """An embedder for CrewAI that needs no key, no server and no download; or any embedder of Rememo's."""
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        """Embed by Rememo's own word vectors unless told otherwise."""
+        self._embedder = embedder or StaticEmbedder()
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        """Return a vector for each text; nothing but zeros for one without content."""
+        nothing = [0.0] * self._embedder.dimension
+        return [nothing if one is None else one.tolist() for one in self._embedder.embed([plain(one) for one in texts])]
+
+
+class RememoStorage(Opening):
+    """A storage backend of CrewAI's `Memory`. A scope has what is below it: `/crew` has `/crew/a`, and not `/crews`.
+
+    Records are notes of a room: found by search, kept in versions, exported and erased like all records. Recall does
+    not write: when a record was last accessed stays as CrewAI saved it.
+    """
+
+    def __init__(self, memory: Memory | str | Path = "rememo.db") -> None:
+        """Keep records in a memory, a view of one, or a memory at a path or address, which `close()` closes.
+
+        The room is that of the view, or `crewai`.
+        """
+        super().__init__(memory)
+        self._view = self._memory.scope(room=self._memory.bound.room or _ROOM)
+        self._vectors = Vectors(self._view, _KIND)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return itself: a copy of a crew has the same memory."""
+        return self
+
+    # ---- writing
+
+    def save(self, records: list[MemoryRecord]) -> None:
+        """Save records, all or none; one whose id is there already is replaced."""
+        if not records:
+            return
+        new = {len(one.embedding) for one in records if one.embedding}
+        there = self._vectors.lengths()
+        for length in sorted(new):
+            if other := sorted((new | there) - {length}):
+                raise EmbeddingDimensionMismatchError(other[0], length)
+        self._view.add_many([_fields(one) for one in records])
+
+    def update(self, record: MemoryRecord) -> None:
+        """Replace the record with the same id."""
+        self.save([record])
+
+    def delete(
+        self,
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        record_ids: list[str] | None = None,
+        older_than: datetime | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+    ) -> int:
+        """Delete the records that meet all criteria which are given, and return how many; an empty list meets none."""
+        if (categories is not None and not categories) or (record_ids is not None and not record_ids):
+            return 0
+        chosen = [
+            record.id
+            for record, held in self._chosen(scope_prefix, categories, metadata_filter)
+            if (record_ids is None or record.id in record_ids)
+            and (older_than is None or _moment(held.created_at) < _moment(older_than))
+        ]
+        return self._view.delete_where(kind=_KIND, ids=chosen) if chosen else 0
+
+    def reset(self, scope_prefix: str | None = None) -> None:
+        """Delete all records of a scope, or all."""
+        self._view.delete_where(kind=_KIND, metadata=_within(scope_prefix))
+
+    # ---- reading
+
+    def search(  # noqa: PLR0917 - the signature is theirs
+        self,
+        query_embedding: list[float],
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+    ) -> list[tuple[MemoryRecord, float]]:
+        """Return the nearest records with their cosines, best first; filters come before the best are chosen."""
+        if limit <= 0 or not any(query_embedding):
+            return []
+        lengths = self._vectors.lengths()
+        if lengths and len(query_embedding) not in lengths:
+            raise EmbeddingDimensionMismatchError(min(lengths), len(query_embedding))
+        among = None
+        if _within(scope_prefix) or categories or metadata_filter:
+            among = {record.id for record, _ in self._chosen(scope_prefix, categories, metadata_filter)}
+        near = [(id, min(1.0, max(0.0, score))) for id, score in self._vectors.nearest(query_embedding, among=among)]
+        best = [(id, score) for id, score in near[: min(limit, _MOST)] if score >= min_score]
+        records = {one.id: one for one in self._view.list(kind=_KIND, ids=[id for id, _ in best], limit=_MOST)}
+        return [(_record(records[id]), score) for id, score in best if id in records]
+
+    def get_record(self, record_id: str) -> MemoryRecord | None:
+        """Return a record, or None when there is none of that id."""
+        try:
+            found = self._view.get(record_id)
+        except (InvalidInput, NotFound):
+            return None
+        return _record(found) if found.kind == _KIND else None
+
+    def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
+        """Return the records of a scope, newest first."""
+        if limit <= 0 or offset < 0:
+            return []
+        found = latest(self._view, limit + offset, metadata=_within(scope_prefix), kind=_KIND)
+        return [_record(one) for one in found[::-1][offset:]]
+
+    def count(self, scope_prefix: str | None = None) -> int:
+        """Return how many records a scope has."""
+        return self._view.count(kind=_KIND, metadata=_within(scope_prefix))
+
+    def get_scope_info(self, scope: str) -> ScopeInfo:
+        """Return what is known of a scope and of those below it."""
+        path = normalize_scope_path(scope)
+        held = [one for _, one in self._chosen(path)]
+        times = sorted((one.created_at for one in held), key=_moment)
+        return ScopeInfo(
+            path=path,
+            record_count=len(held),
+            categories=sorted({name for one in held for name in one.categories}),
+            oldest_record=times[0] if times else None,
+            newest_record=times[-1] if times else None,
+            child_scopes=_children(path, held),
+        )
+
+    def list_scopes(self, parent: str = "/") -> list[str]:
+        """Return the scopes directly below one, sorted."""
+        path = normalize_scope_path(parent)
+        return _children(path, (one for _, one in self._chosen(path)))
+
+    def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
+        """Return the categories of a scope with how many records each has."""
+        return dict(Counter(name for _, one in self._chosen(scope_prefix) for name in one.categories))
+
+    # ---- for an event loop
+
+    async def asave(self, records: list[MemoryRecord]) -> None:
+        """Do as `save` does, on a thread."""
+        await done(self.save, records)
+
+    async def asearch(  # noqa: PLR0917 - likewise
+        self,
+        query_embedding: list[float],
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+    ) -> list[tuple[MemoryRecord, float]]:
+        """Do as `search` does, on a thread."""
+        return await done(self.search, query_embedding, scope_prefix, categories, metadata_filter, limit, min_score)
+
+    async def adelete(
+        self,
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        record_ids: list[str] | None = None,
+        older_than: datetime | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+    ) -> int:
+        """Do as `delete` does, on a thread."""
+        return await done(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
+
+    def _chosen(
+        self,
+        scope_prefix: str | None,
+        categories: list[str] | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+    ) -> list[tuple[Record, MemoryRecord]]:
+        records = latest(self._view, metadata=_within(scope_prefix), kind=_KIND)
+        wanted = (metadata_filter or {}).items()
+        return [
+            (record, held)
+            for record, held in ((one, _record(one)) for one in records)
+            if (not categories or any(name in held.categories for name in categories))
+            and all(name in held.metadata and held.metadata[name] == value for name, value in wanted)
+        ]
+
+
+def _fields(record: MemoryRecord) -> dict[str, Any]:
+    """Return the arguments of `Memory.add` for a record of CrewAI's."""
+    path = normalize_scope_path(record.scope)
+    parts = path.strip("/").split("/") if path != "/" else []
+    scopes = ["/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+    data = kept(record.model_dump(mode="json") | {"scope": path})
+    if record.embedding:
+        data[FIELD] = packed(record.embedding)
+    try:
+        own = check_object(record.metadata, "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
+    except InvalidInput:
+        own = {}  # what cannot be filtered by stands in the data
+    return {
+        "text": plain(record.content),
+        "kind": _KIND,
+        "id": record.id,
+        "on_conflict": "replace",
+        "data": data,
+        "metadata": own | {_SCOPES: scopes},
+        "importance": record.importance,
+        "occurred_at": _moment(record.created_at),
+    }
+
+
+def _record(record: Record) -> MemoryRecord:
+    """Return the record of CrewAI's that a note holds; a note of another origin is one in the widest scope."""
+    vector = record.data.get(FIELD)
+    embedding = unpacked(vector) if isinstance(vector, str) else None
+    if _SCOPES in record.metadata:
+        return MemoryRecord(**given(record.data), embedding=embedding)
+    at = record.at.astimezone(UTC).replace(tzinfo=None)  # as CrewAI tells the time
+    importance = 0.5 if record.importance is None else record.importance
+    return MemoryRecord(
+        id=record.id,
+        content=record.text,
+        metadata=record.metadata,
+        importance=importance,
+        created_at=at,
+        last_accessed=at,
+        embedding=embedding,
+    )
+
+
+def _within(scope_prefix: str | None) -> dict[str, Any]:
+    path = normalize_scope_path(scope_prefix or "/")
+    return {} if path == "/" else {_SCOPES: {"$contains": path}}
+
+
+def _children(path: str, records: Iterable[MemoryRecord]) -> list[str]:
+    above = path.rstrip("/") + "/"
+    below = (one.scope.removeprefix(above) for one in records if one.scope.startswith(above) and one.scope != "/")
+    return sorted({above + rest.split("/", 1)[0] for rest in below})
+
+
+def _moment(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
