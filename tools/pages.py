@@ -31,7 +31,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Keeping": ("keeping", "retention", "archive", "erasure", "encryption", "audit", "trust", "threats"),
     "In production": ("postgres", "redis", "serve", "dashboard", "mcp", "mem0", "observe", "deploy", "scale"),
     "Frameworks": ("frameworks/*", "compatibility"),
-    "Reference": ("cli", "reference/*", "extending", "dependencies"),
+    "Reference": ("peers", "cli", "reference/*", "extending", "dependencies"),
 }
 CONF: Final = """
 project = "Rememo"

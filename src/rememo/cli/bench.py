@@ -13,6 +13,8 @@ from rememo.bench import guard as guard_bench
 from rememo.bench import quality as quality_bench
 from rememo.bench import speed as speed_bench
 from rememo.bench import summaries as summary_bench
+from rememo.bench.peers import run as peers_bench
+from rememo.bench.peers import table as peer_table
 from rememo.cli.output import console
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures there too.")]
@@ -27,6 +29,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(guard)
     group.command()(summaries)
     group.command()(context)
+    group.command()(peers)
     cli.add_typer(group, name="bench")
 
 
@@ -42,6 +45,30 @@ def quality(
     console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(report.to_dict(), indent=1))
+
+
+def peers(
+    only: Annotated[str, typer.Option(help="Which, with commas between; all unless given.")] = "",
+    size: Annotated[int, typer.Option(help="Records to add.")] = 10_000,
+    seconds: Annotated[float, typer.Option(help="What each piece of work may take.")] = 60.0,
+    data: Annotated[Path | None, typer.Option(help="A dataset to measure quality with.")] = None,
+    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "jsonl",
+    home: Annotated[Path, typer.Option(help="Where the peers are installed.")] = Path(".bench-peers"),
+    plot: Annotated[Path | None, typer.Option(help="Draw the figures to a PNG file; needs matplotlib.")] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Install mem0, Chroma, LangGraph's store and others, give each the same work, and print it side by side."""
+    chosen = [one.strip() for one in only.split(",") if one.strip()] or list(peers_bench.PACKAGES)
+    work = peers_bench.Work(size=size, seconds=seconds, searches=max(1, min(1_000, size)))
+    with console.status("measuring") as status:
+        report = peers_bench.measure(
+            chosen, work, home=home, data=None if data is None else (dataset, data), progress=status.update
+        )
+    console.print(peer_table.table(report), markup=False, highlight=False, soft_wrap=True)
+    if plot is not None:
+        peer_table.draw(report, plot)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report, indent=1))
 
 
 def speed(

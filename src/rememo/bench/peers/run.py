@@ -1,0 +1,264 @@
+"""Installs the peers, gives each the same work, and gathers what came out."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import rememo
+from rememo.bench.datasets import Dataset, load
+from rememo.errors import InvalidInput, MissingExtra
+from rememo.recall.embed.wordfiles import vectors_file
+
+PACKAGES: Final[dict[str, tuple[str, ...]]] = {
+    "rememo": (),
+    "fts5": (),
+    "mem0": ("mem0ai==2.2.1", "qdrant-client", "langchain"),
+    "langgraph": ("langgraph-checkpoint-sqlite==3.1.2", "langgraph==1.2.20", "pysqlite3-binary"),
+    "langgraph-in-memory": ("langgraph-checkpoint-sqlite==3.1.2", "langgraph==1.2.20", "pysqlite3-binary"),
+    "chroma": ("chromadb==1.5.9",),
+    "mempalace": ("mempalace==3.11.0",),
+    "cognee": ("cognee==1.6.5",),
+    "llamaindex": ("llama-index-core==0.14.25",),
+}
+_OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rememo itself this environment serves
+WRITERS: Final = 4
+_SLACK: Final = 60.0
+"""Seconds beyond its limit that a piece of work may take, for opening and closing, before its process is killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """How much is asked for."""
+
+    size: int = 10_000
+    searches: int = 1_000
+    seconds: float = 60.0
+    """What each piece of work may take; what was done by then is counted."""
+    each: int = 250
+    """Records that each of the writing processes adds."""
+    acknowledged: int = 300
+    """How many records are acknowledged before the writer is killed."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What came out for one peer."""
+
+    peer: str
+    version: str
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+
+def measure(
+    peers: Sequence[str],
+    work: Work,
+    *,
+    home: Path,
+    data: tuple[Dataset, Path] | None = None,
+    progress: Callable[[str], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Do all work for all peers, whose environments are kept in `home`; returns everything as JSON values."""
+    unknown = [peer for peer in peers if peer not in PACKAGES]
+    if unknown:
+        raise InvalidInput(f"there is no peer {', '.join(unknown)}; there are {', '.join(PACKAGES)}")
+    if shutil.which("uv") is None and find_spec("uv") is None:
+        raise MissingExtra("the peers' environments are made by uv: pip install uv")
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory() as folder:
+        questions = None if data is None else _questions(*data, Path(folder) / "questions.jsonl")
+        for peer in peers:
+            progress(f"{peer}: installing")
+            python = _install(peer, home)
+            result = Result(peer, _version(peer, python))
+            for task, run in _tasks(work, questions).items():
+                progress(f"{peer}: {task}")
+                result.figures[task] = run(peer, python, Path(tempfile.mkdtemp(dir=folder)))
+            results.append(result)
+    return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
+        "python": platform.python_version(),
+        "work": {"size": work.size, "searches": work.searches, "seconds": work.seconds},
+        "results": [{"peer": one.peer, "version": one.version, **one.figures} for one in results],
+    }
+
+
+# ---- the work
+
+
+def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path, Path], dict[str, Any]]]:
+    tasks: dict[str, Callable[[str, Path, Path], dict[str, Any]]] = {
+        "adds": lambda peer, python, folder: _work(peer, python, folder, "adds", work.size, work.seconds),
+        "bulk": lambda peer, python, folder: _work(peer, python, folder, "bulk", work.size, work.seconds),
+        "searches": lambda peer, python, folder: _searching(peer, python, folder, work),
+        "reopen": lambda peer, python, folder: _reopen(peer, python, folder, work),
+        "together": lambda peer, python, folder: _together(peer, python, folder, work),
+        "kill": lambda peer, python, folder: _kill(peer, python, folder, work),
+    }
+    if questions is not None:
+        tasks["quality"] = lambda peer, python, folder: _work(
+            peer, python, folder, "quality", str(questions), work.seconds * 5
+        )
+    return tasks
+
+
+_LASTS_NOT: Final = {"cannot": "keeps everything in the process that wrote it"}
+
+
+def _in_memory(peer: str) -> bool:
+    return peer in {"langgraph-in-memory", "llamaindex"}
+
+
+def _searching(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+    """Fill a store and search it, in one process: not every peer can be searched by the next one."""
+    return _work(peer, python, folder, "fill-and-search", f"{work.size}:{work.searches}", work.seconds)
+
+
+def _reopen(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+    """Fill a store, and time opening it and the first search in a new process."""
+    if _in_memory(peer):
+        return _LASTS_NOT
+    filled = _work(peer, python, folder, "bulk", work.size, work.seconds)
+    return filled if "done" not in filled else _work(peer, python, folder, "reopen", 1, work.seconds)
+
+
+def _together(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+    """Let several processes write to one store at the same time, and count what is there afterwards."""
+    if _in_memory(peer):
+        return _LASTS_NOT
+    prepared = _work(peer, python, folder, "steadily", WRITERS * work.each, 1)  # tables are made by one, not by four
+    if "done" not in prepared:
+        return prepared
+    writers = [_start(peer, python, folder, "steadily", at * work.each, work.each) for at in range(WRITERS)]
+    said = [_hear(writer, work.seconds + _SLACK) for writer in writers]
+    there = _work(peer, python, folder, "present", 0, WRITERS * work.each)
+    acknowledged = sum(len(acks) for acks, _ in said)
+    errors = sorted({answer["said"] for _, answer in said if "said" in answer})
+    return {**there, "asked_for": WRITERS * work.each, "acknowledged": acknowledged, "errors": errors}
+
+
+def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+    """Kill a writer, and count what it had acknowledged and is gone."""
+    if _in_memory(peer):
+        return _LASTS_NOT
+    writer = _start(peer, python, folder, "steadily", 0, work.acknowledged * 100)
+    acknowledged = 0
+    for line in writer.stdout or ():
+        acknowledged += line.strip().isdigit()
+        if acknowledged >= work.acknowledged or line.startswith("{"):
+            break
+    writer.kill()
+    rest, _ = writer.communicate()
+    acknowledged += sum(line.strip().isdigit() for line in rest.splitlines(keepends=True) if line.endswith("\n"))
+    if not acknowledged:
+        return {"said": "nothing was acknowledged"}
+    there = _work(peer, python, folder, "present", 0, acknowledged)
+    return {**there, "acknowledged": acknowledged, "lost": acknowledged - there.get("present", 0)}
+
+
+# ---- processes
+
+
+def _start(peer: str, python: Path, folder: Path, task: str, *arguments: object) -> "subprocess.Popen[str]":
+    package = Path(rememo.__file__).parent.parent
+    script = package / "rememo" / "bench" / "peers" / "work.py"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"REMEMO_BENCH_PATH": str(package), "REMEMO_BENCH_WORDS": str(vectors_file().parents[1])}
+    return subprocess.Popen(  # noqa: S603 - our own command
+        [str(python), str(script), peer, str(folder), task, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=folder,
+    )  # fmt: skip
+
+
+def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], dict[str, Any]]:
+    """Return what a process acknowledged, and its answer."""
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, _ = process.communicate()
+        return [line for line in said.splitlines() if line.isdigit()], {"said": f"no answer after {seconds:.0f} s"}
+    lines = said.splitlines()
+    answers = [line for line in lines if line.startswith("{")]
+    answer = json.loads(answers[-1]) if answers else {"said": f"it ended with {process.returncode}"}
+    return [line for line in lines if line.isdigit()], answer
+
+
+def _work(peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
+    limit = 600.0 if task in {"quality", "fill-and-search"} else 120.0 + _SLACK
+    return _hear(_start(peer, python, folder, task, *arguments), limit)[1]
+
+
+# ---- environments
+
+
+def _install(peer: str, home: Path) -> Path:
+    """Return the interpreter of a peer's environment, made if need be."""
+    if not PACKAGES[peer]:
+        return Path(sys.executable)
+    folder = home / peer.removesuffix("-in-memory")
+    python, done = folder / "bin" / "python", folder / ".installed"
+    wanted = "\n".join((*PACKAGES[peer], *_OURS))
+    if not (done.exists() and done.read_text() == wanted):
+        shutil.rmtree(folder, ignore_errors=True)
+        uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
+        for command in (
+            ["venv", "--quiet", "--python", sys.executable, str(folder)],
+            ["pip", "install", "--quiet", "--python", str(python), *PACKAGES[peer], *_OURS],
+        ):
+            subprocess.run([uv, *command], check=True)  # noqa: S603 - our own command
+        done.write_text(wanted)
+    return python
+
+
+def _version(peer: str, python: Path) -> str:
+    if peer == "rememo":
+        return version("rememo")
+    if peer == "fts5":
+        code = "import sqlite3; print('SQLite', sqlite3.sqlite_version)"
+    else:
+        name = PACKAGES[peer][0].partition("==")[0]
+        code = f"from importlib.metadata import version; print(version({name!r}))"
+    return subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - as above
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def _questions(dataset: Dataset, path: Path, target: Path) -> Path:
+    """Write a dataset for the peers' processes: a line a conversation."""
+    with target.open("w") as file:
+        for case in load(dataset, path):
+            turns = [
+                {
+                    "id": str(at),
+                    "text": one.text,
+                    "speaker": one.speaker,
+                    "room": one.room,
+                    "time": one.time.isoformat(),
+                }
+                for at, one in enumerate(case.messages)
+            ]
+            questions = [
+                {"text": one.text, "at": one.at.isoformat(), "evidence": [str(at) for at in one.evidence]}
+                for one in case.questions
+                if one.evidence
+            ]
+            file.write(json.dumps({"turns": turns, "questions": questions}) + "\n")
+    return target

@@ -1,0 +1,92 @@
+"""What came out, as a table and as a picture."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rememo.errors import MissingExtra
+
+Row = dict[str, Any]
+_COLUMNS: tuple[tuple[str, str, Callable[[Row], float | None], bool], ...] = (
+    ("add, ms", "adds", lambda one: one["p50"] * 1e3, False),
+    ("bulk, records/s", "bulk", lambda one: one["done"] / one["seconds"], True),
+    ("search, ms", "searches", lambda one: one["p50"] * 1e3, False),
+    ("reopen + search, ms", "reopen", lambda one: (one["opened"] + one["first_search"]) * 1e3, False),
+    ("4 processes: kept", "together", lambda one: one["present"] / one["asked_for"] * 100, True),
+    ("kill -9: lost", "kill", lambda one: one["lost"], False),
+    ("recall@10, %", "quality", lambda one: one["recall_at_10"] * 100, True),
+)
+
+
+def table(report: dict[str, Any]) -> str:
+    """Return a Markdown table; behind each time, how many times that is of Rememo's. What a peer said follows it."""
+    results: list[Row] = report["results"]
+    ours = next((one for one in results if one["peer"] == "rememo"), None)
+    columns = [column for column in _COLUMNS if any(column[1] in one for one in results)]
+    lines = ["| | " + " | ".join(column[0] for column in columns) + " |", "|---|" + "---|" * len(columns)]
+    notes: list[str] = []
+    for one in results:
+        cells = [_cell(one, ours, column, notes) for column in columns]
+        lines.append(f"| {one['peer']} {one['version']} | " + " | ".join(cells) + " |")
+    machine = report["machine"]
+    work = (
+        f"{report['work']['size']:,} records, at most {report['work']['seconds']:.0f} s a piece of work;"
+        f" {machine['processor']}, {machine['cores']} cores, Python {report['python']}, {report['measured_at'][:10]}"
+    )
+    return "\n".join([*lines, "", *(f"[{number}] {note}" for number, note in enumerate(notes, 1)), work])
+
+
+def _cell(
+    one: Row, ours: Row | None, column: tuple[str, str, Callable[[Row], float | None], bool], notes: list[str]
+) -> str:
+    title, task, figure, _ = column
+    said = one.get(task)
+    if said is None:
+        return ""
+    try:
+        value = figure(said)
+    except (KeyError, ZeroDivisionError):
+        notes.append(f"{one['peer']}, {title}: {said.get('cannot') or said.get('said') or said}")
+        return f"no [{len(notes)}]"
+    if value is None:
+        return ""
+    text = f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.2f}"  # noqa: PLR2004 - three digits
+    if ours is not None and one is not ours and task in {"adds", "bulk", "searches", "reopen"}:
+        base = figure(ours[task])
+        if base and value:
+            text += f" ({value / base:.2g} x)"
+    if said.get("errors"):
+        notes.append(f"{one['peer']}, {title}: {'; '.join(said['errors'])}")
+        text += f" [{len(notes)}]"
+    if said.get("done", 0) < said.get("asked", 0):
+        text += f", {said['done']:,} in time"
+    return text
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Draw times and quality, a bar for each peer."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an extra
+
+        mpl.use("Agg")
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtra('drawing needs matplotlib: pip install "rememo[bench]"') from error
+    shown = [column for column in _COLUMNS if column[1] in {"adds", "searches", "bulk", "quality"}]
+    figure, places = plt.subplots(1, len(shown), figsize=(4 * len(shown), 4))
+    for place, (title, task, value, more_is_better) in zip(places, shown, strict=True):
+        bars: dict[str, float] = {}
+        for one in report["results"]:
+            try:
+                bars[one["peer"]] = value(one[task]) or 0
+            except KeyError:
+                continue
+        colours = ["#c8553d" if name == "rememo" else "#8a8f98" for name in bars]
+        place.barh(list(bars), list(bars.values()), color=colours)
+        place.invert_yaxis()
+        place.set_title(f"{title}\n({'more' if more_is_better else 'less'} is better)")
+        if task != "quality":
+            place.set_xscale("log")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)  # pyright: ignore[reportUnknownMemberType] - its own signature
+    plt.close(figure)

@@ -1,0 +1,48 @@
+"""The bench beside the peers, with the two that need no installing; a real process each, as for all."""
+
+from pathlib import Path
+
+import pytest
+
+from rememo.bench.peers.run import Work, measure
+from rememo.bench.peers.table import draw, table
+from rememo.errors import InvalidInput
+
+SMALL = Work(size=40, searches=5, seconds=30, each=5, acknowledged=5)
+
+
+def test_all_do_the_same_work_and_are_shown_side_by_side(tmp_path: Path):
+    data = tmp_path / "data.jsonl"
+    data.write_text(
+        '{"messages": [{"text": "I moved to Lisbon."}, {"text": "It rains."}],'
+        ' "questions": [{"question": "Who moved to Lisbon?", "evidence": [0]}]}\n'
+    )
+    report = measure(["rememo", "fts5"], SMALL, home=tmp_path / "peers", data=("jsonl", data))
+    ours, plain = report["results"]
+    for one in (ours, plain):
+        assert one["adds"]["done"] == one["bulk"]["done"] == 40
+        assert one["searches"]["done"] == 5
+        assert one["together"]["present"] == one["together"]["asked_for"] == 20
+        assert one["kill"]["lost"] == 0
+        assert one["kill"]["acknowledged"] >= 5
+        assert one["quality"]["questions"] == 1
+    shown = table(report)
+    assert "| rememo " in shown
+    assert " x)" in shown
+    draw(report, tmp_path / "peers.png")
+    assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_peer_said_is_shown():
+    said = {"adds": {"said": "OSError: no"}, "peer": "mem0", "version": "1"}
+    report = {
+        "results": [said], "machine": {"processor": "p", "cores": 2}, "python": "3", "measured_at": "2026-01-01",
+        "work": {"size": 1, "seconds": 1},
+    }  # fmt: skip
+    assert "no [1]" in table(report)
+    assert "[1] mem0, add, ms: OSError: no" in table(report)
+
+
+def test_a_peer_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="no peer nobody"):
+        measure(["nobody"], SMALL, home=tmp_path)
