@@ -59,6 +59,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.messages
 	$(BIN)/python -m bench.learn
+	$(BIN)/python -m bench.models
 	$(BIN)/python -m bench.postgres
 	$(BIN)/python -m bench.keeping
 	$(BIN)/python -m bench.compose

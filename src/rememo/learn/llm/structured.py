@@ -61,7 +61,7 @@ def structured(
         try:
             answer = llm.complete(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
             spent += answer.usage
-            value, mended = read_as(answer.text, shape)
+            value, mended = read_as(answer.text, shape, truncated=answer.truncated)
         except ModelFailed as error:
             if answer is None:
                 spent += Usage(*error.tokens)
@@ -97,8 +97,11 @@ def _strict(part: object) -> object:
     return made
 
 
-def read_as(text: str, shape: type[Shape]) -> tuple[Shape, bool]:
-    """Return what a text says in a shape, and whether it had to be mended; raises `ModelFailed` when it does not fit."""
+def read_as(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[Shape, bool]:
+    """Return what a text says in a shape, and whether it had to be mended; raises `ModelFailed` when it does not fit.
+
+    Of one that was `truncated`, items of its lists that are not whole are left out.
+    """
     bare = _THOUGHTS.sub("", text).strip()
     fault: ValidationError | None = None
     for value, mended in _readings(bare):
@@ -106,6 +109,9 @@ def read_as(text: str, shape: type[Shape]) -> tuple[Shape, bool]:
             return shape.model_validate(value), mended
         except ValidationError as error:
             fault = fault or error
+            if truncated and (whole := _without(value, error)) is not None:
+                with suppress(ValidationError):
+                    return shape.model_validate(whole), True
     if fault is None:
         raise ModelFailed(f"the answer holds no JSON: {bare[:80]!r}", reason="malformed")
     raise ModelFailed(f"the answer does not fit its schema: {_told(fault)}", reason="malformed")
@@ -124,6 +130,23 @@ def _readings(text: str) -> Iterator[tuple[object, bool]]:
     if isinstance(mended, list):
         # A model that says something before and after its answer leaves several values; the last is meant.
         yield from ((one, True) for one in reversed(cast("list[object]", mended)) if isinstance(one, dict))
+
+
+def _without(value: object, fault: ValidationError) -> dict[str, Any] | None:
+    """Return an object without the items of its lists that are at fault; None when the fault lies elsewhere."""
+    if not isinstance(value, dict):
+        return None
+    wrong: dict[str, set[int]] = {}
+    for error in fault.errors():
+        match error["loc"]:
+            case (str(name), int(place), *_):
+                wrong.setdefault(name, set()).add(place)
+            case _:
+                return None
+    kept = dict(cast("dict[str, Any]", value))
+    for name, places in wrong.items():
+        kept[name] = [one for place, one in enumerate(kept[name]) if place not in places]
+    return kept
 
 
 def _told(fault: ValidationError) -> str:

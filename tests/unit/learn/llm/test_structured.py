@@ -85,3 +85,16 @@ def test_a_cut_answer_is_marked(endpoint: ScriptedEndpoint, llm: OpenAICompatibl
     found = structured(llm, ASK, Person)
     assert found.truncated
     assert found.mended
+
+
+class Family(BaseModel):
+    people: list[Person]
+
+
+def test_of_a_cut_answer_whole_items_are_kept():
+    cut = '{"people": [{"name": "Ana", "age": 3}, {"na'
+    assert read_as(cut, Family, truncated=True) == (Family(people=[Person(name="Ana", age=3)]), True)
+    with pytest.raises(ModelFailed):
+        read_as(cut, Family)
+    with pytest.raises(ModelFailed):
+        read_as('{"peo', Family, truncated=True)

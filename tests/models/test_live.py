@@ -1,0 +1,56 @@
+"""The whole way with a real model. What such a small one answers is not judged, only that the pipeline holds."""
+
+import pytest
+from pydantic import BaseModel
+
+from rememo import Memory, Settings
+from rememo.learn.llm.openai import OpenAICompatible
+from rememo.learn.llm.protocol import LLM, Message, Streaming
+from rememo.learn.llm.structured import structured
+
+pytestmark = pytest.mark.models
+TEXT = "I live in Lisbon. Ana mentors me, and Kimi snores at night."
+
+
+class Short(LLM):
+    """What `conftest.py` lends."""
+
+    llm: OpenAICompatible
+
+
+class Place(BaseModel):
+    city: str
+    sure: bool
+
+
+def test_an_answer_streams(live: Short):
+    pieces = live.llm.stream([Message("user", "Say hello to Ana in five words.")])
+    found = list(pieces)
+    assert len(found) > 1
+    assert "".join(found).strip()
+    assert isinstance(pieces, Streaming)
+    assert pieces.usage is not None
+    assert pieces.usage.completion >= len(found) - 1
+
+
+def test_an_answer_is_held_to_a_shape(live: Short):
+    asked = [Message("user", "Where does Ana live? She says: I live in Lisbon.")]
+    found = structured(live, asked, Place)
+    assert isinstance(found.value, Place)
+    assert found.usage.prompt > 0
+    assert found.usage.completion > 0
+
+
+def test_messages_are_learned_from_and_booked(live: Short):
+    with Memory(":memory:", llm=live, settings=Settings(durability="fast")) as memory:
+        chat = memory.scope(user="eva", room="one")
+        receipt = chat.messages.add("user", TEXT)
+        assert receipt.wait(400).status == "done"
+        assert [one.object for one in chat.facts.list(predicate="lives_in")] == ["Lisbon"], "rules found that already"
+        for fact in chat.facts.list(limit=100):
+            assert all(source.id == receipt.id for source in fact.sources)
+            assert (fact.wording or "") in TEXT, "whatever the model told, it was said"
+        [entry] = memory.spending().entries
+        assert entry.operation == "extract"
+        assert entry.prompt > 300
+        assert entry.completion > 0
