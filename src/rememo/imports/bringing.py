@@ -54,7 +54,9 @@ def import_from(
     found: Iterator[Found] = chosen.read(place)
     if chosen.user is not None and memory.bound.user is None:
         found = (_owned(one, chosen.user) for one in found)
-    return Writer(memory, source, learn=learn).write(found)
+    done = Writer(memory, source, learn=learn).write(found)
+    place.read(place.size)  # all of it, also of a database whose pages are not all of interest
+    return done
 
 
 def _owned(found: Found, user: str) -> Found:

@@ -54,13 +54,13 @@ def read(place: Place) -> Iterator[Found]:
         if "store" not in tables and "checkpoints" not in tables:
             raise InvalidInput(f"{place.path} has neither a store nor checkpoints of LangGraph")
         if "store" in tables:
-            yield from _store(file, place, tables["store"])
+            yield from _store(file, place)
         if "checkpoints" in tables:
             yield from _threads(file, place)
 
 
-def _store(file: ForeignFile, place: Place, has: tuple[str, ...]) -> Iterator[Found]:
-    columns = ["prefix", "key", "value", "updated_at", *(one for one in ("expires_at", "ttl_minutes") if one in has)]
+def _store(file: ForeignFile, place: Place) -> Iterator[Found]:
+    columns = ["prefix", "key", "value", "updated_at", "expires_at", "ttl_minutes"]
     for row in file.rows("store", columns, order=["prefix", "key"]):
         values: Json = dict(zip(columns, row, strict=True))
         place.read(len(values["value"]))

@@ -76,6 +76,18 @@ def test_the_history_of_mem0_gives_what_each_memory_says_at_last(memory: Memory,
     assert [(one.role, one.content) for one in told] == [("user", "I live in Lisbon"), ("assistant", "Lovely city")]
 
 
+def test_a_history_of_an_older_mem0_has_fewer_columns(memory: Memory, tmp_path: Path):
+    connection = sqlite3.connect(tmp_path / "history.db")
+    connection.execute(
+        "CREATE TABLE history (id TEXT, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, created_at TEXT)"
+    )
+    connection.execute("INSERT INTO history VALUES ('1', 'm', NULL, 'Likes tea', 'ADD', '2024-01-02T03:04:05-07:00')")
+    connection.commit()
+    connection.close()
+    assert import_from(memory, tmp_path / "history.db", "mem0").added == {"note": 1}
+    assert (memory.get("m").text, memory.get("m").metadata) == ("Likes tea", {})
+
+
 @pytest.mark.parametrize("shape", ["list", "memories", "pages"])
 def test_every_shape_of_memories_is_read(memory: Memory, tmp_path: Path, shape: str):
     page = json.loads((DATA / "mem0_get_all.json").read_text())

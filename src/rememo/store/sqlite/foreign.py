@@ -40,11 +40,13 @@ class ForeignFile:
             yield column
 
     def rows(self, table: str, columns: Sequence[str], *, order: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Give the rows of a table in an order, one by one; what the file does not have is not asked for."""
-        wanted = ", ".join(map(_quoted, columns))
-        sorting = ", ".join(map(_quoted, order))
+        """Give the rows of a table in an order, one by one; a column that this file does not have is None in all of them."""
         with _translated(self._path):
-            yield from self._connection.execute(f"SELECT {wanted} FROM {_quoted(table)} ORDER BY {sorting}")
+            # Asked for all the same, SQLite would take its name for a text.
+            there = {*self._column(table), "rowid"}
+            wanted = ", ".join(_quoted(one) if one in there else "NULL" for one in columns)
+            sorting = ", ".join(_quoted(one) for one in order if one in there)
+            yield from self._connection.execute(f"SELECT {wanted} FROM {_quoted(table)} ORDER BY {sorting or 1}")
 
 
 @contextmanager
