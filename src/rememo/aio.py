@@ -48,6 +48,7 @@ from rememo.keep.export import Transferred
 from rememo.keep.quarantine import C, Quarantine
 from rememo.keep.retention import Ready, Retention, Span
 from rememo.keep.versions import Diff
+from rememo.learn.answering import THRESHOLD, Answer
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
@@ -72,6 +73,7 @@ from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now
 from rememo.model.unset import NOTHING, Unset
 from rememo.recall.embed.protocol import Embedder
+from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
 from rememo.working.cached import Cached
@@ -345,12 +347,16 @@ class AsyncRecords(Mirror):
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
         explain: bool = False,
+        rerank: bool = False,
+        rewrite: bool = False,
     ) -> "list[Hit]":
         """Return the records that answer a question, best first.
 
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
         a filter, and returns what it means, newest first. `ids` looks among these records only. `explain` fills each
-        hit's reasons.
+        hit's reasons. `rerank` lets the memory's reranker, else its language model, order what was found; `rewrite` lets
+        the model put the question into searches first. Where they fail, the search goes on without them; a memory that
+        has none raises `InvalidInput`.
         """
         return await self._call(
             self._own.search,
@@ -367,6 +373,8 @@ class AsyncRecords(Mirror):
             known_at=known_at,
             valid_at=valid_at,
             explain=explain,
+            rerank=rerank,
+            rewrite=rewrite,
         )
 
     async def similar(
@@ -2295,6 +2303,7 @@ class AsyncMemory(AsyncRecords):
         tenant: str = DEFAULT_TENANT,
         embedder: Embedder | str | None = "default",
         llm: LLM | None = None,
+        reranker: Reranker | None = None,
         encryption: Keyring | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
@@ -2303,14 +2312,22 @@ class AsyncMemory(AsyncRecords):
 
         `embedder` is the one that the settings name unless given, the static one where they name none; a name such as
         "static" or "openai:text-embedding-3-small" will do; None keeps no vectors. `llm` is a language model that
-        sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any. With
+        sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any.
+        `reranker` orders hits where `search(rerank=True)` asks for it. With
         `encryption`, contents are stored
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         super().__init__(
             Memory(
-                url, tenant=tenant, embedder=embedder, llm=llm, encryption=encryption, settings=settings, clock=clock
+                url,
+                tenant=tenant,
+                embedder=embedder,
+                llm=llm,
+                reranker=reranker,
+                encryption=encryption,
+                settings=settings,
+                clock=clock,
             ),
             ThreadPoolExecutor(_THREADS, "rememo"),
         )
@@ -2537,6 +2554,35 @@ class AsyncMemory(AsyncRecords):
             counter=counter,
             at=at,
             ids=ids,
+        )
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        max_tokens: int = 2000,
+        recall: Recall = "user",
+        user: str | None = None,
+        at: datetime | None = None,
+        threshold: float = THRESHOLD,
+        model: bool = True,
+    ) -> Answer:
+        """Return what memory says to a question, with the ids of the records it rests on, or that it is not in memory.
+
+        With a language model, that one answers from the context of the question (`max_tokens`, `recall`, `user` and `at`
+        are those of `context`); what it cites is checked against what it was shown. Without one, with `model=False`,
+        beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
+        sure recall must be of them, from 0 to 1.
+        """
+        return await self._call(
+            self._own.ask,
+            question,
+            max_tokens=max_tokens,
+            recall=recall,
+            user=user,
+            at=at,
+            threshold=threshold,
+            model=model,
         )
 
     @property

@@ -26,7 +26,7 @@ from rememo.context.builtin import BUILT_IN
 from rememo.context.compose import Composer
 from rememo.context.context import Context, context
 from rememo.context.gather import Recall
-from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Answer, Asked, Providers
+from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Asked, Providers, Saying
 from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
 from rememo.engine.audit import Acting, ComplianceCheck, acting
@@ -47,6 +47,7 @@ from rememo.keep.retention import Retention
 from rememo.keep.rotation import drop_key, rotate_keys
 from rememo.keep.targets import make_target
 from rememo.keep.versions import Diff, diff, rolling_back, undoing
+from rememo.learn.answering import THRESHOLD, Answer, answer
 from rememo.learn.llm.models import Models, model_of_settings
 from rememo.learn.llm.protocol import LLM
 from rememo.learn.llm.spending import Ledger, Spending
@@ -60,6 +61,7 @@ from rememo.model.retention import Maintenance
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
+from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing
 from rememo.store.protocol import Check, Stats
@@ -79,7 +81,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 M = TypeVar("M", bound="Memory")
-F = TypeVar("F", bound="Callable[[Asked[Memory]], Answer | Awaitable[Answer]]")
+F = TypeVar("F", bound="Callable[[Asked[Memory]], Saying | Awaitable[Saying]]")
 
 
 class Memory(Records):
@@ -96,6 +98,7 @@ class Memory(Records):
         tenant: str = DEFAULT_TENANT,
         embedder: Embedder | str | None = "default",
         llm: LLM | None = None,
+        reranker: Reranker | None = None,
         encryption: Keyring | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
@@ -104,7 +107,8 @@ class Memory(Records):
 
         `embedder` is the one that the settings name unless given, the static one where they name none; a name such as
         "static" or "openai:text-embedding-3-small" will do; None keeps no vectors. `llm` is a language model that
-        sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any. With
+        sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any.
+        `reranker` orders hits where `search(rerank=True)` asks for it. With
         `encryption`, contents are stored
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
@@ -123,6 +127,7 @@ class Memory(Records):
         engine.composer = Composer(engine, (*BUILT_IN, flows_provider(engine)))
         if asked is not None:
             engine.models = Models(engine, asked, owned=llm is None)
+        engine.reranker = reranker
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(
@@ -340,6 +345,29 @@ class Memory(Records):
         return context(
             self._view, query, max_tokens=max_tokens, recall=recall, user=user, system=system, template=template,
             counter=counter, at=at, ids=ids,
+        )  # fmt: skip
+
+    def ask(
+        self,
+        question: str,
+        *,
+        max_tokens: int = 2_000,
+        recall: Recall = "user",
+        user: str | None = None,
+        at: datetime | None = None,
+        threshold: float = THRESHOLD,
+        model: bool = True,
+    ) -> Answer:
+        """Return what memory says to a question, with the ids of the records it rests on, or that it is not in memory.
+
+        With a language model, that one answers from the context of the question (`max_tokens`, `recall`, `user` and `at`
+        are those of `context`); what it cites is checked against what it was shown. Without one, with `model=False`,
+        beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
+        sure recall must be of them, from 0 to 1.
+        """
+        return answer(
+            self._view, question, max_tokens=max_tokens, recall=recall, user=user, at=at, threshold=threshold,
+            model=model,
         )  # fmt: skip
 
     # ---- who does it

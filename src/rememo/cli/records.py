@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.output import AsJson, File, console, errors, harmless, print_json, print_table
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Label = Annotated[str | None, typer.Option(help="Only within this label.")]
@@ -15,6 +15,7 @@ def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     cli.command()(add)
     cli.command()(search)
+    cli.command()(ask)
     cli.command()(show)
     cli.command()(history)
 
@@ -57,6 +58,33 @@ def search(
         row: list[object] = [f"{hit.score:.2f}", hit.record.at, hit.record.kind, hit.record.text]
         rows.append([*row, why] if explain else row)
     print_table(head, rows)
+
+
+def ask(
+    file: File,
+    question: Annotated[str, typer.Argument(help="The question.")],
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="Answer in the words of the records, without a model.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Answer a question from memory and name the records; exit code 1 when it is not in memory."""
+    with open_memory(file, tenant=tenant) as memory:
+        said = memory.scope(user=user, room=room, agent=agent).ask(question, model=not words)
+    if json:
+        print_json(said)
+    else:
+        console.print(harmless(said.text), markup=False, highlight=False, soft_wrap=True)
+        if said.citations:
+            console.print(f"from {', '.join(said.citations)}", style="dim", markup=False, soft_wrap=True)
+        if said.fallback is not None:
+            errors.print(f"without the model: {harmless(said.fallback)}", markup=False)
+    if not said.found:
+        raise typer.Exit(1)
 
 
 def show(

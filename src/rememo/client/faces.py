@@ -28,6 +28,7 @@ from rememo.context.tokens import TokenCounter
 from rememo.engine.search import Mode
 from rememo.keep.retention import Ready, Span
 from rememo.keep.versions import Diff
+from rememo.learn.answering import THRESHOLD, Answer
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
@@ -1850,6 +1851,40 @@ class RemoteMemory:
             ),
         )
 
+    def ask(
+        self,
+        question: str,
+        *,
+        max_tokens: int = 2000,
+        recall: Recall = "user",
+        user: str | None = None,
+        at: datetime | None = None,
+        threshold: float = THRESHOLD,
+        model: bool = True,
+    ) -> Answer:
+        """Return what memory says to a question, with the ids of the records it rests on, or that it is not in memory.
+
+        With a language model, that one answers from the context of the question (`max_tokens`, `recall`, `user` and `at`
+        are those of `context`); what it cites is checked against what it was shown. Without one, with `model=False`,
+        beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
+        sure recall must be of them, from 0 to 1.
+        """
+        return cast(
+            "Answer",
+            self._asking.call(
+                "ask",
+                {
+                    "question": question,
+                    "max_tokens": max_tokens,
+                    "recall": recall,
+                    "user": user,
+                    "at": at,
+                    "threshold": threshold,
+                    "model": model,
+                },
+            ),
+        )
+
     def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
 
@@ -2166,12 +2201,16 @@ class RemoteMemory:
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
         explain: bool = False,
+        rerank: bool = False,
+        rewrite: bool = False,
     ) -> "list[Hit]":
         """Return the records that answer a question, best first.
 
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
         a filter, and returns what it means, newest first. `ids` looks among these records only. `explain` fills each
-        hit's reasons.
+        hit's reasons. `rerank` lets the memory's reranker, else its language model, order what was found; `rewrite` lets
+        the model put the question into searches first. Where they fail, the search goes on without them; a memory that
+        has none raises `InvalidInput`.
         """
         return cast(
             "list[Hit]",
@@ -2191,6 +2230,8 @@ class RemoteMemory:
                     "known_at": known_at,
                     "valid_at": valid_at,
                     "explain": explain,
+                    "rerank": rerank,
+                    "rewrite": rewrite,
                 },
             ),
         )

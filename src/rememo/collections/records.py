@@ -224,12 +224,16 @@ class Records:
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
         explain: bool = False,
+        rerank: bool = False,
+        rewrite: bool = False,
     ) -> "list[Hit]":
         """Return the records that answer a question, best first.
 
         `at` is the moment the question is asked, for words such as "yesterday"; now unless given. A blank query needs
         a filter, and returns what it means, newest first. `ids` looks among these records only. `explain` fills each
-        hit's reasons.
+        hit's reasons. `rerank` lets the memory's reranker, else its language model, order what was found; `rewrite` lets
+        the model put the question into searches first. Where they fail, the search goes on without them; a memory that
+        has none raises `InvalidInput`.
         """
         filter = self._view.filter(
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
@@ -249,6 +253,10 @@ class Records:
         )
         if not asked.text.strip() and filter.selects_everything:
             raise InvalidInput("the query is empty; ask something, or give a filter such as kind= or after=")
+        if (rerank or rewrite) and asked.text.strip():
+            from rememo.learn.llm.searching import sharpened  # noqa: PLC0415 - models are loaded when one is wanted
+
+            return sharpened(self._view, asked, rerank=rerank, rewrite=rewrite)
         return search(self._engine, asked)
 
     def similar(

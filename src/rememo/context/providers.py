@@ -52,9 +52,9 @@ class Provided:
     """The text holds words of others, as records, pages and messages do: it is fenced, as data and not as instructions."""
 
 
-Answer = str | Provided | Mapping[str, Any] | None
+Saying = str | Provided | Mapping[str, Any] | None
 Reads = Callable[[Scope], Sequence[tuple[str, str]]]
-Function = Callable[[Asked[Any]], Answer | Awaitable[Answer]]
+Function = Callable[[Asked[Any]], Saying | Awaitable[Saying]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -31,6 +31,7 @@ from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
+from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings, trust_table
 from rememo.store.calling import Calling
 from rememo.store.kv.protocol import KeyServing, KeyValue
@@ -133,6 +134,7 @@ class Engine:
         self._calling = store if isinstance(store, Calling) else None
         self.composer: Composing | None = None
         self.models: Modelling | None = None
+        self.reranker: Reranker | None = None
         self.owned: list[Closing] = []
         """What was opened for this engine, and is closed with it."""
         self.use(embedder)

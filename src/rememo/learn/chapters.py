@@ -17,6 +17,8 @@ from rememo.context.fence import without_recalled
 from rememo.context.tokens import default_counter
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, InvalidInput, StorageError
+from rememo.learn.llm.models import model_for
+from rememo.learn.llm.summarising import ModelSummariser
 from rememo.learn.salience import Turn
 from rememo.learn.summaries import Line, Summariser, choose, condense, joined
 from rememo.model.check import check_text, dump_json
@@ -169,7 +171,7 @@ def _fields(
         times += [to_utc(last.data["from"], "from"), to_utc(last.data["to"], "to")]
         trust.append(last.trust)
     since, until = min(times), max(times)
-    text = _text(engine, records, terms.max_tokens, last)
+    text = _text(engine, records, terms, last)
     what = "1 message" if len(ids) == 1 else f"{len(ids):,} messages"
     head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
     data: dict[str, Any] = {
@@ -209,12 +211,13 @@ class _Text:
     """Why a model that was to write did not."""
 
 
-def _text(engine: Engine, records: Sequence[Record], max_tokens: int, last: Record | None) -> _Text:
+def _text(engine: Engine, records: Sequence[Record], terms: Terms, last: Record | None) -> _Text:
+    max_tokens = terms.max_tokens
     turns = turns_of(records)
     counter = default_counter()
     spoken = sum(counter.count(turn.text) for turn in turns)
     budget = min(max_tokens, max(_LEAST, int(_SHARE * spoken)))
-    summariser = _summarisers.get(engine)
+    summariser = _summarisers.get(engine) or _model_summariser(engine, records, terms)
     failed = None
     if summariser is not None:
         try:
@@ -254,7 +257,16 @@ def _written(
     if length > _TOO_LONG * max_tokens:
         raise InvalidInput(f"the summary has {length:,} tokens where {max_tokens:,} were asked for")
     lines = [line for line in text.split("\n") if line.strip()]
-    return _Text(lines=lines, writer=type(summariser).__name__, gist=lines[0], worth=1.0)
+    writer = str(getattr(summariser, "name", type(summariser).__name__))
+    return _Text(lines=lines, writer=writer, gist=lines[0], worth=1.0)
+
+
+def _model_summariser(engine: Engine, records: Sequence[Record], terms: Terms) -> Summariser | None:
+    """Return the memory's language model as a writer; None without one, and where a message would wait for it."""
+    if terms.made_by == "limit" or not records:
+        return None
+    llm = model_for(engine, records[0].scope.tenant, "summarise")
+    return None if llm is None else ModelSummariser(llm)
 
 
 # ---- parts

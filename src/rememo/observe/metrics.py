@@ -32,6 +32,9 @@ _COUNTED: Final = {
     "model_failures": "Calls to a language model that gave nothing that can be used.",
     "over_budget": "Calls to a language model that were not made, because of the day's ceiling.",
     "invented": "Things a language model told that the text does not say; they were dropped.",
+    "answers_without_model": "Questions answered in the words of records because the model failed.",
+    "rerank_failures": "Searches whose hits kept their order because a reranker failed.",
+    "rewrite_failures": "Questions searched for as they stood because the model failed.",
     "searches_without_meaning": "Searches that went by words because an endpoint of embeddings was away.",
 }
 _inside: ContextVar[bool] = ContextVar("rememo_counted", default=False)

@@ -84,6 +84,7 @@ OPERATIONS: Final = (
     # What a model is shown; templates are programs, and programs of strangers are not run
     _read("POST", "/context", "context", without=("template", "counter")),
     _read("POST", "/compose", "compose"),
+    _read("POST", "/ask", "ask"),
     # Messages
     _write("POST", "/messages", "messages.add", status=201),
     _write("POST", "/messages:pair", "messages.add_pair", status=201),

@@ -1,0 +1,1 @@
+"""Rerankers: models that read a question and a text together and say how well one answers the other."""
