@@ -87,7 +87,10 @@ def checked(answer: httpx.Response, status: int = 200, root: str = "") -> Page:
     ids = [names["id"] for _, names in page.tags if "id" in names]
     assert len(ids) == len(set(ids))
     for tag, names in page.tags:
-        assert tag not in {"style", "iframe", "object", "embed", "base", "img"}
+        assert tag not in {"style", "iframe", "object", "embed", "base"}
+        if tag == "img":
+            assert str(names["src"]).startswith(f"{root}/image?"), names
+            assert names["alt"]
         assert not [name for name in names if name.startswith("on") or name == "style"], names
         assert tag != "script" or names == {"type": "module", "src": f"{root}/static/dashboard.js"}
         target = names.get("href") or names.get("src") or names.get("action")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from tests.serve.looking import CONTRAST, NAMELESS
+from tests.serve.test_dashboard_conversation import DOT, url
 
 from rememo import Memory
 from rememo.serve.auth import Keys
@@ -33,6 +34,10 @@ def address(serve: Any, memory: Memory, clock: ManualClock) -> str:
     chat.messages.add("user", "The ferry to the Azores leaves in July.", id="m", learn=False)
     chat.messages.add("assistant", HOSTILE, reply_to="m", name=HOSTILE[:100], learn=False)
     chat.facts.add("ana", "lives_in", "Lisbon", valid_from=clock() - timedelta(days=400), valid_to=clock())
+    call = {"id": "1", "type": "function", "function": {"name": "ferry", "arguments": '{"to":"Azores"}'}}
+    chat.messages.add("assistant", "", tool_calls=[call], learn=False)
+    chat.messages.add("tool", '{"leaves":"July"}', tool_call_id="1", images=[url(DOT)], learn=False)
+    chat.messages.add("user", "My sister Eva works at CERN.").wait()
     for place in ("green", "blue", HOSTILE):
         chat.facts.add("ana", "favourite_colour", place)
     for other in ("Rui", "Eva", HOSTILE[:100]):
@@ -109,6 +114,17 @@ def test_a_graph_is_walked_by_the_keyboard(browser: Browser, address: str):
     page.context.close()
 
 
+def test_an_image_is_loaded_from_the_server_itself(browser: Browser, address: str):
+    page, wrong = opened(browser, address)
+    page.goto("/room?room=chat")
+    image = page.get_by_role("img", name="Image 1 of this message")
+    image.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('.images img').naturalWidth === 1")
+    expect(page.get_by_role("complementary", name="Learned from this message")).to_contain_text("CERN")
+    assert wrong == []
+    page.context.close()
+
+
 def test_somebody_is_erased_and_the_receipt_saved(browser: Browser, address: str, memory: Memory, tmp_path: Path):
     page, wrong = opened(browser, address)
     page.goto("/erase")
@@ -139,7 +155,7 @@ def test_somebody_logs_in_deletes_and_undoes(
     clock.advance(1)
     page.locator("#m-m").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Deleted.")).to_be_visible()
-    assert memory.count(kind="message") == 1
+    assert memory.count(kind="message") == 4
     clock.advance(1)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#m-m")).to_be_visible()

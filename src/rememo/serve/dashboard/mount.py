@@ -23,6 +23,7 @@ from rememo.serve.dashboard.erase import erase_page, receipt_file
 from rememo.serve.dashboard.facts import conflicts_page, facts_page
 from rememo.serve.dashboard.flows import flows_page
 from rememo.serve.dashboard.graph import graph_page
+from rememo.serve.dashboard.images import image_of
 from rememo.serve.dashboard.jobs import jobs_page
 from rememo.serve.dashboard.keys import keys_page
 from rememo.serve.dashboard.overview import overview
@@ -93,6 +94,7 @@ def mount(service: Service, add: Callable[[str, str, Answer], None]) -> Callable
     board = Dashboard(service)
     for path, page in PAGES.items():
         add("GET", path, board.page(page, needed(path)))
+    add("GET", "/image", board.answering(board.image))
     add("GET", "/record/text", board.answering(board.whole_text))
     for name in CHANGES:
         add("POST", f"/change/{name}", board.changing(name))
@@ -292,6 +294,14 @@ class Dashboard:
     def _log_in_form(self, back: str, said: str, status: int) -> Response:
         html = self._templates.get_template("login.html").render(back=back, said=said)
         return Response(html.encode(errors="replace"), status, _HEADERS, _HTML)
+
+    def image(self, request: Request, _: bytes) -> Response:
+        """Return an image that a message carries; as a page of its own it can do nothing."""
+        visit = self._visit(request)
+        need(visit.key, "read", "scope")
+        with in_the_name_of(visit.key, request):
+            content, kind = image_of(visit)
+        return Response(content, 200, {**_SANDBOX, "Cross-Origin-Resource-Policy": "same-origin"}, kind)
 
     def whole_text(self, request: Request, _: bytes) -> Response:
         """Return a record's text as it is stored, as plain text that no browser runs."""

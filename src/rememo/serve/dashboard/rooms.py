@@ -1,16 +1,27 @@
-"""Conversations: the rooms, and what was said in one of them."""
+"""Conversations: the rooms, and what was said in one of them, with what was learned from it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rememo.collections.message import Message
 from rememo.errors import InvalidInput
+from rememo.learn.facts import is_fact
+from rememo.learn.relationships import CONNECTING, Link
+from rememo.memory import Memory
+from rememo.model.filters import Condition
+from rememo.model.record import Record
+from rememo.serve.dashboard.images import is_inside
 from rememo.serve.dashboard.text import day, label, told
 from rememo.serve.dashboard.visit import POOL, Visit
 
 PAGE: Final = 25
 _ROOMS: Final = 100
 _MOST_CALLS: Final = 5
+_MOST_IMAGES: Final = 6
+_FACTS: Final = 500
+_LEARNED: Final = 6
+_LONGEST_PRETTY: Final = 4_000
 
 
 def rooms_page(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -36,10 +47,16 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     messages = memory.messages.history(PAGE, offset=offset)
     wanted = {one.reply_to for one in messages if one.reply_to is not None}
     replied = {one.id: one for one in memory.list(ids=wanted, limit=PAGE)} if wanted else {}
+    learned = _learned(memory, {one.id for one in messages})
     return "room.html", {
         "room": memory.bound.room,
         "total": total,
-        "days": _days(messages),
+        "days": _days(messages, learned),
+        "calls": {
+            str(call.get("id")): {"message": one.id, "name": _call(call)["name"]}
+            for one in messages
+            for call in one.tool_calls
+        },
         "replied": replied,
         "here": {one.id for one in messages},
         "around": around,
@@ -49,21 +66,79 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _days(messages: list[Message]) -> list[tuple[str, list[dict[str, Any]]]]:
+def _days(
+    messages: Sequence[Message], learned: Mapping[str, Sequence[Record]]
+) -> list[tuple[str, list[dict[str, Any]]]]:
     days: dict[str, list[dict[str, Any]]] = {}
     for one in messages:
+        found = learned.get(one.id, ())
         days.setdefault(day(one.at), []).append(
             {
                 "message": one,
                 "who": label(one.name or one.username or (one.user if one.role == "user" else None) or one.role),
+                "content": pretty(one.content) if one.role == "tool" else one.content,
                 "calls": [_call(call) for call in one.tool_calls[:_MOST_CALLS]],
                 "more_calls": max(0, len(one.tool_calls) - _MOST_CALLS),
+                "images": [place for place, image in enumerate(one.images, 1) if is_inside(image)][:_MOST_IMAGES],
+                "elsewhere": [label(image) for image in one.images if not is_inside(image)][:_MOST_IMAGES],
+                "more_images": max(0, len(one.images) - _MOST_IMAGES),
+                "learned": [_thing(record) for record in found[:_LEARNED]],
+                "more_learned": max(0, len(found) - _LEARNED),
             }
         )
     return list(days.items())
 
 
+def _learned(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
+    """Return what was learned in this room, by the messages it came from: facts, and the relationships they stand for."""
+    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    facts = engine.store.read(view.filter(kind="fact"), engine.now(), limit=_FACTS) if ids else []
+    if len(facts) == _FACTS:
+        # There are more: then each message is asked for by itself.
+        facts = [
+            fact
+            for id in sorted(ids)
+            for fact in engine.store.read(
+                view.filter(kind="fact", conditions=(Condition("data", ("sources",), "$contains", id),)), engine.now(), limit=20
+            )
+        ]  # fmt: skip
+    found: dict[str, dict[str, Record]] = {}
+    links: dict[str, set[str]] = {}
+    for fact in filter(is_fact, facts):
+        mine = ids.intersection(one for one in fact.data.get("sources", ()) if isinstance(one, str))
+        for id in mine:
+            found.setdefault(id, {})[fact.id] = fact
+        if mine and fact.data.get("predicate") in CONNECTING:
+            link = Link.make_id(fact.scope, str(fact.data["subject"]), str(fact.data["object"]), fact.data["predicate"])
+            links.setdefault(link, set()).update(mine)
+    for record in memory.list(ids=links, kind="relationship", limit=len(links)) if links else ():
+        for id in links[record.id]:
+            found[id][record.id] = record
+    return {id: list(records.values()) for id, records in found.items()}
+
+
+def _thing(record: Record) -> dict[str, Any]:
+    """Return what was learned, and around whom its graph stands."""
+    over = record.kind == "fact" and record.data.get("status") != "current"
+    around = record.data.get("entity") if record.kind == "relationship" else None
+    return {"record": record, "status": record.data.get("status") if over else None, "around": around}
+
+
 def _call(call: Mapping[str, Any]) -> dict[str, str]:
     function: Any = call.get("function")
     said: Mapping[str, Any] = function if isinstance(function, Mapping) else call  # pyright: ignore[reportUnknownVariableType] - JSON
-    return {"name": told(said.get("name", "?")), "arguments": told(said.get("arguments", ""))}
+    return {
+        "id": told(call.get("id", "")),
+        "name": told(said.get("name", "?")),
+        "arguments": pretty(told(said.get("arguments", ""))),
+    }
+
+
+def pretty(text: str) -> str:
+    """Return JSON so that people can read it; any other text as it is."""
+    if len(text) > _LONGEST_PRETTY or text[:1] not in ("{", "["):
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,52 @@
+"""Images that messages carry within them: those of plain kinds are shown, and served as what their bytes are.
+
+What lies elsewhere is not loaded: that would tell others who looks at what.
+"""
+
+import re
+from base64 import b64decode
+from typing import Any, Final, cast
+
+from rememo.errors import InvalidInput, NotFound
+from rememo.serve.dashboard.visit import Visit
+
+_INSIDE: Final = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.ASCII)
+_LARGEST: Final = 16 * 2**20
+_BEGINNINGS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def is_inside(address: object) -> bool:
+    """Whether an image's address holds the image itself, of a kind that is shown."""
+    return isinstance(address, str) and _INSIDE.match(address) is not None
+
+
+def image_of(visit: Visit) -> tuple[bytes, str]:
+    """Return the bytes of one image of a message, and their kind by what they are; whatever they were said to be."""
+    record = visit.memory.get(visit.query.get("id", ""), known_at=visit.time("known_at"))
+    images: Any = record.data.get("images")
+    listed = cast("list[object]", images) if isinstance(images, list) else []
+    place = visit.number("part", least=1) - 1
+    if record.kind != "message" or place >= len(listed):
+        raise NotFound(f"record {record.id!r} has no image {place + 1}")
+    address = listed[place]
+    if not isinstance(address, str) or not is_inside(address) or len(address) > _LARGEST * 4 // 3:
+        raise InvalidInput("this image is not shown: it lies elsewhere, is of another kind, or is too large")
+    try:
+        content = b64decode(address.partition(",")[2], validate=True)
+    except ValueError:
+        raise InvalidInput("this image cannot be read: its bytes are broken") from None
+    return content, _kind(content)
+
+
+def _kind(content: bytes) -> str:
+    for beginning, kind in _BEGINNINGS:
+        if content.startswith(beginning):
+            return kind
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    raise InvalidInput("this image is not shown: its bytes are no PNG, JPEG, GIF or WebP")
