@@ -1,11 +1,12 @@
 """How an item of a store stands in a memory: by namespace and key. What importers write is what adapters read."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 from uuid import UUID, uuid5
 
 from rememo.adapters.finding import filterable
-from rememo.model.check import dump_json
+from rememo.adapters.verbatim import given, kept, plain
 from rememo.model.scope import Scope
 
 ITEM: Final[Mapping[str, Any]] = {"langgraph": "item"}
@@ -16,7 +17,7 @@ _LONGEST_TEXT: Final = 200_000
 
 def item_id(bound: Scope, namespace: Sequence[str], key: str) -> str:
     """Return the id of an item's record: the same for everybody whose view has this agent and user."""
-    return str(uuid5(_IDS, dump_json([bound.agent, bound.user, list(namespace), key])))
+    return str(uuid5(_IDS, json.dumps([bound.agent, bound.user, list(namespace), key])))
 
 
 def item_room(namespace: Sequence[str]) -> str:
@@ -26,7 +27,13 @@ def item_room(namespace: Sequence[str]) -> str:
 
 def item_data(key: str, value: Mapping[str, Any], lives: float | None) -> dict[str, Any]:
     """Return an item as a record's data; `lives` is for how many seconds it lives after it was read or written."""
-    return {"key": key, "value": value, "ttl": lives}
+    return {"ttl": lives, **kept({"key": key, "value": dict(value)})}
+
+
+def item_of(data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the key and the value of an item, as they were."""
+    item = given(data)
+    return item["key"], item["value"]
 
 
 def item_metadata(namespace: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +44,7 @@ def item_metadata(namespace: Sequence[str], value: Mapping[str, Any]) -> dict[st
 
 def joined(texts: Iterator[str]) -> str:
     """Return the text that an item is found by."""
-    return "\n".join(texts)[:_LONGEST_TEXT]
+    return plain("\n".join(texts)[:_LONGEST_TEXT])
 
 
 def all_texts(value: object) -> Iterator[str]:

@@ -10,22 +10,24 @@ import pkgutil
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
-from langgraph.checkpoint.conformance import spec
+from langgraph.checkpoint.conformance import spec, validate
 from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES, DetectedCapabilities
+from langgraph.checkpoint.conformance.initializer import checkpointer_test
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from rememo import Memory
+from rememo import Keyring, Memory
 from rememo.adapters.langgraph import RememoSaver
 from rememo.errors import Closed, InvalidInput
 
@@ -50,6 +52,17 @@ def saver() -> Iterator[RememoSaver]:
 @pytest.mark.parametrize("test", list(published()))
 async def test_conformance(test: Test, saver: RememoSaver):
     await test(saver)
+
+
+async def test_a_sealed_memory_conforms_too(tmp_path: Path):
+    with Memory(tmp_path / "agent.db", encryption=Keyring(Keyring.new_key())) as memory:
+
+        @checkpointer_test(name="sealed")
+        async def sealed() -> AsyncGenerator[RememoSaver]:
+            yield RememoSaver(memory.scope(user=str(uuid4())))
+
+        report = await validate(sealed)
+        assert report.conformance_level() == "FULL"
 
 
 def test_the_suite_has_nothing_to_skip(saver: RememoSaver):

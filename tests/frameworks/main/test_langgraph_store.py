@@ -37,13 +37,13 @@ def store() -> Iterator[RememoStore]:
 # ---- as the reference answers
 
 LABELS = st.sampled_from(["a", "b", "ab", "user-1", "ß"])
-KEYS = st.sampled_from(["k1", "k2", "ключ"])
+KEYS = st.sampled_from(["k1", "k2", "ключ", "\x00"])
 SPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
 VALUES = st.dictionaries(
     st.sampled_from(["n", "word", "deep", "x.y", "$odd"]),
     st.one_of(
         st.integers(-3, 3),
-        st.sampled_from(["red", "green", ""]),
+        st.sampled_from(["red", "green", "", "\x00", "half \ud800", 2**70]),
         st.booleans(),
         st.lists(st.integers(0, 2), max_size=2),
         st.dictionaries(st.sampled_from(["n", "x.y"]), st.integers(0, 2), min_size=1, max_size=2),
@@ -238,6 +238,22 @@ def test_items_expire_and_reading_lets_them_live_on():
         assert [one.key for one in store.search(("s",))] == ["ever"]
         store.delete(("s",), "ever")
         assert store.list_namespaces() == []
+
+
+def test_what_somebody_else_changed_is_prolonged_no_less():
+    clock = ManualClock()
+    with Memory(":memory:", clock=clock) as memory:
+        store = RememoStore(memory, ttl={"default_ttl": 10}, clock=clock)
+        for key in ("a", "b", "c"):
+            store.put(("s",), key, {"n": key})
+        memory.snapshot("then")
+        clock.advance(5 * 60)
+        items = memory.list(kind="note")
+        memory.update(items[0].id, ttl=3_600)
+        store._refresh(items, wanted=True)
+        clock.advance(9 * 60)
+        assert {one.key for one in store.search(("s",))} == {"a", "b", "c"}
+        assert len(RememoStore(memory.as_of("then"), clock=clock).search(("s",))) == 3
 
 
 def test_reading_again_at_once_writes_nothing():

@@ -21,10 +21,7 @@ def fields_of(text: str, metadata: Mapping[str, Any], id: str | None) -> dict[st
         raise InvalidInput(f"the text of a document must be text, not {type(text).__name__}")
     said = plain(text)
     whole = {"id": id, "metadata": dict(metadata), "text": None if said == text else text}
-    data = kept(whole)
-    # What had to be written out as text cannot be filtered by.
-    seen = filterable(data["verbatim"]["metadata"]) if "verbatim" in data else {}
-    return {"text": said, "kind": KIND, "data": data, "metadata": {**seen, **OURS}}
+    return {"text": said, "kind": KIND, "data": kept(whole), "metadata": {**filterable(metadata), **OURS}}
 
 
 def document_of(record: Record) -> Document:

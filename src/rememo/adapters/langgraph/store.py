@@ -4,7 +4,6 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -27,20 +26,17 @@ from langgraph.store.base import (
 from langgraph.store.base.embed import EmbeddingsFunc
 
 from rememo.adapters.finding import Mode, best
-from rememo.adapters.items import ITEM, ROOMS, item_data, item_id, item_metadata, item_room
+from rememo.adapters.items import ITEM, ROOMS, item_data, item_id, item_metadata, item_of, item_room
 from rememo.adapters.langchain.embedder import LangChainEmbedder
 from rememo.adapters.langgraph.values import conditions, text_of, within
 from rememo.adapters.opening import Given, Opening
 from rememo.adapters.waiting import done
-from rememo.errors import InvalidInput, NotFound, VersionConflict
+from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
-from rememo.model.check import check_object
 from rememo.model.record import Record
 from rememo.model.times import Clock, now
 
 _KIND: Final = "note"
-_MOST_BYTES: Final = 2**62  # the memory's own limit is for all of a record
-_DEEPEST: Final = 14  # beside what a record has around it
 _SLACK: Final = 20
 _MOST_TRIES: Final = 100
 
@@ -141,14 +137,23 @@ class RememoStore(Opening, BaseStore):
 
     def _refresh(self, records: Sequence[Record], *, wanted: bool) -> None:
         """Let what was read live on for its whole time, where a twentieth of that has passed."""
-        for record in records if wanted else ():
-            lives = record.data.get("ttl")
-            if lives is None or record.expires_at is None:
-                continue
-            whole = timedelta(seconds=lives)
-            if record.expires_at - self._clock() < whole - whole / _SLACK:
-                with suppress(NotFound, VersionConflict):  # gone, or refreshed by somebody else
-                    self._memory.update(record.id, ttl=whole, expected_version=record.version)
+        moment = self._clock()
+        due = [one for one in records if wanted and one.expires_at and one.expires_at - moment < _enough(one)]
+        if due and not self._prolong(due):
+            for one in due:
+                self._prolong([one])
+
+    def _prolong(self, records: Sequence[Record]) -> bool:
+        """Let items live on, all or none; False where one of them is gone, or was changed by somebody else."""
+        try:
+            with self._memory.batch() as batch:
+                for one in records:
+                    batch.update(one.id, ttl=one.data["ttl"], expected_version=one.version)
+        except (NotFound, VersionConflict):
+            return False
+        except ReadOnly:  # the past stays as it was
+            return True
+        return True
 
     # ---- writing
 
@@ -175,7 +180,6 @@ class RememoStore(Opening, BaseStore):
     def _item(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
         if not op.namespace:
             raise InvalidInput(f"the item {op.key!r} has no namespace; name at least one label")
-        value = check_object(value, "value", max_bytes=_MOST_BYTES, max_depth=_DEEPEST)
         fields = self._fields if op.index is None else op.index
         lives = None if op.ttl is None else op.ttl * 60
         return {
@@ -196,11 +200,16 @@ class RememoStore(Opening, BaseStore):
         return item_id(self._memory.bound, namespace, key)
 
 
+def _enough(record: Record) -> timedelta:
+    """Return how long an item may still have to live and need not be prolonged."""
+    return timedelta(seconds=(record.data["ttl"] or 0) * (1 - 1 / _SLACK))
+
+
 def _parts(record: Record) -> dict[str, Any]:
-    levels = record.metadata["namespace"]
+    levels, (key, value) = record.metadata["namespace"], item_of(record.data)
     return {
-        "key": record.data["key"],
-        "value": record.data["value"],
+        "key": key,
+        "value": value,
         "namespace": tuple(levels[str(depth)] for depth in range(len(levels))),
         "created_at": record.created_at,
         "updated_at": max(record.at, record.created_at),  # by another clock, and a moment before it was stored
