@@ -84,8 +84,8 @@ def measure(
     done = 0
     for scope in load(dataset, path):
         with Memory(":memory:", embedder=model, settings=Settings(worker=False)) as memory:
-            _store(memory, scope)
-            asker, agent = _labels(scope)
+            store(memory, scope)
+            asker, agent = labels(scope)
             wide = memory.scope(user=asker, agent=agent)
             room = wide.scope(room=max(scope.messages, key=lambda one: one.time).room)
             for question, wanted in _wanted(scope, analyzer):
@@ -143,14 +143,14 @@ def _plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: int) -
     return "\n".join(lines)
 
 
-def _store(memory: Memory, scope: BenchScope) -> None:
+def store(memory: Memory, scope: BenchScope) -> None:
     """Store a scope's messages as a user would, and learn from them."""
     agents = {question.addressee for question in scope.questions} - {None}
     with memory.batch() as batch:
         for place, message in enumerate(scope.messages):
             if not message.text.strip():
                 continue
-            asker, agent = _labels(scope)
+            asker, agent = labels(scope)
             view = batch.scope(room=message.room, user=asker or message.speaker, agent=agent)
             role = "assistant" if message.speaker in agents else "user"
             view.messages.add(role, message.text, id=str(place), at=message.time)
@@ -158,7 +158,7 @@ def _store(memory: Memory, scope: BenchScope) -> None:
         batch.receipt.wait(_LEARNING)
 
 
-def _labels(scope: BenchScope) -> tuple[str | None, str | None]:
+def labels(scope: BenchScope) -> tuple[str | None, str | None]:
     """Return who asks and who is asked, where that is one for all questions."""
     askers, agents = ({getattr(one, name) for one in scope.questions} for name in ("asker", "addressee"))
     return askers.pop() if len(askers) == 1 else None, agents.pop() if len(agents) == 1 else None

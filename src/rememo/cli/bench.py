@@ -1,8 +1,9 @@
 """`rememo bench`: measure quality on your own data."""
 
 import json
+import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import typer
 from rich.progress import Progress
@@ -10,12 +11,16 @@ from rich.progress import Progress
 from rememo.bench import context as context_bench
 from rememo.bench import facts as fact_bench
 from rememo.bench import guard as guard_bench
+from rememo.bench import qa as qa_bench
 from rememo.bench import quality as quality_bench
 from rememo.bench import speed as speed_bench
 from rememo.bench import summaries as summary_bench
 from rememo.bench.peers import run as peers_bench
 from rememo.bench.peers import table as peer_table
 from rememo.cli.output import console
+from rememo.errors import InvalidInput
+from rememo.learn.llm.openai import OpenAICompatible
+from rememo.settings import Settings
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures there too.")]
 
@@ -29,6 +34,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(guard)
     group.command()(summaries)
     group.command()(context)
+    group.command()(qa)
     group.command()(peers)
     cli.add_typer(group, name="bench")
 
@@ -135,3 +141,52 @@ def guard(
 ) -> None:
     """Measure how many attacks are held back, and how many harmless texts with them."""
     console.print(guard_bench.measure(path).table(details=details), markup=False, highlight=False, soft_wrap=True)
+
+
+def qa(
+    path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
+    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "locomo",
+    url: Annotated[
+        str | None, typer.Option(help="Where the reader is asked; the setting llm_url unless given.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Which model reads; the setting llm_model unless given.")] = None,
+    judge_url: Annotated[str | None, typer.Option(help="Where the judge is asked; as the reader unless given.")] = None,
+    judge_model: Annotated[str | None, typer.Option(help="Which model judges; the reader unless given.")] = None,
+    out: Annotated[Path, typer.Option(help="Where every prompt and answer goes; a run goes on with it.")] = Path(
+        "qa.jsonl"
+    ),
+    ways: Annotated[
+        str, typer.Option(help="What the reader is shown: rememo, words (BM25), full.")
+    ] = "rememo,words,full",
+    budget: Annotated[int, typer.Option(help="Tokens that are shown by rememo and words.")] = 4_000,
+    full_tokens: Annotated[int, typer.Option(help="Tokens of the whole conversation at the most.")] = 100_000,
+    limit: Annotated[int | None, typer.Option(help="Ask only the first so many questions.")] = None,
+    concurrency: Annotated[int, typer.Option(help="How many questions are asked at once.")] = 4,
+    json_file: JsonFile = None,
+) -> None:
+    """Let a model answer a dataset end to end and another judge it, beside BM25 and the whole conversation.
+
+    Keys come from REMEMO_LLM_KEY and, for a judge elsewhere, REMEMO_JUDGE_KEY.
+    """
+    settings = Settings.load()
+    where, which = url or settings.llm_url, model or settings.llm_model
+    if not where or not which:
+        raise InvalidInput("which model reads is not told: give --url and --model, or set llm_url and llm_model")
+    key = settings.llm_key or None
+    with (
+        OpenAICompatible(where, which, key, timeout=settings.llm_timeout, concurrency=concurrency) as reader,
+        OpenAICompatible(
+            judge_url or where, judge_model or which, (os.environ.get("REMEMO_JUDGE_KEY") or None) if judge_url else key,
+            timeout=settings.llm_timeout, concurrency=concurrency,
+        ) as judge,
+        Progress(console=console, transient=True) as progress,
+    ):  # fmt: skip
+        task = progress.add_task("asking", total=None)
+        report = qa_bench.measure(
+            dataset, path, reader=reader, judge=judge, out=out, budget=budget, full_tokens=full_tokens, limit=limit,
+            ways=cast("list[qa_bench.Way]", [one.strip() for one in ways.split(",") if one.strip()]),
+            concurrency=concurrency, progress=lambda done: progress.update(task, completed=done),
+        )  # fmt: skip
+    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))
