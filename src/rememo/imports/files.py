@@ -17,6 +17,7 @@ Progress = Callable[[int, int], None]
 _ZIP: Final = b"PK\x03\x04"
 _BLOCK: Final = 1 << 20
 _MARK: Final = b"\xef\xbb\xbf"
+_DEEPEST: Final = 200
 
 
 def need(module: str, what: str) -> Any:
@@ -170,9 +171,9 @@ def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
     first = text.peek(1)[:1]
     try:
         if first == b"[":
-            yield from ijson.items(text, "item", use_float=True)
+            yield from ijson.items(ijson.parse(_shallow(ijson, text, where)), "item")
         elif first == b"{":
-            yield from _under(ijson, text, within)
+            yield from _under(ijson, ijson.parse(_shallow(ijson, text, where)), within)
         else:
             raise InvalidInput(f"{where} is not JSON: it begins with {first!r}")
     except ijson.JSONError as error:
@@ -182,9 +183,26 @@ def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
         raise InvalidInput(f"{where} is damaged: {error}; what came before it was brought in") from None
 
 
-def _under(ijson: Any, file: IO[bytes], names: tuple[str, ...]) -> Iterator[Any]:
+def _shallow(ijson: Any, file: IO[bytes], where: str) -> Iterator[tuple[str, Any]]:
+    """Give what stands in a file, as long as it is nested no deeper than anything that people write.
+
+    The path of a value is made for each: of a hundred thousand brackets, those paths alone are gigabytes.
+    """
+    depth = 0
+    for event, value in ijson.basic_parse(file, use_float=True):
+        if event in {"start_map", "start_array"}:
+            depth += 1
+            if depth > _DEEPEST:
+                raise InvalidInput(
+                    f"{where} is nested deeper than {_DEEPEST} levels; nothing of that entry was brought in"
+                )
+        elif event in {"end_map", "end_array"}:
+            depth -= 1
+        yield event, value
+
+
+def _under(ijson: Any, events: Iterator[tuple[str, str, Any]], names: tuple[str, ...]) -> Iterator[Any]:
     """Give the entries of the lists under some names of an object; the object itself where it has none of them."""
-    events = ijson.parse(file, use_float=True)
     whole, seen = ijson.ObjectBuilder(), False
     for prefix, event, value in events:
         if event == "start_array" and prefix in names:
