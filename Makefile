@@ -72,4 +72,4 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.dashboard
 
 clean:
-	rm -rf $(VENV) .node .peers .frameworks dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) screens .node .peers .frameworks dist build .pytest_cache .ruff_cache .hypothesis
