@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rememo import Memory, Settings
-from rememo.learn.worker import LEARN, Worker
+from rememo.learn.tasks import LEARN
+from rememo.learn.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 

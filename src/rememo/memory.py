@@ -51,7 +51,8 @@ from rememo.learn.answering import THRESHOLD, Answer, answer
 from rememo.learn.llm.models import Models, model_of_settings
 from rememo.learn.llm.protocol import LLM
 from rememo.learn.llm.spending import Ledger, Spending
-from rememo.learn.worker import EXTRACT, LEARN, UNLEARN, Worker
+from rememo.learn.tasks import EXTRACT, LEARN, UNLEARN
+from rememo.learn.worker import Worker
 from rememo.model.changed import Changed
 from rememo.model.check import check_label
 from rememo.model.erasure import ErasureReceipt

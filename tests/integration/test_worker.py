@@ -14,7 +14,8 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.collections.facts import Facts
-from rememo.learn.worker import LEARN, Worker
+from rememo.learn.tasks import LEARN
+from rememo.learn.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 
@@ -23,6 +24,7 @@ LONGEST = 100.0
 HEAD = """
 import sys
 from rememo import Memory, Settings
+from rememo.learn import tasks
 from rememo.learn import worker as working
 path = sys.argv[1]
 memory = Memory(path, settings=Settings(durability="fast", worker=False))
@@ -114,13 +116,13 @@ def test_a_worker_killed_in_the_middle_repeats_nothing(memory: Memory, start: St
     killed = start(
         f"""
         worker = working.Worker(memory._view.engine, lease=0.001)
-        real = working.learn
+        real = tasks.learn
         def learn(*arguments):
             if {moment!r} == "after":
                 real(*arguments)
             print("there", flush=True)
             sys.stdin.read()
-        working.learn = learn
+        tasks.learn = learn
         worker.run_once()
         """
     )

@@ -10,40 +10,23 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
-from rememo.engine.embedding import PaidVectors, fetch
-from rememo.engine.engine import EMBED, Engine
-from rememo.errors import (
-    Closed,
-    EmbeddingFailed,
-    EmbeddingMismatch,
-    JobFailed,
-    ModelFailed,
-    OverBudget,
-    StorageError,
-)
-from rememo.keep.rotation import RESEAL, reseal
+from rememo.engine.engine import Engine
+from rememo.errors import Closed, JobFailed, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
-from rememo.learn.messages import learn
-from rememo.learn.room_summaries import SUMMARISE, RoomSummaries
+from rememo.learn.room_summaries import SUMMARISE
+from rememo.learn.tasks import ABSTRACT, EXTRACT, PASSED_ON, TASKS, UNLEARN, Errors, do_all
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
-from rememo.model.scope import Scope
-from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 from rememo.store.calling import Calling, Listening
 from rememo.store.protocol import Written
 
-LEARN, UNLEARN = "learn", "unlearn"
-EXTRACT = "extract"
-TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
-ASKING = (EXTRACT,)
-"""Tasks that wait for a language model, so that nothing else may wait for them: a thread of their own does these."""
 MOST_ATTEMPTS = 5
 MOST_ATTEMPTS_OF_AN_OUTAGE = 24
 """For what an endpoint could not answer now: with the pauses between them, somewhat more than an hour."""
@@ -131,7 +114,7 @@ class Worker:
                     target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
                 )
                 here.thread.start()
-            if self._engine.models is not None and (here.asking is None or not here.asking.is_alive()):
+            if self.lanes()[1] and (here.asking is None or not here.asking.is_alive()):
                 here.asking = threading.Thread(
                     target=_ask, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
                 )
@@ -175,16 +158,24 @@ class Worker:
 
     # ---- the work
 
+    def lanes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the tasks that are done at once, and those that wait for a model, so that nothing else waits for them."""
+        if self._engine.models is None:
+            # What was left to a model that is there no more is written without one.
+            return (*TASKS, ABSTRACT), ()
+        return TASKS, (EXTRACT, ABSTRACT)
+
     def run_once(
         self, *, limit: int = _BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> int:
         """Do the jobs that are due now, at most `limit`, and return how many were taken.
 
-        Those for a language model are left to others where there is none here.
+        What only a language model can do is left to others where there is none here.
         """
         here = self._here
         if tasks is None:
-            tasks = TASKS if self._engine.models is None else (*TASKS, *ASKING)
+            quick, slow = self.lanes()
+            tasks = (*quick, *slow)
         with here.turned:
             here.busy += 1
         try:
@@ -247,19 +238,16 @@ class Worker:
         lost = Stop()
         beating = Heart(self._engine, jobs, self._lease, lost=lost.set)
         try:
-            errors: dict[tuple[str, str], Exception | str] = {}
-            groups: dict[tuple[str, str], list[Job]] = {}
+            errors: Errors = {}
+            doing: list[Job] = []
             for job in jobs:
                 # One that failed before has waited in between; one that never ended takes its worker with it.
                 if job.attempts > (MOST_ATTEMPTS if job.error is None else MOST_ATTEMPTS_OF_AN_OUTAGE):
                     errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
-                else:
-                    task = LEARN if job.task == UNLEARN else job.task
-                    groups.setdefault((job.tenant, task), []).append(job)
+                elif job.task != SUMMARISE or self._engine.models is None:  # else a model will write it
+                    doing.append(job)
             with acting_as_worker(), stopped_by(lost):
-                # What a message says is learned before the message may leave into a summary.
-                for (tenant, task), group in sorted(groups.items(), key=lambda one: _DOING.index(one[0][1])):
-                    errors |= _guarded(_DOERS[task], self._engine, tenant, group)
+                errors |= do_all(self._engine, doing)
         finally:
             beating.stop()
         endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
@@ -270,8 +258,8 @@ class Worker:
     def _ending(self, job: Job, error: Exception | str | None) -> Settlement:
         if error is None:
             # What rules found is kept; a model may find more, and takes its time over it.
-            passed = job.task in (LEARN, UNLEARN) and self._engine.models is not None
-            return Settlement(job, "waiting", None, None, EXTRACT) if passed else Settlement(job, "done")
+            further = PASSED_ON.get(job.task) if self._engine.models is not None else None
+            return Settlement(job, "done") if further is None else Settlement(job, "waiting", task=further)
         if isinstance(error, OverBudget):
             return Settlement(job, "done", f"learned by rules alone: {error}")
         if isinstance(error, ModelFailed) and error.reason == "stopped":
@@ -311,7 +299,7 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
             return
         taken, began = 0, time.monotonic()
         try:
-            taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=TASKS)
+            taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
         except Closed:
             return
         except StorageError as error:
@@ -333,7 +321,7 @@ def _ask(reference: "weakref.ref[Worker]", here: _Here) -> None:
         if worker is None:
             return
         try:
-            taken = worker.run_once(limit=_SMALL_BATCH, tasks=ASKING)
+            taken = worker.run_once(limit=_SMALL_BATCH, tasks=worker.lanes()[1])
         except Closed:
             return
         except StorageError as error:
@@ -357,100 +345,3 @@ def _stand_back(here: _Here, worked: float) -> bool:
         here.urgent.wait(min(ends, quiet) - now)
     here.urgent.clear()
     return False
-
-
-Errors = dict[tuple[str, str], Exception | str]
-
-
-def _guarded(
-    run: Callable[[Engine, str, Sequence[Job]], Mapping[str, Exception]],
-    engine: Engine,
-    tenant: str,
-    jobs: Sequence[Job],
-) -> Errors:
-    """Do a group of jobs; when all of it fails, each of them has."""
-    try:
-        return {(tenant, id): error for id, error in run(engine, tenant, jobs).items()}
-    except Closed:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a job raises is its own end, kept and shown
-        return {(tenant, job.id): error for job in jobs}
-
-
-def _learn(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
-    failed = learn(engine, tenant, [job.payload["record"] for job in jobs])
-    rooms: dict[str, list[Job]] = {}
-    for job in jobs:
-        if job.task == UNLEARN and job.payload.get("room") is not None:
-            rooms.setdefault(job.payload["room"], []).append(job)
-    errors = {job.id: failed[job.payload["record"]] for job in jobs if job.payload["record"] in failed}
-    for room, group in rooms.items():
-        summaries, changed = RoomSummaries(engine, tenant, room), [job.payload["record"] for job in group]
-        errors |= _each(group, lambda summaries=summaries, changed=changed: summaries.renew(changed))
-    return errors
-
-
-def _summarise(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
-    rooms: dict[str, list[Job]] = {}
-    for job in jobs:
-        rooms.setdefault(job.payload["room"], []).append(job)
-    errors: dict[str, Exception] = {}
-    for room, group in rooms.items():
-        errors |= _each(group, RoomSummaries(engine, tenant, room).gather_by_policy)
-    return errors
-
-
-def _each(jobs: Sequence[Job], run: Callable[[], object]) -> dict[str, Exception]:
-    """Do what several jobs ask for once; when it fails, each of them has, and no others."""
-    try:
-        run()
-    except Closed:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a job raises is its own end, kept and shown
-        return {job.id: error for job in jobs}
-    return {}
-
-
-def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
-    """Give versions the vectors that are owed to them; one that is gone needs none."""
-    embedder = engine.embedder
-    if embedder is None:
-        raise EmbeddingMismatch("this process was opened with embedder=None and cannot embed")
-    if engine.store.model() != (embedder.name, embedder.dimension):
-        raise EmbeddingMismatch(f"the store does not use {embedder.name} any more; open it with its model")
-    scope = Scope(tenant=tenant)
-    owed: list[tuple[Job, str]] = []
-    for job in jobs:
-        versions = engine.store.history(scope, job.payload["record"])
-        owed += [(job, one.text) for one in versions if one.version == job.payload["version"]]
-    texts = [text for _, text in owed]
-    if isinstance(embedder, RemoteEmbedder):
-        days, moment = engine.settings.embed_cache_days, engine.now()
-        paid = PaidVectors(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
-        vectors = fetch(texts, lambda asked: embedder.attempt(asked).vectors, paid)
-    else:
-        vectors = fetch(texts, embedder.embed, None)
-    errors: dict[str, Exception] = {}
-    made: list[tuple[str, int, Vector]] = []
-    for (job, _), vector in zip(owed, vectors, strict=True):
-        if isinstance(vector, EmbeddingFailed):
-            errors[job.id] = vector
-        elif vector is not None:
-            made.append((job.payload["record"], job.payload["version"], vector))
-    if made:
-        engine.store.set_vectors(tenant, made)
-    return errors
-
-
-def _extract(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
-    """Learn by the memory's model; what rules found stands already."""
-    # Only now: it needs pydantic, which those without a model have no use for.
-    from rememo.learn.llm.learning import learn_by_model  # noqa: PLC0415
-
-    records = {job.id: str(job.payload["record"]) for job in jobs}
-    failed = learn_by_model(engine, tenant, list(records.values()))
-    return {job: failed[record] for job, record in records.items() if record in failed}
-
-
-_DOERS = {LEARN: _learn, EMBED: _embed, SUMMARISE: _summarise, RESEAL: reseal, EXTRACT: _extract}
-_DOING = tuple(_DOERS)

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Receipt
 from rememo.errors import InvalidInput, JobFailed, NotFound
-from rememo.learn import worker as working
+from rememo.learn import tasks as working
+from rememo.learn.heart import Heart
 from rememo.learn.messages import forget_source
-from rememo.learn.worker import LEASE_SECONDS, MOST_ATTEMPTS, TASKS, Worker, backoff
+from rememo.learn.tasks import TASKS
+from rememo.learn.worker import LEASE_SECONDS, MOST_ATTEMPTS, Worker, backoff
 from rememo.model.job import Settlement
 from rememo.recall.embed.protocol import Vector
 from rememo.testing import ManualClock
@@ -230,7 +232,7 @@ def test_two_workers_never_have_one_job(memory: Memory, clock: ManualClock):
 def test_a_heartbeat_keeps_the_lease(memory: Memory, clock: ManualClock):
     say(memory, "I live in Lisbon.")
     jobs = view_of(memory).engine.store.lease_many(TASKS, LEASE_SECONDS, clock(), limit=10)
-    heart = working.Heart(view_of(memory).engine, jobs)
+    heart = Heart(view_of(memory).engine, jobs)
     clock.advance(LEASE_SECONDS - 1)
     heart.beat()
     clock.advance(LEASE_SECONDS - 1)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from rememo import Memory, Settings
+from rememo import Memory, Settings, SummaryPolicy
 from rememo.errors import JobFailed
 from rememo.learn.llm.openai import OpenAICompatible
-from rememo.learn.worker import ASKING, EXTRACT, MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE, Worker
+from rememo.learn.tasks import ABSTRACT, EXTRACT, TASKS
+from rememo.learn.worker import MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE, Worker
 from rememo.testing.clock import ManualClock
 from rememo.testing.endpoint import Answer, Held, Raw, Said, ScriptedEndpoint, Status
 
@@ -217,6 +218,36 @@ def test_a_model_that_thinks_holds_up_nothing_else(endpoint: ScriptedEndpoint):
         assert habits(ana) == habits(eva) == ["snores"]
 
 
+def test_summaries_are_left_to_the_thread_that_waits_for_the_model(endpoint: ScriptedEndpoint, memory: Memory):
+    chat = memory.scope(user="ana", room="one")
+    chat.summaries.policy(SummaryPolicy(threshold=4, keep=1))
+    for number in range(6):
+        chat.messages.add("user", f"I bought {number} lemons at the market in Lisbon.", learn=False)
+    worker = worker_of(memory)
+    worker.run_once(tasks=TASKS)
+    assert {(job.task, job.state) for job in memory.jobs.list()} == {(ABSTRACT, "waiting")}
+    assert not endpoint.asked()
+    worker.run_until_idle()
+    assert {job.state for job in memory.jobs.list()} == {"done"}
+    assert chat.summaries.list()
+
+
+def test_what_was_left_to_a_model_that_is_gone_is_summarised_without_one(
+    endpoint: ScriptedEndpoint, model: OpenAICompatible, tmp_path: Path
+):
+    quiet = Settings(worker=False, durability="fast")
+    with Memory(tmp_path / "a.db", llm=model, settings=quiet) as memory:
+        chat = memory.scope(user="ana", room="one")
+        chat.summaries.policy(SummaryPolicy(threshold=4, keep=1))
+        for number in range(6):
+            chat.messages.add("user", f"I bought {number} lemons at the market in Lisbon.", learn=False)
+        worker_of(memory).run_once(tasks=TASKS)
+    with Memory(tmp_path / "a.db", settings=quiet) as memory:
+        worker_of(memory).run_until_idle()
+        assert memory.scope(room="one").summaries.list()
+    assert not endpoint.asked()
+
+
 def test_closing_ends_a_call_and_the_job_is_as_it_was(endpoint: ScriptedEndpoint, tmp_path: Path):
     endpoint.script(Held(GOOD))
     endpoint.default = GOOD
@@ -244,13 +275,13 @@ def test_a_worker_that_lost_its_lease_stops_asking(endpoint: ScriptedEndpoint, m
         memory.scope(user="ana").messages.add("user", TEXT)
         worker = Worker(engine, lease=0.3)
         worker.run_once()
-        thread = threading.Thread(target=lambda: worker.run_once(tasks=ASKING))
+        thread = threading.Thread(target=lambda: worker.run_once(tasks=[EXTRACT]))
         thread.start()
         endpoint.wait_for(1)
         taken: list[Any] = []
         while not taken:  # the first worker prolongs its lease meanwhile, by a clock that stands
             clock.advance(LONG)
-            taken = engine.store.lease_many(ASKING, 60.0, engine.now(), limit=1)
+            taken = engine.store.lease_many([EXTRACT], 60.0, engine.now(), limit=1)
         thread.join(30)
         assert not thread.is_alive()
         [job] = memory.jobs.list()
