@@ -54,3 +54,30 @@ def test_messages_are_learned_from_and_booked(live: Short):
         assert entry.operation == "extract"
         assert entry.prompt > 300
         assert entry.completion > 0
+
+
+def test_a_room_is_summarised(live: Short):
+    with Memory(":memory:", llm=live, settings=Settings(durability="fast", learn=False)) as memory:
+        chat = memory.scope(user="eva", room="one")
+        ids = [chat.messages.add("user", f"In week {number} I ran {number + 3} km.").id for number in range(5)]
+        chat.summaries.update(keep=1)
+        [summary] = chat.summaries.list()
+        assert list(summary.sources) == ids[:4]
+        assert summary.text.startswith("Summary of 4 messages")
+        assert summary.writer.startswith(live.name) or summary.fallback, "a model's own, or why it is not"
+        [entry] = memory.spending().entries
+        assert entry.operation == "summarise"
+        assert entry.completion > 0
+
+
+def test_a_question_is_answered_from_memory(live: Short):
+    with Memory(":memory:", llm=live, settings=Settings(durability="fast", learn=False)) as memory:
+        chat = memory.scope(user="eva", room="one")
+        id = chat.messages.add("user", TEXT).id
+        answer = chat.ask("Where do I live?", max_tokens=200)
+        assert answer.text
+        assert set(answer.citations) <= {id}
+        assert answer.writer == live.name or answer.fallback, "a model's own, or why it is not"
+        [entry] = memory.spending().entries
+        assert entry.operation == "ask"
+        assert entry.completion > 0
