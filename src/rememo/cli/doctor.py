@@ -18,6 +18,7 @@ from rememo.store.protocol import Indexing
 _EXTRAS: Final = {
     "documents": "pypdf",
     "encrypt": "cryptography",
+    "llm": "json_repair",
     "mcp": "mcp",
     "otel": "opentelemetry",
     "postgres": "psycopg",

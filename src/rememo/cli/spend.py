@@ -39,6 +39,7 @@ def spend(
                  f"{one.prompt:,}", f"{one.completion:,}", f"{one.cost:.4f}"]
                 for one in found.entries
             ],
+            whole=2,
         )  # fmt: skip
     console.print(f"{found.tokens:,} tokens, cost {found.cost:.4f}", highlight=False)
     left = "no ceiling" if found.left is None else f"{found.left:,} of {found.ceiling:,} left"
