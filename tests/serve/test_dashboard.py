@@ -465,8 +465,8 @@ def test_a_path_that_no_proxy_shows_is_refused():
 def test_what_was_done_is_undone_by_another_server(serve: Any, memory: Memory, clock: ManualClock):
     memory.add_many({"text": f"note {place}", "id": f"n{place}"} for place in range(3))
     with (
-        httpx.Client(base_url=serve(), trust_env=False) as first,
-        httpx.Client(base_url=serve(), trust_env=False) as second,
+        httpx.Client(base_url=serve(), timeout=30, trust_env=False) as first,
+        httpx.Client(base_url=serve(), timeout=30, trust_env=False) as second,
     ):
         clock.advance(1)
         done = post(first, "/change/delete", checked(second.get("/record?id=n1")).form("/change/pin"))

@@ -136,3 +136,34 @@ def test_much_that_changed_is_bounded_and_hostile_text_does_nothing(
     assert "1,208 records were written" in words(page)
     assert "Roll back up to 1,208 records" in words(board("/versions", back=began))
     board("/versions", since=HOSTILE[0], until=HOSTILE[1])
+
+
+def test_what_was_learned_anew_keeps_no_roll_back_from_being_undone(
+    web: httpx.Client, board: Callable[..., Page], memory: Memory, clock: ManualClock
+):
+    memory.scope(user="ana").add("I live in Lisbon.", id="said")
+    memory.facts.add("ana", "lives_in", "Lisbon")
+    [fact] = memory.facts.list()
+    clock.advance(1)
+    memory.snapshot("before")
+    clock.advance(1)
+    memory.update("said", text="I live in Porto.")
+    memory.update(fact.id, importance=0.9)
+    clock.advance(1)
+
+    def roll_back() -> Page:
+        done = post(web, "/change/rollback", board("/versions", back="before").form("/change/rollback"))
+        clock.advance(1)
+        return checked(web.get(done.headers["location"]))
+
+    page = roll_back()
+    memory.update(fact.id, importance=0.1)  # as learning does when it runs again
+    clock.advance(1)
+    assert post(web, "/change/undo", page.form("/change/undo")).status_code == 303
+    assert (memory.get("said").text, memory.get(fact.id).importance) == ("I live in Porto.", 0.9)
+    clock.advance(1)
+    page = roll_back()
+    memory.update("said", text="I live in Faro.")
+    clock.advance(1)
+    assert post(web, "/change/undo", page.form("/change/undo")).status_code == 409
+    assert memory.get("said").text == "I live in Faro."

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
-from rememo.serve.dashboard.done import written
+from rememo.serve.dashboard.done import take_back
 from rememo.serve.dashboard.erase import erase
 from rememo.serve.dashboard.flows import clear_flow
 from rememo.serve.dashboard.jobs import retry
@@ -55,7 +55,7 @@ def undo(visit: Visit) -> tuple[str, Receipt | None]:
     if visit.done is None or visit.done.at is None:
         raise InvalidInput("what was done cannot be taken back from here any more; its versions are still there")
     view = visit.service.view(visit.key, {"tenant": [visit.done.tenant]})
-    view.undo(written(view, visit.done.at))
+    take_back(view, visit.done.at)
     return "Taken back.", None
 
 

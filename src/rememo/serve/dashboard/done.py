@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rememo.engine.engine import Engine
-from rememo.errors import Unavailable
+from rememo.errors import Unavailable, VersionConflict
+from rememo.keep.versions import going_back
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.receipt import Outcome, Receipt
@@ -25,6 +26,7 @@ SPACE: Final = "dashboard"
 _OURS: Final = "secret"
 _LONGEST: Final = 200
 _SIGNATURE: Final = 16
+_LEARNED: Final = frozenset({"fact", "relationship", "summary"})
 _STEP: Final = timedelta(microseconds=1)
 
 
@@ -94,3 +96,22 @@ def written(memory: Memory, at: datetime) -> Receipt:
             elif one.superseded_at == at and one.deleted:
                 versions[id], outcomes[id] = one.version, "deleted"
     return Receipt(ids=tuple(versions), versions=versions, outcomes=outcomes, recorded_at=at)
+
+
+def take_back(memory: Memory, at: datetime) -> None:
+    """Take back the write of a tenant that has this system time; a record that somebody changed since raises `VersionConflict`.
+
+    What is learned is worked out anew after a write, by nobody's hand: that it changed keeps nothing from being taken back.
+    """
+    receipt = written(memory, at)
+    try:
+        memory.undo(receipt)
+    except VersionConflict:
+        engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        for id, version in receipt.versions.items():
+            last = engine.store.history(memory.bound, id)[-1]
+            ended = last.superseded_at is not None
+            same = last.version == version and ended == (receipt.outcomes[id] == "deleted")
+            if not same and last.kind not in _LEARNED:
+                raise
+        view.commit(going_back(engine, memory.bound, list(receipt.ids), at - _STEP), operation="undo")
