@@ -161,7 +161,7 @@ def measure(
             if left <= 0:
                 break
             asked += left
-            tasks = [
+            tasks: list[tuple[str, BenchQuestion, Way]] = [
                 (f"{number}:{place}:{way}", question, way)
                 for place, question in enumerate(scope.questions[:left])
                 for way in ways
