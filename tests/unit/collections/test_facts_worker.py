@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Receipt
 from rememo.errors import InvalidInput, JobFailed, NotFound
-from rememo.learn import tasks as working
-from rememo.learn.heart import Heart
-from rememo.learn.messages import forget_source
+from rememo.learn.heart import LEASE_SECONDS, Heart
+from rememo.learn.messages import forget_source, learn
 from rememo.learn.tasks import TASKS
-from rememo.learn.worker import LEASE_SECONDS, MOST_ATTEMPTS, Worker, backoff
+from rememo.learn.worker import MOST_ATTEMPTS, Worker, backoff
 from rememo.model.job import Settlement
 from rememo.recall.embed.protocol import Vector
 from rememo.testing import ManualClock
@@ -280,14 +279,14 @@ def test_a_job_that_kills_its_worker_does_not_kill_for_ever(memory: Memory, cloc
 
 
 def test_one_odd_message_does_not_keep_the_others_from_being_learned(memory: Memory, monkeypatch: pytest.MonkeyPatch):
-    real = working.learn.__globals__["extract"]
+    real = learn.__globals__["extract"]
 
     def extract(text: str, **named: object) -> object:
         if "odd" in text:
             raise RecursionError("too odd")
         return real(text, **named)
 
-    monkeypatch.setitem(working.learn.__globals__, "extract", extract)
+    monkeypatch.setitem(learn.__globals__, "extract", extract)
     good, odd = say(memory, "I love tea."), say(memory, "something odd")
     learn(memory)
     assert triples(memory) == [("alice", "likes", "tea")]
