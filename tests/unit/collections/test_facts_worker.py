@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rememo import Memory, Receipt
 from rememo.errors import InvalidInput, JobFailed, NotFound
 from rememo.learn.heart import LEASE_SECONDS, Heart
-from rememo.learn.messages import forget_source, learn
+from rememo.learn.messages import forget_source
+from rememo.learn.messages import learn as learn_messages
 from rememo.learn.tasks import TASKS
 from rememo.learn.worker import MOST_ATTEMPTS, Worker, backoff
 from rememo.model.job import Settlement
@@ -279,14 +280,14 @@ def test_a_job_that_kills_its_worker_does_not_kill_for_ever(memory: Memory, cloc
 
 
 def test_one_odd_message_does_not_keep_the_others_from_being_learned(memory: Memory, monkeypatch: pytest.MonkeyPatch):
-    real = learn.__globals__["extract"]
+    real = learn_messages.__globals__["extract"]
 
     def extract(text: str, **named: object) -> object:
         if "odd" in text:
             raise RecursionError("too odd")
         return real(text, **named)
 
-    monkeypatch.setitem(learn.__globals__, "extract", extract)
+    monkeypatch.setitem(learn_messages.__globals__, "extract", extract)
     good, odd = say(memory, "I love tea."), say(memory, "something odd")
     learn(memory)
     assert triples(memory) == [("alice", "likes", "tea")]
