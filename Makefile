@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test frameworks release soak docs lint types imports bench clean
+.PHONY: serve test frameworks models release soak docs lint types imports bench clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
@@ -37,11 +37,15 @@ imports: $(VENV)/.installed
 # Before the tests begin, because several of them at once could not install a browser.
 test: lint types imports .node/.installed .peers/.installed
 	$(BIN)/python tools/browser.py
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 # The adapters, beside the frameworks as they are published, in environments of their own.
 frameworks: $(VENV)/.installed
 	$(BIN)/python tools/frameworks.py
+
+# A real language model, small enough for any machine, behind an endpoint on loopback.
+models: $(VENV)/.installed
+	$(BIN)/pytest tests/models
 
 # What a wheel holds, weighs and takes to start, in an empty environment.
 release: $(VENV)/.installed

@@ -24,7 +24,7 @@ def test_somebody_is_chosen_weighed_typed_and_gone(
         chat.messages.add("user", f"I am {user} and I live in Lisbon.").wait()
         chat.kv.set("step", 3)
     clock.advance(1)
-    memory.scope(user="ana").update(memory.scope(user="ana").list(kind="message")[0].id, pinned=True)
+    memory.scope(user="ana").update(memory.scope(user="ana").list(kind="message")[0].id, pinned=True).wait()
     page = board("/erase")
     assert any(one.get("href") == "/erase?user=ana" for one in page.all("a"))
     page = board("/erase", user="ana")

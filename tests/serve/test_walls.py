@@ -64,7 +64,7 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
     """Return what to put where: whatever can be named beyond the wall is."""
     everything = list(ids.values())
     return {
-        "text": "x", "items": [{"text": "x"}, {"text": "y", "id": "note", "on_conflict": "replace"}], "query": SECRET,
+        "text": "x", "items": [{"text": "x"}, {"text": "y", "id": "note", "on_conflict": "replace"}], "query": SECRET, "question": SECRET,
         "vector": [1.0] * 64, "role": "user", "content": "x", "user": "bob", "assistant": "y", "max_tokens": 1_000,
         "subject": "bob", "predicate": "lives_in", "object": "Porto", "facts": [ids["fact"]], "keep": ids["fact"],
         "entity": "bob", "target": SECRET, "type": "friend", "a": "bob", "b": SECRET, "title": "x", "tool": "look",
