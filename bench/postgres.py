@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, product
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -32,6 +33,13 @@ def said(words: int = 30) -> str:
     return " ".join(random.choices(VOCABULARY, cum_weights=WEIGHTS, k=words))
 
 
+def prose(count: int, words: int = 30) -> list[str]:
+    """Return stretches of this project's own guides, one after the other."""
+    pages = sorted((Path(__file__).parents[1] / "docs").glob("**/*.md"))
+    said = " ".join(page.read_text() for page in pages).split()
+    return [" ".join(said[start : start + words]) for start in range(0, len(said) - words, words)][:count]
+
+
 def interleaved(rounds: int, *runs: Callable[[int], object]) -> list[float]:
     """Return the median time of each, in microseconds, taken in turns so that the machine's moods meet all alike."""
     taken: list[list[float]] = [[] for _ in runs]
@@ -51,21 +59,20 @@ def adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None
     bare.execute("CREATE TABLE bare (id text PRIMARY KEY, room text, at bigint, data jsonb, text text)")
     bare.execute("CREATE INDEX ON bare (room, at)")
     room = memory.scope(room="adding")
-    texts = [said() for _ in range(rounds + 50)]
-    for number in range(50):
-        room.add(texts[-number])
-    # First with words that the embedder has never met, and there is no end of them here; then with the same ones again, as
-    # a process that has run for a while knows nearly all words of its language.
-    for words in ("new", "known"):
+    room.add("something to begin with")
+    # Prose, each sentence met for the first time; then made-up words, of which the embedder never met a third: more than any
+    # language asks of it; then the same ones again, as a process that has run for a while knows nearly all words.
+    made_up = [said() for _ in range(rounds)]
+    for words, texts in (("prose", prose(rounds)), ("made-up words", made_up), ("the same words again", made_up)):
         plain, ours = interleaved(
-            rounds,
-            lambda turn: bare.execute(
+            len(texts),
+            lambda turn, texts=texts: bare.execute(
                 BARE_ROW, (f"id-{turn}-{time.time_ns()}", "r", turn, "{}", texts[turn]), prepare=True
             ),
-            lambda turn: room.add(texts[turn]),
+            lambda turn, texts=texts: room.add(texts[turn]),
         )
         print(f"bare insert and commit into one indexed table: {plain:,.0f} us")
-        print(f"add, {words} words: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {ADD:.1f})")
+        print(f"add, {words}: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {ADD:.1f})")
 
 
 def adding_many(memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, count: int) -> None:
