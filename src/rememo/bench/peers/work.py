@@ -6,6 +6,7 @@ Prints one line of JSON: figures, or what the peer said. Time is limited for eac
 import json
 import os
 import random
+import re
 import sys
 import time
 import traceback
@@ -183,7 +184,8 @@ def main() -> None:
         said = {"cannot": str(reason)}
     except BaseException as error:  # noqa: BLE001 - what it said is the result
         last = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"{type(error).__name__}: {error}".replace(folder, "…")[:400]
+        told = f"{type(error).__name__}: {error}".replace(folder, "…").replace(str(Path(__file__)), "work.py")
+        told = re.sub(r"PID \d+", "PID …", told)[:300]
         said = {"said": told, "where": f"{Path(last.filename).name}:{last.lineno}"}
     sys.stdout.write("\n" + json.dumps(said) + "\n")
     sys.stdout.flush()

@@ -261,6 +261,7 @@ class LlamaIndex(Peer):
         from llama_index.core.base.llms.types import ChatMessage
         from llama_index.core.memory import VectorMemoryBlock
         from llama_index.core.vector_stores import SimpleVectorStore
+        from pydantic import PrivateAttr
 
         class Same(BaseEmbedding):
             def _get_query_embedding(self, query: str) -> list[float]:
@@ -273,7 +274,19 @@ class LlamaIndex(Peer):
                 return embed([text])[0]
 
         class Keeping(SimpleVectorStore):
+            """Its own store, which knows only ids, with the texts beside it: the block asks for a store that has them."""
+
             stores_text: bool = True
+            _held: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+            def add(self, nodes: Any, **more: Any) -> list[str]:
+                self._held |= {node.node_id: node for node in nodes}
+                return super().add(nodes, **more)
+
+            def query(self, query: Any, **more: Any) -> Any:
+                found = super().query(query, **more)
+                found.nodes = [self._held[id] for id in found.ids or ()]
+                return found
 
         self._message = ChatMessage
         self._same = Same()
