@@ -29,6 +29,7 @@ PROCESSES = 6
 DISK_MB = 400
 GROWTH, SLACK_MB = 1.25, 25.0
 MEANINGFUL = 100
+LONGEST_START = 120.0
 
 
 class Soak:
@@ -70,8 +71,9 @@ class Soak:
         return Path(cast("list[str]", process.args)[-1])
 
     def run(self, seconds: float, trouble: "Trouble") -> None:
-        while not all(self.journal(one).exists() for one in self.running) and self.running[0].poll() is None:
-            time.sleep(0.1)  # until all have got to work
+        patience = time.monotonic() + LONGEST_START
+        while not all(self.journal(one).exists() for one in self.running) and time.monotonic() < patience:
+            time.sleep(0.1)  # until all have got to work; who never does shows in what was acknowledged
         end, next_kill = time.monotonic() + seconds, time.monotonic() + 2
         next_trouble, next_look = time.monotonic() + 10, time.monotonic()
         while time.monotonic() < end:

@@ -10,12 +10,13 @@ import re
 import sqlite3
 import threading
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from json import dumps, loads
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from rememo.recall.embed.static import StaticEmbedder
 
@@ -33,17 +34,15 @@ def embed(texts: Sequence[str]) -> list[list[float]]:
     return [[1.0] + [0.0] * (DIMENSION - 1) if one is None else one.tolist() for one in vectors]
 
 
-class Peer:
+class Peer(ABC):
     """One system under measurement."""
-
-    lasting: ClassVar[bool] = True
-    """Whether another process, or the next one, can see what was stored."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @abstractmethod
     def add(self, id: str, text: str) -> None:
-        raise NotImplementedError
+        """Store one text."""
 
     def add_many(self, items: Sequence[tuple[str, str]]) -> None:
         for id, text in items:
@@ -53,18 +52,19 @@ class Peer:
         """Store the turns of a conversation; who spoke is part of the text where a peer knows no speakers."""
         self.add_many([(turn["id"], f"{turn['speaker']}: {turn['text']}") for turn in turns])
 
+    @abstractmethod
     def search(self, question: str, limit: int) -> list[str]:
-        raise NotImplementedError
+        """Return the ids of what is found, best first."""
 
     def ask(self, question: dict[str, Any], limit: int) -> list[str]:
         """Search as of the moment of a question, where a peer knows moments."""
         return self.search(question["text"], limit)
 
+    @abstractmethod
     def present(self, ids: Sequence[str]) -> set[str]:
         """Return those of the ids that can be read."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Let go."""
 
 
@@ -241,8 +241,6 @@ class LangGraph(Peer):
 class LangGraphInMemory(LangGraph):
     """LangGraph's store in the process's memory."""
 
-    lasting = False
-
     def __init__(self, folder: Path) -> None:
         from langgraph.store.base import PutOp
         from langgraph.store.memory import InMemoryStore
@@ -253,8 +251,6 @@ class LangGraphInMemory(LangGraph):
 
 class LlamaIndex(Peer):
     """LlamaIndex's vector memory block over its own vector store."""
-
-    lasting = False
 
     def __init__(self, folder: Path) -> None:
         from llama_index.core.base.embeddings.base import BaseEmbedding
