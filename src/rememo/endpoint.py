@@ -199,6 +199,7 @@ class Endpoint:
             line, self._line = self._line, None
         if line is not None and line.process == os.getpid():
             line.end()
+            line.join()
 
     # ---- inside
 
@@ -214,7 +215,7 @@ class Endpoint:
                 # Reading the certificates takes a tenth of a second, and a plain address has no use for them.
                 verify = self.address.startswith("https:")
                 self._line = _Line(lambda: self._httpx.AsyncClient(timeout=timeout, verify=verify), self._concurrency)
-                weakref.finalize(self, _end, self._line)
+                weakref.finalize(self, self._line.end)
             return self._line
 
     def _begin(self, line: "_Line", work: Coroutine[Any, Any, T]) -> "Future[T]":
@@ -385,20 +386,22 @@ class _Line:
         await self.client.aclose()
 
     def end(self) -> None:
-        """Stop the loop, with whatever runs on it."""
+        """Ask the loop to stop, with whatever runs on it; waits for nobody.
+
+        The collector may call this in any thread and at any moment, with any lock held: what the loop needs for closing,
+        such as the lock of an import, may be among them.
+        """
         if self.process != os.getpid():
             return
         with self._lock:
-            if self._ended:
-                return
-            self._ended = True
-            self.loop.call_soon_threadsafe(self.loop.stop)
+            if not self._ended:
+                self._ended = True
+                self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def join(self) -> None:
+        """Wait until the loop has closed its connections."""
         if threading.current_thread() is not self._thread:
             self._thread.join()
-
-
-def _end(line: _Line) -> None:
-    line.end()
 
 
 async def _content(response: "httpx.Response") -> bytes | None:

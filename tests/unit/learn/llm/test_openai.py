@@ -235,7 +235,39 @@ def test_a_model_that_is_let_go_leaves_no_thread(endpoint: ScriptedEndpoint):
     assert before
     del model
     gc.collect()
+    for one in before:
+        one.join(10)
     assert not [one for one in before if one.is_alive()]
+
+
+def test_letting_a_model_go_waits_for_nobody(endpoint: ScriptedEndpoint):
+    """The collector may come while a lock is held that the model's thread needs for closing, as those of imports are."""
+    importing = threading.Lock()
+    closed = threading.Event()
+
+    model = OpenAICompatible(endpoint.url, "scripted")
+    model.complete(HELLO)
+    line = model._endpoint._open()  # pyright: ignore[reportPrivateUsage] - no other way to hold its thread up
+    truly_close = line.client.aclose
+
+    async def close() -> None:
+        with importing:
+            await truly_close()
+        closed.set()
+
+    line.client.aclose = close
+
+    def let_go() -> None:
+        nonlocal model
+        with importing:
+            del model
+            gc.collect()
+
+    thread = threading.Thread(target=let_go, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert closed.wait(10)
 
 
 def test_an_answer_comes_in_pieces(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
