@@ -64,7 +64,7 @@ def peers(
     json_file: JsonFile = None,
 ) -> None:
     """Install mem0, Chroma, LangGraph's store and others, give each the same work, and print it side by side."""
-    chosen = [one.strip() for one in only.split(",") if one.strip()] or list(peers_bench.PACKAGES)
+    chosen = [one.strip() for one in only.split(",") if one.strip()] or list(peers_bench.PEERS)
     work = peers_bench.Work(size=size, seconds=seconds, searches=max(1, min(1_000, size)))
     with console.status("measuring") as status:
         report = peers_bench.measure(

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,20 +19,10 @@ from typing import Any, Final
 
 import rememo
 from rememo.bench.datasets import Dataset, load
+from rememo.bench.peers.wrappers import PEERS
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.recall.embed.wordfiles import vectors_file
 
-PACKAGES: Final[dict[str, tuple[str, ...]]] = {
-    "rememo": (),
-    "fts5": (),
-    "mem0": ("mem0ai==2.2.1", "qdrant-client", "langchain"),
-    "langgraph": ("langgraph-checkpoint-sqlite==3.1.2", "langgraph==1.2.20", "pysqlite3-binary"),
-    "langgraph-in-memory": ("langgraph-checkpoint-sqlite==3.1.2", "langgraph==1.2.20", "pysqlite3-binary"),
-    "chroma": ("chromadb==1.5.9",),
-    "mempalace": ("mempalace==3.11.0",),
-    "cognee": ("cognee==1.6.5",),
-    "llamaindex": ("llama-index-core==0.14.25",),
-}
 _OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rememo itself this environment serves
 WRITERS: Final = 4
 _SLACK: Final = 60.0
@@ -69,9 +61,9 @@ def measure(
     progress: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Do all work for all peers, whose environments are kept in `home`; returns everything as JSON values."""
-    unknown = [peer for peer in peers if peer not in PACKAGES]
+    unknown = [peer for peer in peers if peer not in PEERS]
     if unknown:
-        raise InvalidInput(f"there is no peer {', '.join(unknown)}; there are {', '.join(PACKAGES)}")
+        raise InvalidInput(f"there is no peer {', '.join(unknown)}; there are {', '.join(PEERS)}")
     if shutil.which("uv") is None and find_spec("uv") is None:
         raise MissingExtra("the peers' environments are made by uv: pip install uv")
     results: list[Result] = []
@@ -113,11 +105,7 @@ def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path,
     return tasks
 
 
-_LASTS_NOT: Final = {"cannot": "keeps everything in the process that wrote it"}
-
-
-def _in_memory(peer: str) -> bool:
-    return peer in {"langgraph-in-memory", "llamaindex"}
+_LASTS_NOT: Final = {"said": "keeps everything in the process that wrote it"}
 
 
 def _searching(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
@@ -127,7 +115,7 @@ def _searching(peer: str, python: Path, folder: Path, work: Work) -> dict[str, A
 
 def _reopen(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     """Fill a store, and time opening it and the first search in a new process."""
-    if _in_memory(peer):
+    if not PEERS[peer].lasts:
         return _LASTS_NOT
     filled = _work(peer, python, folder, "bulk", work.size, work.seconds)
     return filled if "done" not in filled else _work(peer, python, folder, "reopen", 1, work.seconds)
@@ -135,13 +123,14 @@ def _reopen(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]
 
 def _together(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     """Let several processes write to one store at the same time, and count what is there afterwards."""
-    if _in_memory(peer):
+    if not PEERS[peer].lasts:
         return _LASTS_NOT
     prepared = _work(peer, python, folder, "steadily", WRITERS * work.each, 1)  # tables are made by one, not by four
     if "done" not in prepared:
         return prepared
     writers = [_start(peer, python, folder, "steadily", at * work.each, work.each) for at in range(WRITERS)]
-    said = [_hear(writer, work.seconds + _SLACK) for writer in writers]
+    deadline = time.monotonic() + work.seconds + _SLACK
+    said = [_hear(writer, max(0.0, deadline - time.monotonic())) for writer in writers]
     there = _work(peer, python, folder, "present", 0, WRITERS * work.each)
     acknowledged = sum(len(acks) for acks, _ in said)
     errors = sorted({answer["said"] for _, answer in said if "said" in answer})
@@ -149,15 +138,18 @@ def _together(peer: str, python: Path, folder: Path, work: Work) -> dict[str, An
 
 
 def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
-    """Kill a writer, and count what it had acknowledged and is gone."""
-    if _in_memory(peer):
+    """Kill a writer once it acknowledged enough, or its time is over; count what it had acknowledged and is gone."""
+    if not PEERS[peer].lasts:
         return _LASTS_NOT
     writer = _start(peer, python, folder, "steadily", 0, work.acknowledged * 100)
+    in_time = threading.Timer(work.seconds + _SLACK, writer.kill)
+    in_time.start()
     acknowledged = 0
     for line in writer.stdout or ():
         acknowledged += line.strip().isdigit()
         if acknowledged >= work.acknowledged or line.startswith("{"):
             break
+    in_time.cancel()
     writer.kill()
     rest, _ = writer.communicate()
     acknowledged += sum(line.strip().isdigit() for line in rest.splitlines(keepends=True) if line.endswith("\n"))
@@ -173,7 +165,8 @@ def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
 def _start(peer: str, python: Path, folder: Path, task: str, *arguments: object) -> "subprocess.Popen[str]":
     package = Path(rememo.__file__).parent.parent
     script = package / "rememo" / "bench" / "peers" / "work.py"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    left_out = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}  # without bytecode, importing would be what is measured
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     environment |= {"REMEMO_BENCH_PATH": str(package), "REMEMO_BENCH_WORDS": str(vectors_file().parents[1])}
     return subprocess.Popen(  # noqa: S603 - our own command
         [str(python), str(script), peer, str(folder), task, *map(str, arguments)],
@@ -188,7 +181,7 @@ def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], 
     except subprocess.TimeoutExpired:
         process.kill()
         said, _ = process.communicate()
-        return [line for line in said.splitlines() if line.isdigit()], {"said": f"no answer after {seconds:.0f} s"}
+        return [line for line in said.splitlines() if line.isdigit()], {"said": "it was not done in time"}
     lines = said.splitlines()
     answers = [line for line in lines if line.startswith("{")]
     answer = json.loads(answers[-1]) if answers else {"said": f"it ended with {process.returncode}"}
@@ -196,7 +189,7 @@ def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], 
 
 
 def _work(peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
-    limit = 600.0 if task in {"quality", "fill-and-search"} else 120.0 + _SLACK
+    limit = 600.0 if task in {"quality", "fill-and-search", "present"} else 120.0 + _SLACK
     return _hear(_start(peer, python, folder, task, *arguments), limit)[1]
 
 
@@ -205,17 +198,17 @@ def _work(peer: str, python: Path, folder: Path, task: str, *arguments: object) 
 
 def _install(peer: str, home: Path) -> Path:
     """Return the interpreter of a peer's environment, made if need be."""
-    if not PACKAGES[peer]:
+    if not PEERS[peer].needs:
         return Path(sys.executable)
     folder = home / peer.removesuffix("-in-memory")
     python, done = folder / "bin" / "python", folder / ".installed"
-    wanted = "\n".join((*PACKAGES[peer], *_OURS))
+    wanted = "\n".join((*PEERS[peer].needs, *_OURS))
     if not (done.exists() and done.read_text() == wanted):
         shutil.rmtree(folder, ignore_errors=True)
         uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
         for command in (
             ["venv", "--quiet", "--python", sys.executable, str(folder)],
-            ["pip", "install", "--quiet", "--python", str(python), *PACKAGES[peer], *_OURS],
+            ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *PEERS[peer].needs, *_OURS],
         ):
             subprocess.run([uv, *command], check=True)  # noqa: S603 - our own command
         done.write_text(wanted)
@@ -228,7 +221,7 @@ def _version(peer: str, python: Path) -> str:
     if peer == "fts5":
         code = "import sqlite3; print('SQLite', sqlite3.sqlite_version)"
     else:
-        name = PACKAGES[peer][0].partition("==")[0]
+        name = PEERS[peer].needs[0].partition("==")[0]
         code = f"from importlib.metadata import version; print(version({name!r}))"
     return subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - as above
 

@@ -10,6 +10,7 @@ import re
 import sys
 import time
 import traceback
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +20,20 @@ from rememo.recall.embed import wordfiles
 
 wordfiles.CARRIED = Path(os.environ["REMEMO_BENCH_WORDS"])  # a peer's environment has them not
 
-from rememo.bench.peers.wrappers import PEERS, Cannot, Peer, name_of
+from rememo.bench.peers.wrappers import PEERS
+from rememo.bench.peers.wrappers.peer import Peer
 
 WORDS = [
-    "harbour",
-    "violin",
-    "copper",
-    "lantern",
-    "orchard",
-    "winter",
-    "bridge",
-    "pilot",
-    "lemon",
-    "signal",
-    "engine",
-    "paper",
-    "river",
-    "ticket",
-    "garden",
-    "window",
-    "market",
-    "letter",
-    "doctor",
-    "planet",
-    "coffee",
-    "summer",
-    "teacher",
-    "island",
-    "mirror",
-    "castle",
-    "forest",
-    "silver",
-    "carpet",
-    "bottle",
-    "rocket",
-    "sailor",
-    "pepper",
+    "harbour", "violin", "copper", "lantern", "orchard", "winter", "bridge", "pilot", "lemon", "signal", "engine",
+    "paper", "river", "ticket", "garden", "window", "market", "letter", "doctor", "planet", "coffee", "summer",
+    "teacher", "island", "mirror", "castle", "forest", "silver", "carpet", "bottle", "rocket", "sailor", "pepper",
     "museum",
-]
+]  # fmt: skip
+
+
+def name_of(number: int) -> str:
+    """Return an id that every peer takes."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
 
 
 def text_of(number: int) -> str:
@@ -85,9 +62,8 @@ def adds(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
 
 
 def bulk(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
-    """Add all at once; where that takes too long, as many hundreds as there is time for."""
-    start, done = time.perf_counter(), 0
-    size = count if type(peer).add_many is not Peer.add_many else 100
+    """Add as many at once as the peer takes."""
+    start, done, size = time.perf_counter(), 0, peer.at_once
     while done < count and time.perf_counter() - start < seconds:
         peer.add_many([(name_of(done + at), text_of(done + at)) for at in range(min(size, count - done))])
         done += min(size, count - done)
@@ -133,7 +109,9 @@ def steadily(peer: Peer, start: int, count: int) -> dict[str, Any]:
 
 def present(peer: Peer, start: int, count: int) -> dict[str, Any]:
     """Count what can be read."""
-    return {"present": len(peer.present([name_of(number) for number in range(start, start + count)]))}
+    return {
+        "present": len(peer.present([(name_of(number), text_of(number)) for number in range(start, start + count)]))
+    }
 
 
 def quality(make: Any, folder: Path, file: Path, seconds: float) -> dict[str, Any]:
@@ -180,8 +158,6 @@ def main() -> None:
     name, folder, task, *arguments = sys.argv[1:]
     try:
         said = do(name, Path(folder), task, arguments)
-    except Cannot as reason:
-        said = {"cannot": str(reason)}
     except BaseException as error:  # noqa: BLE001 - what it said is the result
         last = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error}".replace(folder, "…").replace(str(Path(__file__)), "work.py")

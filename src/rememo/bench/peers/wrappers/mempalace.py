@@ -1,0 +1,50 @@
+"""MemPalace."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rememo.bench.peers.wrappers.peer import Peer
+from rememo.bench.peers.wrappers.same import endpoint
+
+
+class MemPalace(Peer):
+    """MemPalace: a drawer for each text. Its embedding comes from an endpoint in this process."""
+
+    needs = ("mempalace==3.11.0",)
+    at_once = 1_000
+
+    def __init__(self, folder: Path) -> None:
+        os.environ |= {
+            "HOME": str(folder), "MEMPALACE_PALACE_PATH": str(folder / "palace"),
+            "MEMPALACE_EMBEDDING_MODEL": "openai-compat", "MEMPALACE_EMBEDDING_API_URL": endpoint(),
+            "MEMPALACE_EMBEDDING_API_MODEL": "same",
+        }  # fmt: skip
+        from mempalace.miner import add_drawer
+        from mempalace.palace import get_collection
+        from mempalace.searcher import search_memories
+
+        self._place = str(folder / "palace")
+        self._collection = get_collection(self._place)
+        self._add, self._search = add_drawer, search_memories
+
+    def add(self, id: str, text: str) -> None:
+        self._add(self._collection, "wing", "room", text, id, 0, "bench")
+
+    def add_many(self, items: Sequence[tuple[str, str]]) -> None:
+        self._collection.upsert(
+            ids=[id for id, _ in items],
+            documents=[text for _, text in items],
+            metadatas=[{"wing": "wing", "room": "room", "source_file": id, "chunk_index": 0} for id, _ in items],
+        )
+
+    def search(self, question: str, limit: int) -> list[str]:
+        found = self._search(question, self._place, n_results=limit)
+        if "results" not in found:
+            raise RuntimeError(str(found)[:300])
+        return [str(one.get("source_file")) for one in found["results"]]
+
+    def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
+        held = self._collection.get(include=["metadatas"], limit=1_000_000)
+        metadatas = held["metadatas"] if isinstance(held, dict) else held.metadatas
+        return {str(one.get("source_file")) for one in metadatas} & set(dict(items))
