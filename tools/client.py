@@ -7,7 +7,7 @@ import ast
 import re
 import sys
 
-from mirror import CLASSES, PACKAGE, ROOT, defined, docstring, methods, tidy
+from mirror import CLASSES, PACKAGE, ROOT, defined, docstring, imported, methods, tidy
 
 from rememo.serve.rest.table import OPERATIONS
 
@@ -52,8 +52,8 @@ def faces() -> str:
         name: next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
         for name, tree in trees.items()
     }
-    memory = {one.name: ast.unparse(one.returns) for one in methods(found["Memory"]) if one.returns}
-    memory |= {f"working.{one.name}": ast.unparse(one.returns) for one in methods(found["Working"]) if one.returns}
+    memory = {one.name: returned(one) for one in methods(found["Memory"]) if is_face(one)}
+    memory |= {f"working.{one.name}": returned(one) for one in methods(found["Working"]) if is_face(one)}
     served: dict[str, list[str]] = {}
     for operation in OPERATIONS:
         face, _, verb = operation.calls.rpartition(".")
@@ -74,11 +74,7 @@ def faces() -> str:
         said[name] = set(re.findall(r"\w+", "\n".join(parts)))
     for name, path in CLASSES.items():
         words = said.get("Memory" if name == "Records" else name, set[str]())
-        for one in trees[name].body:
-            if isinstance(one, ast.Import):
-                imports += [f"import {each.name}" for each in one.names if each.name in words]
-            if isinstance(one, ast.ImportFrom):
-                imports += [f"from {one.module} import {each.name}" for each in one.names if each.name in words]
+        imports += imported(trees[name], words)
         module = "rememo." + path.removesuffix(".py").replace("/", ".")
         imports += [
             f"from {module} import {each}" for each in defined(trees[name]) if each in words and each not in CLASSES

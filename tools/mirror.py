@@ -154,11 +154,7 @@ def mirrored() -> str:
         tree = ast.parse((PACKAGE / path).read_text())
         found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
         words = spoken(found)
-        for one in tree.body:
-            if isinstance(one, ast.Import):
-                imports += [f"import {each.name}" for each in one.names if each.name in words]
-            if isinstance(one, ast.ImportFrom):
-                imports += [f"from {one.module} import {each.name}" for each in one.names if each.name in words]
+        imports += imported(tree, words)
         module = "rememo." + path.removesuffix(".py").replace("/", ".")
         imports += [f"from {module} import {each}" for each in defined(tree) if each in words]
         classes.append(mirror_class(found))
@@ -170,6 +166,17 @@ def spoken(found: ast.ClassDef) -> set[str]:
     shown = [one for one in methods(found) if not one.name.startswith("_") or found.name in OPENED]
     signatures = [f"{ast.unparse(one.args)} {ast.unparse(one.returns or ast.Constant(None))}" for one in shown]
     return set(re.findall(r"\w+", " ".join(signatures))) | {found.name}
+
+
+def imported(tree: ast.Module, words: set[str]) -> list[str]:
+    """Return the imports of a module that bring some of these words, those for type checkers too."""
+    found: list[str] = []
+    for one in [each for top in tree.body for each in (top.body if isinstance(top, ast.If) else [top])]:
+        if isinstance(one, ast.Import):
+            found += [f"import {each.name}" for each in one.names if each.name in words]
+        if isinstance(one, ast.ImportFrom) and one.module != "__future__":
+            found += [f"from {one.module} import {each.name}" for each in one.names if each.name in words]
+    return found
 
 
 def defined(tree: ast.Module) -> list[str]:
@@ -251,6 +258,7 @@ def mirror_method(method: ast.FunctionDef) -> str:
         inner = plain(shown).removeprefix("Generator[").removesuffix("]").strip("'\"")
         entered = "await self._call(manager.__enter__)"
         view = f"        view = {entered}\n"
+        inner = f"Async{inner}" if inner in CLASSES else inner
         if inner.removeprefix("Async") in CLASSES:
             view = f"        view = {inner}.__new__({inner})\n        Mirror.__init__(view, {entered}, self._threads)\n"
         return (

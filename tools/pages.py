@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from sphinx.cmd.build import main as build
 from typer.main import get_command
 
-from rememo import Memory, Settings, _version
+from rememo import Memory, Settings, _version, aio
 from rememo.cli.app import cli
 from rememo.serve.mcp.tools import TOOLS
 from rememo.serve.rest.openapi import document
@@ -196,7 +196,13 @@ def _memory() -> Iterator[str]:
             continue
         method = inspect.isfunction(what)
         told = inspect.getdoc(what.fget if isinstance(what, property) and what.fget else what) or ""
-        shape = str(inspect.signature(what)).replace("(self, ", "(").replace("(self)", "()") if method else ""
+        shape = (
+            str(inspect.signature(what, eval_str=True, locals=vars(aio)))
+            .replace("(self, ", "(")
+            .replace("(self)", "()")
+            if method
+            else ""
+        )
         yield f"## `{name}`\n"
         yield (f"```text\n{name}{shape}\n```\n" if method else "") + f"\n{_plain(told)}\n"
 

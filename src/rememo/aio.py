@@ -48,7 +48,7 @@ from rememo.keep.export import Transferred
 from rememo.keep.quarantine import C, Quarantine
 from rememo.keep.retention import Ready, Retention, Span
 from rememo.keep.versions import Diff
-from rememo.learn.answering import THRESHOLD, Answer
+from rememo.learn.answering import Answer
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
@@ -73,6 +73,7 @@ from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now
 from rememo.model.unset import NOTHING, Unset
 from rememo.recall.embed.protocol import Embedder
+from rememo.recall.question import THRESHOLD
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
@@ -2622,14 +2623,14 @@ class AsyncMemory(AsyncRecords):
         else:
             await self._call(manager.__exit__, None, None, None)
 
-    async def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
+    async def history(self, id: str, *, quarantined: bool = False) -> list[Record]:
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
 
         Versions that are or were in quarantine come only with `quarantined`.
         """
         return await self._call(self._own.history, id, quarantined=quarantined)
 
-    async def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> "list[Changed]":
+    async def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a

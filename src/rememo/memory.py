@@ -1,82 +1,89 @@
-"""Memory: the front door; a view of one engine bound to a scope."""
+"""Memory: the front door; a view of one engine bound to a scope.
 
+What lies behind a door is loaded when the door is first used, so that opening and searching start fast.
+"""
+
+from __future__ import annotations
+
+import os
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType, UnionType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
-from rememo.collections.actions import Actions
-from rememo.collections.documents import Documents
-from rememo.collections.facts import Facts
-from rememo.collections.goals import Goals
-from rememo.collections.jobs import Jobs
-from rememo.collections.message import Message
-from rememo.collections.messages import Messages
-from rememo.collections.overflow import rewritten
-from rememo.collections.posts import Posts
 from rememo.collections.records import Duration, Records
-from rememo.collections.relationships import Relationships
-from rememo.collections.summaries import Summaries
-from rememo.collections.tasks import Tasks
-from rememo.collections.thoughts import Thoughts
-from rememo.context.builtin import BUILT_IN
-from rememo.context.compose import Composer
-from rememo.context.context import Context, context
-from rememo.context.gather import Recall
-from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Asked, Providers, Saying
-from rememo.context.state import State
-from rememo.context.tokens import TokenCounter
+from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT
 from rememo.engine.audit import Acting, ComplianceCheck, acting
 from rememo.engine.batch import Batch
+from rememo.engine.engine import Composing, Engine, Runner
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
-from rememo.keep.archive import Archive
-from rememo.keep.audit import Audit, add_check
-from rememo.keep.changes import changes
-from rememo.keep.encrypt import Keyring
-from rememo.keep.erase import erase, note_backup, preview, resume
-from rememo.keep.export import Transferred, export, import_file
-from rememo.keep.maintain import maintain
-from rememo.keep.quarantine import Quarantine
-from rememo.keep.reembed import reembed
-from rememo.keep.retention import Retention
-from rememo.keep.rotation import drop_key, rotate_keys
-from rememo.keep.targets import make_target
-from rememo.keep.versions import Diff, diff, rolling_back, undoing
-from rememo.learn.answering import THRESHOLD, Answer, answer
-from rememo.learn.llm.models import Models, model_of_settings
-from rememo.learn.llm.protocol import LLM
-from rememo.learn.llm.spending import Ledger, Spending
-from rememo.learn.tasks import EXTRACT, LEARN, UNLEARN
-from rememo.learn.worker import Worker
-from rememo.model.changed import Changed
 from rememo.model.check import check_label
-from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.model.retention import Maintenance
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
-from rememo.recall.rerank.protocol import Reranker
+from rememo.recall.question import THRESHOLD
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing
-from rememo.store.protocol import Check, Stats
-from rememo.working.flowing import declare, flows_provider
-from rememo.working.flows import Flow
-from rememo.working.hooks import Hooks
-from rememo.working.kv import KeyValues
-from rememo.working.profiles import Profiles
-from rememo.working.sessions import Sessions
-from rememo.working.shapes import V
-from rememo.working.typed import Typed
-from rememo.working.working import Working
+
+if TYPE_CHECKING:
+    from rememo.collections.actions import Actions
+    from rememo.collections.documents import Documents
+    from rememo.collections.facts import Facts
+    from rememo.collections.goals import Goals
+    from rememo.collections.jobs import Jobs
+    from rememo.collections.message import Message
+    from rememo.collections.messages import Messages
+    from rememo.collections.posts import Posts
+    from rememo.collections.relationships import Relationships
+    from rememo.collections.summaries import Summaries
+    from rememo.collections.tasks import Tasks
+    from rememo.collections.thoughts import Thoughts
+    from rememo.context.compose import Composer
+    from rememo.context.context import Context
+    from rememo.context.gather import Recall
+    from rememo.context.providers import Asked, Providers, Saying
+    from rememo.context.state import State
+    from rememo.context.tokens import TokenCounter
+    from rememo.keep.archive import Archive
+    from rememo.keep.audit import Audit
+    from rememo.keep.encrypt import Keyring
+    from rememo.keep.export import Transferred
+    from rememo.keep.quarantine import Quarantine
+    from rememo.keep.retention import Retention
+    from rememo.keep.versions import Diff
+    from rememo.learn.answering import Answer
+    from rememo.learn.llm.protocol import LLM
+    from rememo.learn.llm.spending import Spending
+    from rememo.model.changed import Changed
+    from rememo.model.erasure import ErasureReceipt
+    from rememo.model.retention import Maintenance
+    from rememo.recall.rerank.protocol import Reranker
+    from rememo.store.protocol import Check, Stats
+    from rememo.working.flows import Flow
+    from rememo.working.hooks import Hooks
+    from rememo.working.kv import KeyValues
+    from rememo.working.profiles import Profiles
+    from rememo.working.sessions import Sessions
+    from rememo.working.shapes import V
+    from rememo.working.typed import Typed
+    from rememo.working.working import Working
 
 _POOL = "pool:"
+_DOORS: Final = (
+    "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.overflow",
+    "collections.posts", "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
+    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "learn.answering", "working.flowing",
+    "working.hooks", "working.kv", "working.profiles", "working.sessions", "working.typed",
+)  # fmt: skip
+"""These bring everything with them that is loaded later than this file."""
 _MICROSECOND = timedelta(microseconds=1)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -120,26 +127,27 @@ class Memory(Records):
         else:
             model = embedder
         scope = Scope().narrow(tenant=tenant)
-        asked = model_of_settings(settings) if llm is None else llm
+        asked = _model_of(settings) if llm is None else llm
         engine = open_engine(str(url), embedder=model, settings=settings, clock=clock, encryption=encryption)
         if model is not embedder and isinstance(model, RemoteEmbedder):
             engine.owned.append(model)
-        engine.runner = Worker(engine)
-        engine.composer = Composer(engine, (*BUILT_IN, flows_provider(engine)))
+        engine.hires, engine.composes = _worker, _composer
         if asked is not None:
+            from rememo.learn.llm.models import Models
+
             engine.models = Models(engine, asked, owned=llm is None)
         engine.reranker = reranker
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(
         self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
-    ) -> "Memory":
+    ) -> Memory:
         """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
         if isinstance(room, str) and room.startswith(_POOL) and room != self.bound.room:
             raise InvalidInput(f"rooms whose name begins with {_POOL!r} are pools; open one with memory.pool(name)")
         return _memory(Memory, self._view.narrow(self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)))
 
-    def pool(self, name: str) -> "Memory":
+    def pool(self, name: str) -> Memory:
         """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name.
 
         A pool is a room of its own, `pool:` and the name. What is written through the view is there for all of them and
@@ -152,81 +160,113 @@ class Memory(Records):
     @property
     def messages(self) -> Messages:
         """Conversations, turn by turn."""
+        from rememo.collections.messages import Messages
+
         return Messages(self._view)
 
     @property
     def facts(self) -> Facts:
         """What is known of whom, with sources, confidence and validity."""
+        from rememo.collections.facts import Facts
+
         return Facts(self._view)
 
     @property
     def relationships(self) -> Relationships:
         """Who has to do with whom."""
+        from rememo.collections.relationships import Relationships
+
         return Relationships(self._view)
 
     @property
     def documents(self) -> Documents:
         """Texts read in whole and found in parts."""
+        from rememo.collections.documents import Documents
+
         return Documents(self._view)
 
     @property
     def goals(self) -> Goals:
         """What is to be reached."""
+        from rememo.collections.goals import Goals
+
         return Goals(self._view)
 
     @property
     def tasks(self) -> Tasks:
         """What is to be done, and when."""
+        from rememo.collections.tasks import Tasks
+
         return Tasks(self._view)
 
     @property
     def actions(self) -> Actions:
         """What was done, with its outcome."""
+        from rememo.collections.actions import Actions
+
         return Actions(self._view)
 
     @property
     def thoughts(self) -> Thoughts:
         """Steps of reasoning."""
+        from rememo.collections.thoughts import Thoughts
+
         return Thoughts(self._view)
 
     @property
     def posts(self) -> Posts:
         """What was published."""
+        from rememo.collections.posts import Posts
+
         return Posts(self._view)
 
     @property
     def summaries(self) -> Summaries:
         """What stands for messages that are old, many, or gone."""
+        from rememo.collections.summaries import Summaries
+
         return Summaries(self._view)
 
     @property
     def profiles(self) -> Profiles:
         """What is known of users, by any key of theirs."""
+        from rememo.working.profiles import Profiles
+
         return Profiles(self._view)
 
     @property
     def working(self) -> Working:
         """The agent's workbench in this scope: messages, actions, thoughts, to-dos and free values together."""
+        from rememo.working.working import Working
+
         return Working(self._view)
 
     @property
     def sessions(self) -> Sessions:
         """Workbenches saved by name."""
+        from rememo.working.sessions import Sessions
+
         return Sessions(self._view)
 
     @property
     def quarantine(self) -> Quarantine:
         """What was held back, and the rules that do so."""
+        from rememo.keep.quarantine import Quarantine
+
         return Quarantine(self._view)
 
     @property
     def jobs(self) -> Jobs:
         """The later work of this tenant, and what went wrong with it."""
+        from rememo.collections.jobs import Jobs
+
         return Jobs(self._view)
 
     @property
     def kv(self) -> KeyValues:
         """Key-value state of exactly this scope, with an end."""
+        from rememo.working.kv import KeyValues
+
         return KeyValues(self._view)
 
     def flow(
@@ -245,6 +285,9 @@ class Memory(Records):
         where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
         the data under a step's name.
         """
+        from rememo.working.flowing import declare
+        from rememo.working.flows import Flow
+
         made = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
         return declare(self._view, made)
 
@@ -261,11 +304,15 @@ class Memory(Records):
         The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
         one that does not fit the type any more.
         """
+        from rememo.working.typed import Typed
+
         return Typed(self._view, name, default, type=type, migrate=migrate)
 
     @property
     def hooks(self) -> Hooks:
         """Functions to be called after changes in this scope."""
+        from rememo.working.hooks import Hooks
+
         return Hooks(self._view)
 
     # ---- what the model is told
@@ -273,6 +320,8 @@ class Memory(Records):
     @property
     def providers(self) -> Providers:
         """Those who have something to say when a state is composed."""
+        from rememo.context.providers import Providers
+
         return Providers(self._composer.registry, self.bound)
 
     def provider(
@@ -313,6 +362,8 @@ class Memory(Records):
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
         asks anew.
         """
+        from rememo.collections.message import Message
+
         said = message.record if isinstance(message, Message) else message
         return self._composer.compose(self._view, self, said, user=user, include=include, exclude=exclude, fresh=fresh)
 
@@ -343,6 +394,8 @@ class Memory(Records):
         counted by `counter`. `ids=True` writes ids instead of numbers before each item. A budget that is too small for
         the system prompt or the fence raises `InvalidInput`.
         """
+        from rememo.context.context import context
+
         return context(
             self._view, query, max_tokens=max_tokens, recall=recall, user=user, system=system, template=template,
             counter=counter, at=at, ids=ids,
@@ -366,6 +419,8 @@ class Memory(Records):
         beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
         sure recall must be of them, from 0 to 1.
         """
+        from rememo.learn.answering import answer
+
         return answer(
             self._view, question, max_tokens=max_tokens, recall=recall, user=user, at=at, threshold=threshold,
             model=model,
@@ -376,6 +431,8 @@ class Memory(Records):
     @property
     def audit(self) -> Audit:
         """Who did what, when and from where."""
+        from rememo.keep.audit import Audit
+
         return Audit(self._view)
 
     def acting(self, *, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
@@ -391,10 +448,12 @@ class Memory(Records):
         Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
         it (`content=True`). One that raises leaves a flag that says so; the write goes on.
         """
+        from rememo.keep.audit import add_check
+
         return add_check(self._view, check, content=content)
 
     @contextmanager
-    def batch(self, *, key: str | None = None) -> Generator["BatchView"]:
+    def batch(self, *, key: str | None = None) -> Generator[BatchView]:
         """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
 
         Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
@@ -412,7 +471,7 @@ class Memory(Records):
 
     # ---- time
 
-    def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
+    def history(self, id: str, *, quarantined: bool = False) -> list[Record]:
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
 
         Versions that are or were in quarantine come only with `quarantined`.
@@ -426,12 +485,14 @@ class Memory(Records):
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
         return versions
 
-    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> "list[Changed]":
+    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
         loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
         """
+        from rememo.keep.changes import changes
+
         return changes(self._view, after, limit)
 
     def snapshot(self, name: str) -> datetime:
@@ -445,12 +506,14 @@ class Memory(Records):
         """Return the names of snapshots with their system times, oldest first."""
         return self._engine.store.snapshots(self.bound.tenant)
 
-    def as_of(self, moment: str | datetime) -> "Memory":
+    def as_of(self, moment: str | datetime) -> Memory:
         """Return a read-only view of what was known at a snapshot or a moment."""
         return _memory(Memory, self._view.at(self._moment(moment)))
 
     def diff(self, before: str | datetime, after: str | datetime | None = None) -> Diff:
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
+        from rememo.keep.versions import diff
+
         since, until = self._moment(before), None if after is None else self._moment(after)
         if self._view.known_at is not None:
             since, until = min(since, self._view.known_at), min(until or self._view.known_at, self._view.known_at)
@@ -458,12 +521,16 @@ class Memory(Records):
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
+        from rememo.keep.versions import rolling_back
+
         self._view.need_present()
         self._view.need_no_batch("rollback()")
         return self._view.commit(rolling_back(self._engine, self.bound, self._moment(to)), operation="rollback")
 
     def undo(self, receipt: Receipt) -> Receipt:
         """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
+        from rememo.keep.versions import undoing
+
         self._view.need_present()
         self._view.need_no_batch("undo()")
         if receipt.recorded_at is None:
@@ -487,15 +554,21 @@ class Memory(Records):
 
         The export of an encrypted memory is sealed by the same master key; `plain` asks for one that anybody can read.
         """
+        from rememo.keep.export import export
+
         return export(self._engine, self.bound, path, known_at=self._view.known_at, plain=plain)
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
+        from rememo.keep.export import import_file
+
         self._view.need_present()
         return import_file(self._engine, self.bound, path)
 
     def backup(self, path: str | Path) -> None:
         """Copy the whole store, all tenants, to a new file while others go on writing."""
+        from rememo.keep.erase import note_backup
+
         self._record("backup")
         self._engine.store.backup(str(path))
         note_backup(self._engine, str(Path(path).absolute()))
@@ -519,6 +592,10 @@ class Memory(Records):
         error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
         removed; the receipt counts the records, versions and keys that would go.
         """
+        from rememo.collections.overflow import rewritten
+        from rememo.keep.erase import erase, preview
+        from rememo.keep.targets import make_target
+
         self._view.need_present()
         self._view.need_no_batch("erase()")
         target = make_target(self.bound, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
@@ -545,21 +622,28 @@ class Memory(Records):
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.
         """
+        from rememo.learn.llm.spending import Ledger
+        from rememo.learn.tasks import EXTRACT, LEARN, UNLEARN
+
         found = Ledger(self._engine).read(self.bound.tenant, days)
         if not backlog:
             return found
-        from rememo.learn.llm.learning import backlog as waiting  # noqa: PLC0415 - it needs pydantic
+        from rememo.learn.llm.learning import backlog as waiting
 
         return replace(found, backlog=waiting(self._engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
 
     @property
     def retention(self) -> Retention:
         """What is kept, and for how long: policies that `maintain()` runs."""
+        from rememo.keep.retention import Retention
+
         return Retention(self._view)
 
     @property
     def archive(self) -> Archive:
         """What was put away before policies removed it."""
+        from rememo.keep.archive import Archive
+
         return Archive(self._view)
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
@@ -569,6 +653,10 @@ class Memory(Records):
         `retention.undo`; `dry_run=True` tells what would be done. A run or an
         erasure that was interrupted is ended by the next one.
         """
+        from rememo.collections.overflow import rewritten
+        from rememo.keep.erase import resume
+        from rememo.keep.maintain import maintain
+
         self._view.need_present()
         self._view.need_no_batch("maintain()")
         if not dry_run:
@@ -583,6 +671,8 @@ class Memory(Records):
         The new vectors are built beside the old ones and take over when complete; searches go on meanwhile, and an
         interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
         """
+        from rememo.keep.reembed import reembed
+
         self._view.need_present()
         done = reembed(self._engine, embedder, progress)
         self._record("reembed", versions=done)
@@ -598,6 +688,8 @@ class Memory(Records):
         With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
         `wait()` on the receipt waits for them.
         """
+        from rememo.keep.rotation import rotate_keys
+
         self._view.need_present()
         self._view.need_no_batch("rotate_keys()")
         return rotate_keys(self._engine, self.bound, reencrypt=reencrypt)
@@ -607,6 +699,8 @@ class Memory(Records):
 
         Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
         """
+        from rememo.keep.rotation import drop_key
+
         self._view.need_present()
         self._view.need_no_batch("drop_key()")
         return drop_key(self._engine, self.bound, check_label(tenant, "tenant"))
@@ -633,6 +727,28 @@ class BatchView(Memory):
     """What the batch did, once its block has ended."""
 
 
+def _worker(engine: Engine) -> Runner:
+    from rememo.learn.worker import Worker
+
+    return Worker(engine)
+
+
+def _composer(engine: Engine) -> Composing:
+    from rememo.context.builtin import BUILT_IN
+    from rememo.context.compose import Composer
+    from rememo.working.flowing import flows_provider
+
+    return Composer(engine, (*BUILT_IN, flows_provider(engine)))
+
+
+def _model_of(settings: Settings) -> LLM | None:
+    if not settings.llm_url:
+        return None
+    from rememo.learn.llm.models import model_of_settings
+
+    return model_of_settings(settings)
+
+
 def _memory(kind: type[M], view: View) -> M:
     """Return a memory over a view whose engine is open already."""
     memory = object.__new__(kind)
@@ -646,3 +762,12 @@ def walled(memory: Memory, scope: Scope) -> Memory:
     The scope may be of any tenant: this is for those who decide who may reach what.
     """
     return _memory(Memory, replace(memory._view, scope=scope, wall=scope))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - its own module
+
+
+def _load_all() -> None:
+    """Load what is loaded later: a child forked while a thread was at it would wait for that thread for ever."""
+    for name in _DOORS:
+        import_module(f"rememo.{name}")
+
+
+os.register_at_fork(before=_load_all)

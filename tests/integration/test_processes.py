@@ -148,6 +148,11 @@ def test_a_memory_goes_on_in_parent_and_child_of_a_fork(path: Path, start: Start
 
 
 @pytest.mark.requirement("process.safe")
+def test_a_fork_while_a_thread_loads_what_it_needs(path: Path, start: Start):
+    assert hear(start("fork_while_loading", path)) == {"child": 0, "count": 2}
+
+
+@pytest.mark.requirement("process.safe")
 def test_a_fork_while_threads_write_read_and_back_up_loses_nothing(path: Path, start: Start):
     told = hear(start("fork_while_writing", path, 12, 10))
     assert told["exits"] == [0] * 12

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,30 @@ def fork_and_go_on(path: str, count: str) -> None:
         if not child:
             memory.close()
             os._exit(0)
+        say({"child": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "count": memory.count()})
+
+
+def fork_while_loading(path: str) -> None:
+    """Fork while a thread is loading what its first write needs; the child needs the same."""
+    loading = threading.Event()
+
+    class SlowDisk:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "rememo.learn.worker":
+                loading.set()
+                time.sleep(0.3)
+
+    sys.meta_path.insert(0, SlowDisk())
+    with Memory(path) as memory:
+        thread = threading.Thread(target=lambda: memory.add("from the thread"))
+        thread.start()
+        loading.wait(10)
+        child = os.fork()
+        if not child:
+            memory.add("from the child")
+            memory.close()
+            os._exit(0)
+        thread.join()
         say({"child": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "count": memory.count()})
 
 
@@ -370,6 +395,7 @@ def run_out_of_room(path: str, most_bytes: str) -> None:
 def without_rights(path: str, user: str) -> None:
     """Open, read and write as somebody who may not."""
     # Whatever is loaded when it is first needed must be there before the rights go.
+    import_module("rememo.aio")
     Memory(":memory:", embedder=None).close()
     if user != "same":
         os.setgid(int(user))

@@ -25,9 +25,9 @@ with Memory("agent.db") as memory:
 IMPORT = "import time; start = time.perf_counter(); import rememo; print(time.perf_counter() - start)"
 FIRST_SEARCH = """
 import time
-from rememo import Memory
-start = time.perf_counter()
-with Memory("full.db") as memory:
+import rememo
+start = time.perf_counter()  # what a memory needs is loaded from here on
+with rememo.Memory("full.db") as memory:
     assert memory.search("where does number 77 live?")
     print(time.perf_counter() - start)
 """

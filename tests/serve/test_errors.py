@@ -3,7 +3,7 @@
 import inspect
 import socket
 from itertools import cycle, islice
-from typing import Any, get_type_hints
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +15,7 @@ from rememo.serve.faults import HTTP_CODES, STATUS, raised
 from rememo.serve.mem0 import NOT_HERE, SERVED
 from rememo.serve.rest.openapi import document
 from rememo.serve.rest.routes import CALLS
+from rememo.serve.rest.signature import hints_of
 from rememo.serve.rest.table import NOT_SERVED, OPERATIONS
 from rememo.serve.service import Options, Service
 from rememo.working.todos import Todos
@@ -85,7 +86,7 @@ def test_everything_a_memory_offers_is_served_or_has_a_reason_not_to_be():
     for name, member in inspect.getmembers(Memory):
         if name.startswith("_"):
             continue
-        face: Any = get_type_hints(member.fget)["return"] if isinstance(member, property) else None
+        face: Any = hints_of(member.fget)["return"] if isinstance(member, property) and member.fget else None
         own = [] if face is None or name in NOT_SERVED else inspect.getmembers(face, is_offered)
         offered |= {f"{name}.{one}" for one, _ in own if not one.startswith("_")} or {name}
     for name, face in (("working.todos", Todos), ("working.context", ContextValues)):

@@ -1,7 +1,13 @@
 """The public surface is pinned: adding or taking away a name is a decision made here."""
 
+import ast
+import inspect
+import json
+import subprocess
+import sys
+
 import rememo
-from rememo import errors
+from rememo import errors, memory
 
 
 def test_the_names_of_the_package():
@@ -59,3 +65,17 @@ def test_callers_may_catch_the_usual_exceptions():
     assert issubclass(errors.InvalidFilter, errors.InvalidInput)
     for one in (errors.Busy, errors.DiskFull, errors.Corrupt, errors.KeyMismatch, errors.IncompatibleStore):
         assert issubclass(one, errors.StorageError)
+
+
+def test_opening_loads_little_and_a_fork_all_of_it():
+    tree = ast.parse(inspect.getsource(memory))
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    later = {each.module for one in functions for each in ast.walk(one) if isinstance(each, ast.ImportFrom)}
+    later.remove("rememo.learn.llm.learning")  # it needs an extra
+    code = "import json, os, sys, rememo; rememo.Memory; before = set(sys.modules); {}; print(json.dumps([*before]), json.dumps([*sys.modules]))"
+    # A child that ends at once: what its parent has loaded by then is what counts.
+    forked = code.format("os.fork() or os._exit(0); os.wait()")
+    said = subprocess.run([sys.executable, "-c", forked], capture_output=True, text=True, check=True).stdout
+    before, after = (set[str](json.loads(f"[{one}]")) for one in said.strip()[1:-1].split("] ["))
+    assert not {one for one in before if one.startswith(("rememo.learn", "rememo.keep", "rememo.working"))}
+    assert later <= after

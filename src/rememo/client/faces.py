@@ -28,7 +28,7 @@ from rememo.context.tokens import TokenCounter
 from rememo.engine.search import Mode
 from rememo.keep.retention import Ready, Span
 from rememo.keep.versions import Diff
-from rememo.learn.answering import THRESHOLD, Answer
+from rememo.learn.answering import Answer
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
@@ -47,6 +47,7 @@ from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
 from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
 from rememo.model.unset import NOTHING, Unset
+from rememo.recall.question import THRESHOLD
 from rememo.store.protocol import Check, Stats
 from rememo.working.limits import WorkingLimits
 from rememo.working.profiles import Profile
@@ -1885,14 +1886,14 @@ class RemoteMemory:
             ),
         )
 
-    def history(self, id: str, *, quarantined: bool = False) -> "list[Record]":
+    def history(self, id: str, *, quarantined: bool = False) -> list[Record]:
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
 
         Versions that are or were in quarantine come only with `quarantined`.
         """
         return cast("list[Record]", self._asking.call("history", {"id": id, "quarantined": quarantined}))
 
-    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> "list[Changed]":
+    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a

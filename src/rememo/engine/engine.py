@@ -2,11 +2,11 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from rememo.store.kv.protocol import KeyServing, KeyValue
 from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
 from rememo.store.seal import Encryption, Sealing
 
+T = TypeVar("T")
 EMBED = "embed"
 
 
@@ -130,14 +131,31 @@ class Engine:
         self.hooks = HookTable()
         self.guard = Guard(settings)
         self._trust = trust_table(settings.trust)
-        self.runner: Runner | None = None
+        self.hires: Callable[[Engine], Runner] | None = None
+        """Finds who does the later work."""
+        self.composes: Callable[[Engine], Composing] | None = None
+        """Finds who composes states."""
         self._calling = store if isinstance(store, Calling) else None
-        self.composer: Composing | None = None
         self.models: Modelling | None = None
         self.reranker: Reranker | None = None
         self.owned: list[Closing] = []
         """What was opened for this engine, and is closed with it."""
         self.use(embedder)
+
+    @property
+    def runner(self) -> Runner | None:
+        """Who does the later work."""
+        return self._found("_runner", self.hires)
+
+    @property
+    def composer(self) -> Composing | None:
+        """Who composes states."""
+        return self._found("_composer", self.composes)
+
+    def _found(self, name: str, find: "Callable[[Engine], T] | None") -> T | None:
+        """Return somebody who is found when first asked for; of two threads that ask at once, both get the same."""
+        found = self.__dict__.get(name)
+        return self.__dict__.setdefault(name, find(self)) if found is None and find is not None else found
 
     def use(self, embedder: Embedder | None) -> None:
         """Embed by another model from now on; one that the store does not hold raises `EmbeddingMismatch`."""
@@ -409,12 +427,9 @@ class Engine:
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
-        if self.composer is not None:
-            self.composer.stop()
-        if self.models is not None:
-            self.models.stop()
-        if self.runner is not None:
-            self.runner.stop()
+        for one in ("_composer", "models", "_runner"):  # whoever was never needed is not looked for now
+            if (found := self.__dict__.get(one)) is not None:
+                found.stop()
         if isinstance(self.plain_kv, KeyServing):
             self.plain_kv.close()
         for one in self.owned:

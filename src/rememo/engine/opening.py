@@ -1,18 +1,15 @@
-"""Opening a memory: from a URL to an engine."""
+"""Opening a memory: from a URL to an engine. What a URL or a setting does not name is not loaded."""
 
 from functools import lru_cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from rememo.engine.engine import Engine
 from rememo.engine.shared import open_shared
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
-from rememo.recall.embed.fastembed import FastEmbedEmbedder
-from rememo.recall.embed.openai import OPENAI_URL, OpenAIEmbedder
 from rememo.recall.embed.protocol import Embedder
-from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing, KeyValue
@@ -22,12 +19,13 @@ from rememo.store.protocol import Analysis, Store
 from rememo.store.redis.address import is_redis
 from rememo.store.seal import Encryption, Sealing, open_seal
 from rememo.store.sqlite.database import MEMORY, Database
-from rememo.store.sqlite.repair import RepairReport, repair
 from rememo.store.sqlite.resealing import SqliteSealing
 from rememo.store.sqlite.safe import Safe
 from rememo.store.sqlite.store import SqliteStore
-from rememo.store.sqlite.upgrade import upgrade_file
 from rememo.store.sqlite.vault import SqliteVault
+
+if TYPE_CHECKING:
+    from rememo.store.sqlite.repair import RepairReport
 
 
 def open_engine(
@@ -95,6 +93,8 @@ def _open_foreign(
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "sqlite":
         return None
+    from importlib.metadata import entry_points
+
     # Only for a scheme that is not known here: a look at all packages takes as long as opening a file.
     for found in entry_points(group="rememo.stores", name=scheme):
         opened: tuple[Store, KeyValue, Sealing | None] = found.load()(url, analysis, settings, encryption)
@@ -134,13 +134,13 @@ def _open_postgres(
 ) -> tuple[Store, KeyValue, Sealing | None]:
     _need_driver()
     # Only now: those who keep their memory in a file need not have the driver.
-    from rememo.store.kv.postgres import PostgresKeyValue  # noqa: PLC0415
-    from rememo.store.postgres.address import parse_address  # noqa: PLC0415
-    from rememo.store.postgres.database import Database as Server  # noqa: PLC0415
-    from rememo.store.postgres.resealing import PostgresSealing  # noqa: PLC0415
-    from rememo.store.postgres.safe import ServerSafe  # noqa: PLC0415
-    from rememo.store.postgres.store import PostgresStore  # noqa: PLC0415
-    from rememo.store.postgres.vault import PostgresVault  # noqa: PLC0415
+    from rememo.store.kv.postgres import PostgresKeyValue
+    from rememo.store.postgres.address import parse_address
+    from rememo.store.postgres.database import Database as Server
+    from rememo.store.postgres.resealing import PostgresSealing
+    from rememo.store.postgres.safe import ServerSafe
+    from rememo.store.postgres.store import PostgresStore
+    from rememo.store.postgres.vault import PostgresVault
 
     server = Server(parse_address(url), durability=settings.durability, busy_timeout=settings.busy_timeout)
     try:
@@ -161,18 +161,22 @@ def migrate_store(url: str, wishes: Wishes, *, dry: bool = False) -> Plan:
     settings = Settings.load()
     if _is_server(url):
         _need_driver()
-        from rememo.store.postgres.address import parse_address  # noqa: PLC0415 - as above
-        from rememo.store.postgres.upgrade import upgrade  # noqa: PLC0415
+        from rememo.store.postgres.address import parse_address
+        from rememo.store.postgres.upgrade import upgrade
 
         return upgrade(parse_address(url), wishes, dry=dry, wait=settings.busy_timeout)
     if wishes.row_level_security or wishes.grant is not None or wishes.citus:
         raise InvalidInput(f"{url} is a file: row-level security, grants and Citus are for a PostgreSQL server")
+    from rememo.store.sqlite.upgrade import upgrade_file
+
     path = _path(url)
     return upgrade_file(path, contract=wishes.contract, dry=dry, busy_timeout=settings.busy_timeout)
 
 
-def repair_file(source: str, target: str, *, encryption: Encryption | None = None) -> RepairReport:
+def repair_file(source: str, target: str, *, encryption: Encryption | None = None) -> "RepairReport":
     """Save what can be read of a damaged file into a new one; a sealed one needs its keys."""
+    from rememo.store.sqlite.repair import repair
+
     analyzer = Analyzer(Settings.load().language)
     return repair(source, target, analysis=_analysis(analyzer), encryption=encryption)
 
@@ -191,14 +195,20 @@ def embedder_by_name(
         case "static":
             return _static(settings.language)
         case "fastembed":
+            from rememo.recall.embed.fastembed import FastEmbedEmbedder
+
             return FastEmbedEmbedder(model) if model else FastEmbedEmbedder()
         case "sentence-transformers":
+            from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
+
             return SentenceTransformerEmbedder(model) if model else SentenceTransformerEmbedder()
         case "openai":
             if not model:
                 raise InvalidInput(
                     "an openai: embedder needs the name of its model, such as openai:text-embedding-3-small"
                 )
+            from rememo.recall.embed.openai import OPENAI_URL, OpenAIEmbedder
+
             return OpenAIEmbedder(
                 model,
                 dimension or settings.embed_dimension or None,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from rememo.model.lazy import lazy
+
 TRIGGERS: Final = (
     "ignor", "disregard", "forget", "overrid", "bypass", "neglect", "discard", "drop", "abandon", "follow", "attention to",
     "aside", "no longer", "you are now", "you're now", "act as", "pretend", "roleplay", "behave", "become", "safety",
@@ -21,12 +23,17 @@ TRIGGERS: Final = (
 """One of these stands in everything that a sign could find."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sign:
     """A wording, and words of which one must stand in a text for it to be found: looking for these is cheap."""
 
     needs: tuple[str, ...]
-    pattern: re.Pattern[str]
+    wording: str
+
+    @lazy
+    def pattern(self) -> re.Pattern[str]:
+        """Compile the wording, when a text first has what it needs."""
+        return re.compile(self.wording)
 
     def find(self, text: str, most: int) -> Iterable[re.Match[str]]:
         """Give where it stands, at most so often."""
@@ -38,7 +45,7 @@ class Sign:
 
 def _sign(needs: str, wording: str) -> Sign:
     """Return a sign; what it needs is written with bars in between."""
-    return Sign(tuple(needs.split("|")), re.compile(wording))
+    return Sign(tuple(needs.split("|")), wording)
 
 
 _ON: Final = r"[^.!?;]"  # goes on within the sentence

@@ -25,12 +25,10 @@ from rememo.model.counts import counts
 from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.recall.analyze import Analyzer, asks
-from rememo.recall.question import understand
+from rememo.recall.question import THRESHOLD, understand
 
 NOT_FOUND: Final = "That is not in memory."
 EXTRACTIVE: Final = "extractive"
-THRESHOLD: Final = 0.58
-"""On LoCoMo, 91 % of the questions that memory answers lie above, and 19 % of those about another conversation."""
 _POOL: Final = 8
 _MOST_QUOTED: Final = 3
 _NEARLY: Final = 0.85

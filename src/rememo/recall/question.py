@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from typing import Final
 
 from rememo.recall.analyze import Analyzer
 from rememo.recall.names import meant_persons, named_speakers
@@ -10,6 +11,9 @@ from rememo.recall.stopwords import ASKING
 from rememo.recall.time import TimeMention, find_times
 from rememo.recall.types import Mode, Question, TimeWindow
 
+THRESHOLD: Final = 0.58
+"""How sure an answer must be. On LoCoMo, 91 % of the questions that memory answers lie above, and 19 % of those about
+another conversation."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _LATEST_STATE = re.compile(

@@ -127,7 +127,7 @@ class Sessions:
         # Nothing of it may be on a server either.
         settings = outer.settings.but(kv="")
         engine = open_engine(":memory:", embedder=outer.embedder, settings=settings, clock=outer.clock)
-        engine.runner = Worker(engine)
+        engine.hires = Worker
         try:
             yield Working(View(engine=engine, scope=self._view.scope))
         finally:

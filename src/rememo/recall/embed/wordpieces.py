@@ -29,9 +29,10 @@ class WordPieces:
     @classmethod
     def from_file(cls, path: Path) -> "WordPieces":
         """Read the vocabulary of a ``tokenizer.json``, and only that."""
-        text = path.read_text(encoding="utf-8")
-        start = text.index("{", text.index('"vocab"'))
-        vocabulary, _ = json.JSONDecoder().raw_decode(text, start)
+        data = path.read_bytes()
+        start = data.index(b"{", data.index(b'"vocab"'))
+        end = data.rfind(b'"merges"', start)  # these are most of the file, and need not be decoded
+        vocabulary, _ = json.JSONDecoder().raw_decode(data[start : end if end > 0 else None].decode())
         return cls(cast("dict[str, int]", vocabulary))
 
     def encode(self, word: str) -> list[int]:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
+from rememo import aio
 from rememo.context.state import State
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
@@ -60,7 +61,7 @@ class Call:
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self.function = function_of(operation.calls)
-        hints = get_type_hints(self.function)
+        hints = hints_of(self.function)
         self.returns: Any = hints.get("return", type(None))
         taken = [*inspect.signature(self.function).parameters.values()][1:]
         self.parameters = tuple(
@@ -191,8 +192,13 @@ def function_of(calls: str) -> Callable[..., Any]:
     *faces, name = calls.split(".")
     owner: Any = Memory
     for face in faces:
-        owner = get_type_hints(getattr(owner, face).fget)["return"]
+        owner = hints_of(getattr(owner, face).fget)["return"]
     return getattr(owner, name)
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types that a signature names; those of `Memory` are loaded with its async twin, which names them all."""
+    return get_type_hints(function, localns=vars(aio) if function.__module__ == Memory.__module__ else None)
 
 
 def wrapped(returns: Any) -> str | None:
