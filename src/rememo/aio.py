@@ -32,8 +32,7 @@ from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
 from rememo.collections.turn import Image
-from rememo.context.context import Context
-from rememo.context.gather import Recall
+from rememo.context.item import Context, Recall
 from rememo.context.pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
 from rememo.context.state import State
@@ -48,7 +47,7 @@ from rememo.keep.export import Transferred
 from rememo.keep.quarantine import C, Quarantine
 from rememo.keep.retention import Ready, Retention, Span
 from rememo.keep.versions import Diff
-from rememo.learn.answering import Answer
+from rememo.learn.answer import Answer
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
@@ -2711,7 +2710,7 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.stats)
 
     async def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
-        """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
+        """Return what this tenant spent on models on the latest days (UTC), by day and purpose.
 
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.

@@ -15,23 +15,35 @@ from pathlib import Path
 from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
+from rememo.collections.message import Message
 from rememo.collections.records import Duration, Records
-from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT
+from rememo.context.item import Context, Recall
+from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Asked, Providers, Saying
+from rememo.context.state import State
+from rememo.context.tokens import TokenCounter
 from rememo.engine.audit import Acting, ComplianceCheck, acting
 from rememo.engine.batch import Batch
 from rememo.engine.engine import Composing, Engine, Runner
 from rememo.engine.opening import default_embedder, open_engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
+from rememo.keep.encrypt import Keyring
+from rememo.keep.versions import Diff
+from rememo.learn.answer import Answer
+from rememo.learn.llm.protocol import LLM
+from rememo.model.changed import Changed
 from rememo.model.check import check_label
+from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.recall.question import THRESHOLD
+from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing
+from rememo.store.protocol import Check, Stats
 
 if TYPE_CHECKING:
     from rememo.collections.actions import Actions
@@ -39,7 +51,6 @@ if TYPE_CHECKING:
     from rememo.collections.facts import Facts
     from rememo.collections.goals import Goals
     from rememo.collections.jobs import Jobs
-    from rememo.collections.message import Message
     from rememo.collections.messages import Messages
     from rememo.collections.posts import Posts
     from rememo.collections.relationships import Relationships
@@ -47,26 +58,13 @@ if TYPE_CHECKING:
     from rememo.collections.tasks import Tasks
     from rememo.collections.thoughts import Thoughts
     from rememo.context.compose import Composer
-    from rememo.context.context import Context
-    from rememo.context.gather import Recall
-    from rememo.context.providers import Asked, Providers, Saying
-    from rememo.context.state import State
-    from rememo.context.tokens import TokenCounter
     from rememo.keep.archive import Archive
     from rememo.keep.audit import Audit
-    from rememo.keep.encrypt import Keyring
     from rememo.keep.export import Transferred
     from rememo.keep.quarantine import Quarantine
     from rememo.keep.retention import Retention
-    from rememo.keep.versions import Diff
-    from rememo.learn.answering import Answer
-    from rememo.learn.llm.protocol import LLM
     from rememo.learn.llm.spending import Spending
-    from rememo.model.changed import Changed
-    from rememo.model.erasure import ErasureReceipt
     from rememo.model.retention import Maintenance
-    from rememo.recall.rerank.protocol import Reranker
-    from rememo.store.protocol import Check, Stats
     from rememo.working.flows import Flow
     from rememo.working.hooks import Hooks
     from rememo.working.kv import KeyValues
@@ -320,8 +318,6 @@ class Memory(Records):
     @property
     def providers(self) -> Providers:
         """Those who have something to say when a state is composed."""
-        from rememo.context.providers import Providers
-
         return Providers(self._composer.registry, self.bound)
 
     def provider(
@@ -362,8 +358,6 @@ class Memory(Records):
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
         asks anew.
         """
-        from rememo.collections.message import Message
-
         said = message.record if isinstance(message, Message) else message
         return self._composer.compose(self._view, self, said, user=user, include=include, exclude=exclude, fresh=fresh)
 
@@ -617,7 +611,7 @@ class Memory(Records):
             return stats
 
     def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
-        """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
+        """Return what this tenant spent on models on the latest days (UTC), by day and purpose.
 
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.

@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -7,6 +8,19 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import release  # noqa: E402 - a tool, not a package
+
+FIGURES: Final = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> list[str]:
+    """What is told at the end."""
+    return request.config.stash.setdefault(FIGURES, [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for figure in config.stash.get(FIGURES, list[str]()):
+        terminalreporter.write_line(figure)
 
 
 @pytest.fixture(scope="session")

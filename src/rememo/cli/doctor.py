@@ -1,4 +1,4 @@
-"""`rememo doctor`, `rememo jobs` and `rememo index`: what is not well, and how to mend it."""
+"""`rememo doctor` and `rememo jobs`: what is not well, and how to mend it."""
 
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -10,10 +10,9 @@ from rich.markup import escape
 from rememo.cli.opening import open_memory, shown
 from rememo.cli.output import AsJson, File, console, print_json, print_table
 from rememo.cli.records import Tenant
-from rememo.errors import InvalidInput, RememoError
+from rememo.errors import RememoError
 from rememo.keep.checkup import Finding, checkup
 from rememo.settings import Settings
-from rememo.store.protocol import Indexing
 
 _EXTRAS: Final = {
     "documents": "pypdf",
@@ -33,7 +32,6 @@ def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     cli.command()(doctor)
     cli.command()(jobs)
-    cli.command()(index)
 
 
 def doctor(
@@ -88,17 +86,3 @@ def jobs(
         return
     rows = [[one.id, one.task, one.state, one.attempts, one.created_at, one.error or ""] for one in found]
     print_table(["id", "task", "state", "tries", "made", "error"], rows, whole=1)
-
-
-def index(file: File, json: AsJson = False) -> None:
-    """Build, on a PostgreSQL server, the indexes by which scopes of very many records are searched; nobody waits for it."""
-    with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
-        store = memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-        if not isinstance(store, Indexing):
-            raise InvalidInput(f"{shown(file)} needs no index: in a file, vectors are compared whole")
-        with console.status("building"):
-            names = store.build_index()
-    if json:
-        print_json(names)
-    else:
-        console.print(", ".join(names) or "no scope is large enough; the setting `index_above` says how large")

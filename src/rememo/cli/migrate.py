@@ -1,13 +1,16 @@
-"""`rememo migrate`: a store brought up to date, and what a server can do beside it."""
+"""`rememo migrate` and `rememo index`: a store brought up to date, and what a server can do beside it."""
 
 from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import existing
+from rememo.cli.opening import existing, open_memory, shown
 from rememo.cli.output import AsJson, File, console, errors, print_json
 from rememo.engine.opening import migrate_store
+from rememo.errors import InvalidInput
+from rememo.settings import Settings
 from rememo.store.migrations import Plan, Wishes
+from rememo.store.protocol import Indexing
 
 DryRun = Annotated[bool, typer.Option("--plan", help="Only show what would be done, with its SQL.")]
 Contract = Annotated[
@@ -23,6 +26,7 @@ Citus = Annotated[bool, typer.Option("--citus", help="Spread the tables over a C
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     cli.command()(migrate)
+    cli.command()(index)
 
 
 def migrate(
@@ -56,6 +60,20 @@ def migrate(
     done = bool(found.steps or found.statements)
     ending = ("would be done" if plan else "done") if done else "is up to date"
     console.print(f"{found.place}: {ending}" if done else f"{found.place} {ending}", markup=False, highlight=False)
+
+
+def index(file: File, json: AsJson = False) -> None:
+    """Build, on a PostgreSQL server, the indexes by which scopes of very many records are searched; nobody waits for it."""
+    with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
+        store = memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        if not isinstance(store, Indexing):
+            raise InvalidInput(f"{shown(file)} needs no index: in a file, vectors are compared whole")
+        with console.status("building"):
+            names = store.build_index()
+    if json:
+        print_json(names)
+    else:
+        console.print(", ".join(names) or "no scope is large enough; the setting `index_above` says how large")
 
 
 def _told(plan: Plan) -> dict[str, object]:

@@ -21,14 +21,13 @@ from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task
 from rememo.collections.thoughts import Thought
 from rememo.collections.turn import Image
-from rememo.context.context import Context
-from rememo.context.gather import Recall
+from rememo.context.item import Context, Recall
 from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
 from rememo.engine.search import Mode
 from rememo.keep.retention import Ready, Span
 from rememo.keep.versions import Diff
-from rememo.learn.answering import Answer
+from rememo.learn.answer import Answer
 from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
 from rememo.learn.extract import FoundFact
@@ -1956,7 +1955,7 @@ class RemoteMemory:
         return cast("Stats", self._asking.call("stats", {}))
 
     def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
-        """Return what this tenant spent on language models on the latest days (UTC), by day and purpose.
+        """Return what this tenant spent on models on the latest days (UTC), by day and purpose.
 
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.

@@ -8,7 +8,8 @@ from typing import Any, Final
 from rememo.context.chat import chat_messages
 from rememo.context.excerpt import GAP
 from rememo.context.fence import fenced, without_recalled
-from rememo.context.gather import Item, Recall, item_of, plans, profile, recalling
+from rememo.context.gather import item_of, plans, profile, recalling
+from rememo.context.item import Context, Item, Recall
 from rememo.context.lines import HEADINGS, Shown, day_heading, line, render
 from rememo.context.pack import Packing
 from rememo.context.template import Template
@@ -38,22 +39,6 @@ _WORTHWHILE: Final = 0.1
 """What must be left over for more turns to be looked for."""
 _HELD: Final = {"system prompt": "prompt", "template": "template"}
 _RECALLED: Final = tuple(part for part in HEADINGS if part != "recent")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What a model is shown, in two shapes of the same content; neither costs more than the budget."""
-
-    text: str
-    """Everything as one text in a fence, for a prompt of your own; empty when there is nothing to show."""
-    messages: list[dict[str, Any]]
-    """In the chat shape: a system message with what was recalled, then the latest turns. The question is not added."""
-    records: tuple[Record, ...]
-    """What is shown: `[1]` in the text is the first, and so on; last those that stand in the messages only."""
-    tokens: int
-    """What the text or the messages cost, whichever is more, by the counter in use."""
-    left_out: tuple[Item, ...] = ()
-    """What was found and did not fit, best first."""
 
 
 def context(
@@ -114,13 +99,16 @@ def _newest(turns: Sequence[Record]) -> tuple[int, ...]:
 
 
 def _fewer(turns: Sequence[Record]) -> list[Record]:
-    """Return turns without the oldest; of the last one, half of its longest text; without any text, none."""
+    """Return turns without the oldest; of the last one, half of its longest text; none where that saves nothing."""
     groups = units([one.data for one in turns])
     if len(groups) > 1:
         return [one for place, one in enumerate(turns) if place not in groups[0]]
     longest = max(turns, key=lambda one: len(one.text))
     half = longest.text[: len(longest.text) // 2].rstrip(f" {GAP}")
-    return [replace(one, text=f"{half} {GAP}") if one is longest else one for one in turns] if half else []
+    shorter = f"{half} {GAP}"
+    if not half or len(shorter) >= len(longest.text):
+        return []
+    return [replace(one, text=shorter) if one is longest else one for one in turns]
 
 
 @dataclass(slots=True, kw_only=True)

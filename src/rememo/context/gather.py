@@ -7,12 +7,13 @@ far as the caller says.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from rememo.context.fence import without_recalled
+from rememo.context.item import Item, Recall
 from rememo.engine.search import Query, search
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
@@ -24,9 +25,6 @@ from rememo.model.record import Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 
-Recall = Literal["room", "user", "agent", "tenant"]
-"""How far recall looks: the view itself, all rooms of its user and agent, all users of its agent, or the whole tenant."""
-
 RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
 PASSAGES: Final = ("chunk", "message", "note", "post", "summary")
 """Kinds that are quoted as passages."""
@@ -37,26 +35,6 @@ _MOST_NAMES: Final = 200
 _MOST_RELATIONSHIPS: Final = 64
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _SPACES: Final = re.compile(r"\s+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One thing that a model may be shown."""
-
-    id: str
-    """The record's id; of a profile, the key it is kept under."""
-    kind: str
-    """The record's kind, or `profile`."""
-    text: str
-    """What it says, without anything that came out of recall before."""
-    at: datetime | None = None
-    """When it was said or happened; of facts, when it was first said."""
-    score: float = 0.0
-    """How well it answers, from 0 to 1; 0 where nothing was asked."""
-    speaker: str | None = None
-    """Who said it, of messages."""
-    record: Record | None = field(default=None, repr=False)
-    """The version that it shows; a profile has none."""
 
 
 # ---- where to look

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rememo.context.dates import ago, day, day_and_time
-from rememo.context.gather import Item, due
+from rememo.context.gather import due
+from rememo.context.item import Item
 
 HEADINGS: Final[Mapping[str, str]] = {
     "profile": "Profile:",

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from rememo.context.excerpt import excerpt, weigh
-from rememo.context.gather import PASSAGES, Item, fact_items, facts, item_of, passages, relationships, standing
+from rememo.context.gather import PASSAGES, fact_items, facts, item_of, passages, relationships, standing
+from rememo.context.item import Item
 from rememo.context.lines import DATED, HEADINGS, Shown, day_heading, line
 from rememo.context.tokens import TokenCounter, count, cut_to
 from rememo.engine.view import View

@@ -6,29 +6,28 @@ What memory does not tell is not answered: `found` is False, whoever was asked.
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from rememo.context.context import Context, context
+from rememo.context.context import context
 from rememo.context.dates import day
-from rememo.context.gather import PASSAGES, Item, Recall, passages, recalling
+from rememo.context.gather import PASSAGES, passages, recalling
+from rememo.context.item import Context, Item, Recall
 from rememo.context.lines import line
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, MissingExtra, ModelFailed, OverBudget
+from rememo.learn.answer import NOT_FOUND, Answer
 from rememo.learn.facts import holds, is_fact
 from rememo.learn.llm.models import model_for
 from rememo.learn.llm.protocol import LLM, Usage
 from rememo.learn.splitting import sentences
 from rememo.model.check import check_text, check_unit
 from rememo.model.counts import counts
-from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.recall.analyze import Analyzer, asks
 from rememo.recall.question import THRESHOLD, understand
 
-NOT_FOUND: Final = "That is not in memory."
-EXTRACTIVE: Final = "extractive"
 _POOL: Final = 8
 _MOST_QUOTED: Final = 3
 _NEARLY: Final = 0.85
@@ -38,28 +37,6 @@ _WHOLE: Final = 300
 """Texts of no more characters are quoted whole."""
 _NUMBER: Final = re.compile(r"^\s*\[(\d+)\]", re.MULTILINE)
 _log = logging.getLogger("rememo.llm")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What memory says to a question."""
-
-    text: str
-    """The answer; where there is none, that it is not in memory."""
-    found: bool
-    """Whether memory tells it."""
-    citations: tuple[str, ...] = ()
-    """The ids of the records that it rests on, the most important first."""
-    records: tuple[Record, ...] = field(default=(), repr=False)
-    """These records."""
-    writer: str = EXTRACTIVE
-    """The model that wrote it, or `extractive` for the records' own words."""
-    usage: Usage = Usage()  # noqa: RUF009 - frozen
-    """The tokens that it took."""
-    certainty: float = 0.0
-    """How surely recall found it, from 0 to 1; of a model's answer 0."""
-    fallback: str | None = None
-    """Why a model that was to answer did not."""
 
 
 def answer(

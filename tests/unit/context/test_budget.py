@@ -127,6 +127,23 @@ def test_it_never_costs_more_than_it_may(  # noqa: PLR0917 - given by name
         assert context.messages[0]["content"].startswith(more["system"])
 
 
+class Never:
+    """Whatever has this letter in it is too dear, once it is put together, however short it is cut."""
+
+    def count(self, text: str) -> int:
+        return 10_000 if "ŋ" in text and "\n" in text else 1
+
+
+@given(st.text("ŋ …a", max_size=40))
+@example("a")
+@example("aa")
+def test_taking_away_comes_to_an_end(text: str):
+    with Memory(":memory:", embedder=None, settings=Settings(worker=False)) as memory:
+        chat = memory.scope(user="ana", room="now")
+        chat.messages.add("user", f"ŋ{text}")
+        assert chat.context("what?", max_tokens=400, counter=Never()).tokens <= 400
+
+
 @pytest.mark.requirement("window.tokens")
 @pytest.mark.parametrize("counter", COUNTERS)
 def test_a_budget_is_put_to_use(counter: TokenCounter):

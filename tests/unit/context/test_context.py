@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rememo import AsyncMemory, Memory, Settings
-from rememo.context.context import Context
 from rememo.context.fence import is_recalled, without_recalled
+from rememo.context.item import Context
 from rememo.errors import InvalidInput
 from rememo.testing.clock import START, ManualClock
 

@@ -9,6 +9,7 @@ from rememo import Memory, Settings
 from rememo.context import gather
 from rememo.context.dates import ago, day, day_and_time
 from rememo.context.fence import fenced
+from rememo.context.item import Item
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.scope import Scope
@@ -35,7 +36,7 @@ def seen(memory: Memory) -> View:
     return memory._view  # pyright: ignore[reportPrivateUsage] - functions over views are what is tested
 
 
-def texts(items: list[gather.Item]) -> list[str]:
+def texts(items: list[Item]) -> list[str]:
     return [item.text for item in items]
 
 

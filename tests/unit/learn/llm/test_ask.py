@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from rememo import Memory, Settings
 from rememo.cli.app import cli
 from rememo.errors import InvalidInput
-from rememo.learn.answering import NOT_FOUND
+from rememo.learn.answer import NOT_FOUND
 from rememo.learn.llm.openai import OpenAICompatible
 from rememo.learn.llm.prompts import prompt
 from rememo.testing.clock import ManualClock
