@@ -33,6 +33,8 @@ class Spend(NamedTuple):
     """Of 1,000,000 tokens that a model reads."""
     completion_price: float
     """Of 1,000,000 tokens that a model writes."""
+    embed_price: float
+    """Of 1,000,000 tokens that an embedding model reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ class Settings:
     """What 1,000,000 tokens cost that a model reads."""
     spend_completion_price: float = 0.0
     """What 1,000,000 tokens cost that a model writes."""
+    spend_embed_price: float = 0.0
+    """What 1,000,000 tokens cost that an embedding model reads."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be meant."""
@@ -146,6 +150,7 @@ class Settings:
             ("guard_flood", 0),
             ("spend_prompt_price", 0),
             ("spend_completion_price", 0),
+            ("spend_embed_price", 0),
         ):
             if not getattr(self, name) >= least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
@@ -187,7 +192,8 @@ class Settings:
     @property
     def spend(self) -> "Spend":
         """What may be spent on models, and what they cost."""
-        return Spend(self.spend_daily_tokens, self.spend_prompt_price, self.spend_completion_price)
+        prices = self.spend_prompt_price, self.spend_completion_price, self.spend_embed_price
+        return Spend(self.spend_daily_tokens, *prices)
 
     def but(self, **changes: Any) -> Self:
         """Return a copy with some values changed."""

@@ -6,6 +6,7 @@ from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, EmbeddingFailed, EmbeddingMismatch
 from rememo.keep.rotation import RESEAL, reseal
+from rememo.learn.llm.embedding import booked
 from rememo.learn.messages import learn
 from rememo.learn.room_summaries import SUMMARISE, RoomSummaries
 from rememo.model.job import Job
@@ -105,7 +106,7 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     if isinstance(embedder, RemoteEmbedder):
         days, moment = engine.settings.embed_cache_days, engine.now()
         paid = PaidVectors(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
-        vectors = fetch(texts, lambda asked: embedder.attempt(asked).vectors, paid)
+        vectors = fetch(texts, booked(engine, tenant, embedder), paid)
     else:
         vectors = fetch(texts, embedder.embed, None)
     errors: dict[str, Exception] = {}

@@ -12,11 +12,11 @@ import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
-from rememo.engine.engine import Engine
+from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, JobFailed, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.room_summaries import SUMMARISE
@@ -260,6 +260,8 @@ class Worker:
             # What rules found is kept; a model may find more, and takes its time over it.
             further = PASSED_ON.get(job.task) if self._engine.models is not None else None
             return Settlement(job, "done") if further is None else Settlement(job, "waiting", task=further)
+        if isinstance(error, OverBudget) and job.task == EMBED:
+            return Settlement(job, "waiting", str(error), _tomorrow(self._engine.now()))
         if isinstance(error, OverBudget):
             return Settlement(job, "done", f"learned by rules alone: {error}")
         if isinstance(error, ModelFailed) and error.reason == "stopped":
@@ -273,6 +275,11 @@ class Worker:
         told = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
         wait = max(backoff(job.attempts), told)
         return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
+
+
+def _tomorrow(now: datetime) -> datetime:
+    """Return when the next day of the ledger begins."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def backoff(attempts: int) -> float:

@@ -73,10 +73,10 @@ class _Asked:
             with stopped_by(models.stopped):
                 answer = models.llm.complete(messages, schema=schema, max_tokens=longest, timeout=timeout)
         except BaseException as error:
-            self._settle(booking, _spent_on(error, booking.usage), failed=True)
+            settle(models.ledger, booking, spent_on(error, booking.usage), failed=True)
             raise
         usage = answer.usage if answer.usage.total else Usage(prompt, default_counter().count(answer.text))
-        self._settle(booking, usage, requests=answer.tries)
+        settle(models.ledger, booking, usage, requests=answer.tries)
         return answer
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
@@ -98,19 +98,12 @@ class _Asked:
             usage = told or Usage(prompt, default_counter().count("".join(said)))
             failed = False
         except ModelFailed as error:
-            usage = booking.usage if said else _spent_on(error, booking.usage)
+            usage = booking.usage if said else spent_on(error, booking.usage)
             raise
         finally:
             if isinstance(pieces, Streaming):
                 pieces.close()
-            self._settle(booking, usage, failed=failed)
-
-    def _settle(self, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
-        try:
-            self._models.ledger.settle(booking, usage, requests=requests, failed=failed)
-        except (Closed, StorageError) as error:
-            # It was closed meanwhile, or is busy: the answer is worth more, and the most it may cost stays booked.
-            _log.warning("what %s cost could not be corrected in the ledger: %s", booking.operation, error)
+            settle(models.ledger, booking, usage, failed=failed)
 
 
 def model_for(engine: Engine, tenant: str, operation: str) -> LLM | None:
@@ -147,7 +140,16 @@ def at_most(prompt: int, longest: int) -> Usage:
     return Usage(int(prompt * _MARGIN) + 1, longest)
 
 
-def _spent_on(error: BaseException, most: Usage) -> Usage:
+def settle(ledger: Ledger, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
+    """Put what a call did cost into the ledger, where that can be written now."""
+    try:
+        ledger.settle(booking, usage, requests=requests, failed=failed)
+    except (Closed, StorageError) as error:
+        # It was closed meanwhile, or is busy: the answer is worth more, and the most it may cost stays booked.
+        _log.warning("what %s cost could not be corrected in the ledger: %s", booking.operation, error)
+
+
+def spent_on(error: BaseException, most: Usage) -> Usage:
     """Return what a call cost that gave nothing: what the endpoint says, nothing, or the most that it may be."""
     if not isinstance(error, ModelFailed):
         return most

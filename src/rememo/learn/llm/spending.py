@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, timedelta
 from typing import Any, Final
 
-from rememo.engine.engine import Engine
+from rememo.engine.engine import EMBED, Engine
 from rememo.errors import InvalidInput, OverBudget, VersionConflict
 from rememo.learn.llm.protocol import Usage
 from rememo.model.check import dump_json
@@ -31,7 +31,7 @@ class Spent:
     day: date
     """In UTC."""
     operation: str
-    """What for: `extract`, `ask` …"""
+    """What for: `extract`, `ask`, `embed` …"""
     calls: int = 0
     requests: int = 0
     """What was sent for these calls, further tries included."""
@@ -130,14 +130,15 @@ class Ledger:
                 f"{operation} would take up to {most.total:,} tokens, and {spent:,} of the {ceiling:,} that"
                 f" {tenant!r} may spend on {booking.day} are spent: raise spend_daily_tokens, or wait for tomorrow (UTC)"
             )
-        counts.add("model_calls")
+        if operation != EMBED:  # embedders count for themselves, for questions too
+            counts.add("model_calls")
         return booking
 
     def settle(self, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
         """Put what a call did cost in the place of what it might have."""
-        counts.add("tokens", usage.total)
-        if failed:
-            counts.add("model_failures")
+        if booking.operation != EMBED:
+            counts.add("tokens", usage.total)
+            counts.add("model_failures", int(failed))
         change = {
             "prompt": usage.prompt - booking.usage.prompt,
             "completion": usage.completion - booking.usage.completion,
@@ -183,9 +184,10 @@ class Ledger:
         raise VersionConflict(f"the ledger of {day} changed {_MOST_TRIES} times while it was being written")
 
 
-def cost_of(spend: Spend, usage: Usage) -> float:
-    """Return what tokens cost by the prices of the settings."""
-    return round((usage.prompt * spend.prompt_price + usage.completion * spend.completion_price) / _MILLION, 6)
+def cost_of(spend: Spend, usage: Usage, operation: str = "") -> float:
+    """Return what tokens cost by the prices of the settings; those of embedding have their own."""
+    read = spend.embed_price if operation == EMBED else spend.prompt_price
+    return round((usage.prompt * read + usage.completion * spend.completion_price) / _MILLION, 6)
 
 
 def _add(row: dict[str, int], **changes: int) -> None:
@@ -200,4 +202,4 @@ def _total(operations: Mapping[str, Mapping[str, int]]) -> int:
 def _spent(day: date, operation: str, row: Mapping[str, Any], spend: Spend) -> Spent:
     names = ("calls", "requests", "failed", "refused", "prompt", "completion")
     found = Spent(day=day, operation=operation, **{name: int(row.get(name, 0)) for name in names})
-    return replace(found, cost=cost_of(spend, Usage(found.prompt, found.completion)))
+    return replace(found, cost=cost_of(spend, Usage(found.prompt, found.completion), operation))

@@ -76,7 +76,7 @@ class OpenAIEmbedder:
         self._dimension = dimension or _KNOWN.get(model)
         self._shorten = shorten
         self._batch_size = batch_size
-        self._max_chars = max_chars
+        self.max_chars = max_chars
         self._concurrency = concurrency
         self._timeout = timeout
         self._question_timeout = min(timeout, question_timeout)
@@ -89,7 +89,7 @@ class OpenAIEmbedder:
     def name(self) -> str:
         """The model, and what is done otherwise than usual."""
         shortened = f"@{self._dimension}" if self._shorten else ""
-        return f"openai/{self._model}{shortened}" + (f"~{self._max_chars}" if self._max_chars != _MOST_CHARS else "")
+        return f"openai/{self._model}{shortened}" + (f"~{self.max_chars}" if self.max_chars != _MOST_CHARS else "")
 
     @property
     def dimension(self) -> int:
@@ -189,7 +189,7 @@ class OpenAIEmbedder:
 
         def rows(present: list[str]) -> list[object]:
             nonlocal tokens
-            answers = self._answers([text[: self._max_chars] for text in present], retries, timeout)
+            answers = self._answers([text[: self.max_chars] for text in present], retries, timeout)
             tokens = sum(one.tokens for one in answers)
             return [row for one in answers for row in one.rows]
 

@@ -1,6 +1,7 @@
 """A memory whose vectors come from an endpoint: nothing waits for it, nothing is paid for twice, nothing is lost without it."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -118,8 +119,9 @@ def test_what_was_paid_for_is_not_counted_exported_or_spared_by_an_erasure(
         memory.kv.set("own", 1)
         engine = engine_of(memory)
         assert len(engine.kv.keys("default", EMBED_CACHE, "*", engine.now())) == 1
-        assert memory.stats().keys == 1
-        assert memory.export(tmp_path / "a.jsonl").keys == 1
+        own = 2  # the one that was set, and today's page of the ledger, which moves with the memory
+        assert memory.stats().keys == own
+        assert memory.export(tmp_path / "a.jsonl").keys == own
         assert EMBED_CACHE not in (tmp_path / "a.jsonl").read_text()
         assert memory.verify().ok
         erased = memory.erase(ids=receipt.ids)
@@ -353,6 +355,49 @@ def test_a_slow_endpoint_holds_up_one_search_and_no_others(
         asked = len(endpoint.requests)
         assert memory.search("another boat")[0].text == "a red boat"
         assert len(endpoint.requests) == asked
+
+
+@pytest.mark.requirement("spend.limit")
+def test_vectors_are_booked_and_wait_for_tomorrow_beyond_the_ceiling(
+    tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock
+):
+    settings = Settings(worker=False, spend_daily_tokens=40, spend_embed_price=2.0)
+    with Memory(tmp_path / "a.db", embedder=embedder(endpoint), settings=settings, clock=clock) as memory:
+        memory.add("a red boat on the river").wait()
+        [spent] = memory.spending().entries
+        # The endpoint says a token for each word.
+        assert (spent.operation, spent.calls, spent.prompt, spent.completion, spent.refused) == ("embed", 1, 6, 0, 0)
+        assert spent.cost == pytest.approx(6 * 2.0 / 1_000_000)
+        asked = len(endpoint.asked(EMBEDDINGS))
+        memory.add("a grey cat " * 40)
+        worker_of(memory).run_once()
+        assert len(endpoint.asked(EMBEDDINGS)) == asked
+        [waiting] = memory.jobs.list("waiting")
+        assert waiting.due_at == clock().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        assert "of the 40" in (waiting.error or "")
+        assert memory.spending().entries[0].refused == 1
+        assert "grey cat" in memory.search("grey cat", mode="words")[0].text
+    roomy = settings.but(spend_daily_tokens=10_000)
+    with Memory(tmp_path / "a.db", embedder=embedder(endpoint), settings=roomy, clock=clock) as memory:
+        clock.advance(86_400)
+        worker_of(memory).run_once()
+        assert memory.stats().vectors == 2
+        assert memory.jobs.list("waiting") == []
+
+
+def test_what_an_endpoint_did_not_do_is_not_booked(tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock):
+    remote = embedder(endpoint, clock=lambda: clock().timestamp())
+    with Memory(tmp_path / "a.db", embedder=remote, settings=Settings(worker=False), clock=clock) as memory:
+        endpoint.script(Status(503), path=EMBEDDINGS)
+        memory.add("a red boat")
+        worker_of(memory).run_once()
+        assert len(memory.jobs.list("waiting")) == 1
+        [spent] = memory.spending().entries
+        assert (spent.calls, spent.failed, spent.tokens) == (1, 1, 0)
+        endpoint.script(Raw(b'{"data": []}'), path=EMBEDDINGS)
+        clock.advance(3_600)
+        worker_of(memory).run_once()
+        assert memory.spending().today > 0, "an answer that was of no use may have been paid for"
 
 
 def test_an_embedder_can_be_named_by_settings(
