@@ -25,6 +25,8 @@ from rememo.recall.embed.wordfiles import vectors_file
 
 _OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rememo itself this environment serves
 WRITERS: Final = 4
+_QUALITY: Final = 20
+"""How many times as long asking questions may take as other work: their conversations are added first."""
 _SLACK: Final = 60.0
 """Seconds beyond its limit that a piece of work may take, for opening and closing, before its process is killed."""
 
@@ -100,7 +102,7 @@ def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path,
     }
     if questions is not None:
         tasks["quality"] = lambda peer, python, folder: _work(
-            peer, python, folder, "quality", str(questions), work.seconds * 5
+            peer, python, folder, "quality", str(questions), work.seconds * _QUALITY
         )
     return tasks
 
@@ -189,7 +191,7 @@ def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], 
 
 
 def _work(peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
-    limit = 600.0 if task in {"quality", "fill-and-search", "present"} else 120.0 + _SLACK
+    limit = 1_200.0 if task in {"quality", "fill-and-search", "present"} else 120.0 + _SLACK
     return _hear(_start(peer, python, folder, task, *arguments), limit)[1]
 
 
