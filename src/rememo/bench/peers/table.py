@@ -33,7 +33,8 @@ def table(report: dict[str, Any]) -> str:
         f"{report['work']['size']:,} records, at most {report['work']['seconds']:.0f} s a piece of work;"
         f" {machine['processor']}, {machine['cores']} cores, Python {report['python']}, {report['measured_at'][:10]}"
     )
-    return "\n".join([*lines, "", *(f"[{number}] {note}" for number, note in enumerate(notes, 1)), work])
+    told = (f"[{number}] {' '.join(note.split())}" for number, note in enumerate(notes, 1))
+    return "\n".join([*lines, "", *told, work])
 
 
 def _cell(
@@ -50,17 +51,23 @@ def _cell(
         return f"no [{len(notes)}]"
     if value is None:
         return ""
-    text = f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.2f}"  # noqa: PLR2004 - three digits
+    text = _short(value) if value >= 100 or float(value).is_integer() else f"{value:.2f}"  # noqa: PLR2004 - three digits
     if ours is not None and one is not ours and task in {"adds", "bulk", "searches", "reopen"}:
         base = figure(ours[task])
         if base and value:
-            text += f" ({value / base:.2g} x)"
+            text += f" ({_short(value / base)} x)"
     if said.get("errors"):
         notes.append(f"{one['peer']}, {title}: {'; '.join(said['errors'])}")
         text += f" [{len(notes)}]"
     if said.get("done", 0) < said.get("asked", 0):
         text += f", {said['done']:,} in time"
+    if ours is not None and said.get("records", 0) < ours[task].get("records", 0):
+        text += f", of {said['records']:,} records"
     return text
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.2g}"  # noqa: PLR2004 - three digits
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
@@ -77,8 +84,11 @@ def draw(report: dict[str, Any], path: Path) -> None:
     for place, (title, task, value, more_is_better) in zip(places, shown, strict=True):
         bars: dict[str, float] = {}
         for one in report["results"]:
+            said = one.get(task, {})
+            if task == "quality" and said.get("done", 0) < said.get("asked", 0):
+                continue  # some of the questions say little
             try:
-                bars[one["peer"]] = value(one[task]) or 0
+                bars[one["peer"]] = value(said) or 0
             except KeyError:
                 continue
         colours = ["#c8553d" if name == "rememo" else "#8a8f98" for name in bars]
@@ -87,6 +97,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
         place.set_title(f"{title}\n({'more' if more_is_better else 'less'} is better)")
         if task != "quality":
             place.set_xscale("log")
+            place.set_xlim(left=min(bars.values(), default=2) / 2)
     figure.tight_layout()
     figure.savefig(path, dpi=110)  # pyright: ignore[reportUnknownMemberType] - its own signature
     plt.close(figure)
