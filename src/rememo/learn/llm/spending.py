@@ -16,9 +16,8 @@ from rememo.learn.llm.protocol import Usage
 from rememo.model.check import dump_json
 from rememo.model.counts import counts
 from rememo.settings import Spend
+from rememo.store.kv.protocol import LEDGER
 
-SPACE: Final = "spending"
-"""Where the ledger is kept; no view's own space has such a name."""
 KEPT_DAYS: Final = 400
 _MOST_TRIES: Final = 200
 _MILLION: Final = 1_000_000
@@ -160,7 +159,7 @@ class Ledger:
         spend, today = self._engine.settings.spend, self._day()
         first = (today - timedelta(days=days - 1)).isoformat()
         entries: list[Spent] = []
-        for entry in self._engine.plain_kv.entries(tenant, SPACE, self._engine.now()):
+        for entry in self._engine.plain_kv.entries(tenant, LEDGER, self._engine.now()):
             if entry.key >= first:
                 for operation, row in sorted(json.loads(entry.value).items()):
                     entries.append(_spent(date.fromisoformat(entry.key), operation, row, spend))
@@ -175,11 +174,11 @@ class Ledger:
         kv = self._engine.plain_kv
         for _ in range(_MOST_TRIES):
             now = self._engine.now()
-            entry = kv.get(tenant, SPACE, day, now)
+            entry = kv.get(tenant, LEDGER, day, now)
             operations: dict[str, dict[str, int]] = {} if entry is None else json.loads(entry.value)
             done = change(operations)
             version, ttl = 0 if entry is None else entry.version, timedelta(days=KEPT_DAYS).total_seconds()
-            if kv.set(tenant, SPACE, day, dump_json(operations), now, ttl=ttl, expected=version) is not None:
+            if kv.set(tenant, LEDGER, day, dump_json(operations), now, ttl=ttl, expected=version) is not None:
                 return done
         raise VersionConflict(f"the ledger of {day} changed {_MOST_TRIES} times while it was being written")
 

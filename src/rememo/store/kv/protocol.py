@@ -12,6 +12,10 @@ FIELD = "kv"
 """The field that values are sealed as."""
 EMBED_CACHE = "embed.cache"
 """The namespace of vectors that were paid for: only a copy, so it is not counted, exported or spared by an erasure."""
+LEDGER = "spending"
+"""The namespace of what models cost, a page a day. It is exported, but it is nobody's key."""
+UNCOUNTED = (EMBED_CACHE, LEDGER)
+"""What is not counted as a tenant's keys. No view's own namespace has such a name."""
 
 
 def identity(space: str, key: str) -> str:

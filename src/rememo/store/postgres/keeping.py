@@ -15,7 +15,7 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
 from rememo.store.commits import draft_of
 from rememo.store.kv.postgres import sweep_expired
-from rememo.store.kv.protocol import EMBED_CACHE
+from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.postgres.auditing import append
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.queries import COLUMNS, within
@@ -56,7 +56,7 @@ _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
   CASE WHEN %(vectors)s THEN
     (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)) ELSE 0 END,
   (SELECT count(*) FROM kv
-   WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s) AND space <> %(hidden)s)"""
+   WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s) AND space <> ALL(%(hidden)s))"""
 _NO_PGVECTOR = "the server has no pgvector: vectors are compared in this process, which is slow in large scopes"
 _GET_PGVECTOR = "install pgvector on the server, then open the memory again"
 _TENANTS = """SELECT tenant FROM (SELECT tenant FROM records UNION SELECT tenant FROM kv UNION SELECT tenant FROM jobs) AS stored
@@ -280,7 +280,7 @@ class Keeper(Part):
         with self._database.snapshot() as session:
             kinds: dict[str, int] = dict(session.rows(_KINDS, (tenant, now)))
             versions, found, keys = session.row(
-                _COUNTS, {"tenant": tenant, "now": now, "hidden": EMBED_CACHE, "vectors": vectors}
+                _COUNTS, {"tenant": tenant, "now": now, "hidden": list(UNCOUNTED), "vectors": vectors}
             )
             return Stats(
                 records=sum(kinds.values()),

@@ -23,7 +23,7 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
 from rememo.store.commits import draft_of
 from rememo.store.contents import Contents
-from rememo.store.kv.protocol import EMBED_CACHE
+from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Condition, Stats, Stored
 from rememo.store.sqlite.auditing import append
@@ -296,8 +296,8 @@ class Keeper(Part):
                 kinds=dict(kinds),
                 jobs=dict(jobs.fetchall()),
                 keys=connection.execute(
-                    "SELECT count(*) FROM kv WHERE tenant = ? AND (expires_at IS NULL OR expires_at > ?) AND space <> ?",
-                    (tenant, now, EMBED_CACHE),
+                    "SELECT count(*) FROM kv WHERE tenant = ? AND (expires_at IS NULL OR expires_at > ?) AND space NOT IN (?, ?)",
+                    (tenant, now, *UNCOUNTED),
                 ).get,
                 file_bytes=_size(self._database.path),
                 log_bytes=_size(self._database.path + "-wal"),
