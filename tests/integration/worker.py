@@ -155,11 +155,12 @@ def write_on(path: str, who: str) -> None:
     stop = Path(path + ".stop")
     with Memory(path, embedder=None) as memory:
         room = memory.scope(room=who)
-        say("ready")
         number = 0
         while not stop.exists():
             room.add_many([{"text": f"part {part} of step {number}", "data": {"step": number}} for part in range(3)])
             number += 1
+            if number == 1:
+                say("ready")
         say(number)
 
 
