@@ -27,6 +27,8 @@ _OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rem
 WRITERS: Final = 4
 _QUALITY: Final = 20
 """How many times as long asking questions may take as other work: their conversations are added first."""
+_LONGER: Final = {"fill-and-search": 3, "present": _QUALITY, "quality": _QUALITY * 2}
+"""How many times as long as other work these may take before their process is killed; they look at the time now and then."""
 _SLACK: Final = 60.0
 """Seconds beyond its limit that a piece of work may take, for opening and closing, before its process is killed."""
 
@@ -93,8 +95,8 @@ def measure(
 
 def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path, Path], dict[str, Any]]]:
     tasks: dict[str, Callable[[str, Path, Path], dict[str, Any]]] = {
-        "adds": lambda peer, python, folder: _work(peer, python, folder, "adds", work.size, work.seconds),
-        "bulk": lambda peer, python, folder: _work(peer, python, folder, "bulk", work.size, work.seconds),
+        "adds": lambda peer, python, folder: _work(work, peer, python, folder, "adds", work.size, work.seconds),
+        "bulk": lambda peer, python, folder: _work(work, peer, python, folder, "bulk", work.size, work.seconds),
         "searches": lambda peer, python, folder: _searching(peer, python, folder, work),
         "reopen": lambda peer, python, folder: _reopen(peer, python, folder, work),
         "together": lambda peer, python, folder: _together(peer, python, folder, work),
@@ -102,7 +104,7 @@ def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path,
     }
     if questions is not None:
         tasks["quality"] = lambda peer, python, folder: _work(
-            peer, python, folder, "quality", str(questions), work.seconds * _QUALITY
+            work, peer, python, folder, "quality", str(questions), work.seconds * _QUALITY
         )
     return tasks
 
@@ -112,28 +114,30 @@ _LASTS_NOT: Final = {"said": "keeps everything in the process that wrote it"}
 
 def _searching(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     """Fill a store and search it, in one process: not every peer can be searched by the next one."""
-    return _work(peer, python, folder, "fill-and-search", f"{work.size}:{work.searches}", work.seconds)
+    return _work(work, peer, python, folder, "fill-and-search", f"{work.size}:{work.searches}", work.seconds)
 
 
 def _reopen(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     """Fill a store, and time opening it and the first search in a new process."""
     if not PEERS[peer].lasts:
         return _LASTS_NOT
-    filled = _work(peer, python, folder, "bulk", work.size, work.seconds)
-    return filled if "done" not in filled else _work(peer, python, folder, "reopen", 1, work.seconds)
+    filled = _work(work, peer, python, folder, "bulk", work.size, work.seconds)
+    return filled if "done" not in filled else _work(work, peer, python, folder, "reopen", 1, work.seconds)
 
 
 def _together(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     """Let several processes write to one store at the same time, and count what is there afterwards."""
     if not PEERS[peer].lasts:
         return _LASTS_NOT
-    prepared = _work(peer, python, folder, "steadily", WRITERS * work.each, 1)  # tables are made by one, not by four
+    prepared = _work(
+        work, peer, python, folder, "steadily", WRITERS * work.each, 1
+    )  # tables are made by one, not by four
     if "done" not in prepared:
         return prepared
     writers = [_start(peer, python, folder, "steadily", at * work.each, work.each) for at in range(WRITERS)]
     deadline = time.monotonic() + work.seconds + _SLACK
     said = [_hear(writer, max(0.0, deadline - time.monotonic())) for writer in writers]
-    there = _work(peer, python, folder, "present", 0, WRITERS * work.each)
+    there = _work(work, peer, python, folder, "present", 0, WRITERS * work.each)
     acknowledged = sum(len(acks) for acks, _ in said)
     errors = sorted({answer["said"] for _, answer in said if "said" in answer})
     return {**there, "asked_for": WRITERS * work.each, "acknowledged": acknowledged, "errors": errors}
@@ -157,7 +161,7 @@ def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     acknowledged += sum(line.strip().isdigit() for line in rest.splitlines(keepends=True) if line.endswith("\n"))
     if not acknowledged:
         return {"said": "nothing was acknowledged"}
-    there = _work(peer, python, folder, "present", 0, acknowledged)
+    there = _work(work, peer, python, folder, "present", 0, acknowledged)
     return {**there, "acknowledged": acknowledged, "lost": acknowledged - there.get("present", 0)}
 
 
@@ -190,8 +194,8 @@ def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], 
     return [line for line in lines if line.isdigit()], answer
 
 
-def _work(peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
-    limit = 1_200.0 if task in {"quality", "fill-and-search", "present"} else 120.0 + _SLACK
+def _work(work: Work, peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
+    limit = work.seconds * _LONGER.get(task, 1) + 2 * _SLACK
     return _hear(_start(peer, python, folder, task, *arguments), limit)[1]
 
 
