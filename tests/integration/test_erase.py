@@ -50,19 +50,19 @@ def fill(path: Path, count: int) -> list[str]:
     """Give kim and ana something to say in turns, changed and deleted here and there; returns kim's secrets."""
     secrets: list[str] = []
     with Memory(path, embedder=WordEmbedder(), settings=Settings(durability="fast", worker=False)) as memory:
-        kim, ana = memory.scope(user="kim", room="shared"), memory.scope(user="ana", room="shared")
+        kim, ana = memory.scope(user="kimberly", room="shared"), memory.scope(user="ana", room="shared")
         for number in range(count):
             word, other = secret(2 * number), secret(2 * number + 1)
             secrets += [word, other]
             # Some fill pages of their own.
-            kim.add(f"On day {number} the word was {word}. " * (200 if number % 40 == 7 else 1), id=f"kim-{number}")
+            kim.add(f"On day {number} the word was {word}. " * (200 if number % 40 == 7 else 1), id=f"kimberly-{number}")
             ana.add(f"On day {number} nothing was said to ana.", id=f"ana-{number}")
             if number % 3 == 0:
-                kim.update(f"kim-{number}", text=f"On day {number} it was {other} after all.", metadata={"was": word})
+                kim.update(f"kimberly-{number}", text=f"On day {number} it was {other} after all.", metadata={"was": word})
             else:
                 kim.kv.set(f"day {number}", {"other": other})
             if number % 5 == 0:
-                kim.delete(f"kim-{number}")
+                kim.delete(f"kimberly-{number}")
                 ana.update(f"ana-{number}", text=f"On day {number} something was said to ana.")
     return secrets
 
@@ -85,9 +85,9 @@ def test_no_byte_is_left_in_the_file_or_its_log(tmp_path: Path):
     with Memory(path, embedder=WordEmbedder()) as memory:
         assert len(found(path, secrets)) == len(secrets)
         memory.backup(tmp_path / "copy.db")
-        receipt = memory.erase(user="kim")
+        receipt = memory.erase(user="kimberly")
         assert found(path, secrets) == []
-        assert b"kim" not in raw(path)
+        assert b"kimberly" not in raw(path)
         assert receipt.ok, receipt.leftovers
         assert receipt.counts["records"] == 400
         assert receipt.counts["vectors"] == receipt.counts["versions"] > 400
@@ -98,15 +98,15 @@ def test_no_byte_is_left_in_the_file_or_its_log(tmp_path: Path):
         assert memory.scope(user="ana").count() == 400
         assert len(memory.history("ana-5")) == 2
         (tmp_path / "copy.db").unlink()
-        assert memory.erase(user="kim").backups == ()
+        assert memory.erase(user="kimberly").backups == ()
 
 
 def test_what_others_say_too_is_no_leftover(tmp_path: Path):
     with Memory(tmp_path / "memory.db") as memory:
-        for user in ("kim", "ana"):
+        for user in ("kimberly", "ana"):
             memory.scope(user=user).add("Good morning, everybody in this room!")
-        memory.scope(user="kim").add("And this only kim says, to nobody else.")
-        receipt = memory.erase(user="kim")
+        memory.scope(user="kimberly").add("And this only kim says, to nobody else.")
+        receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
         assert receipt.checked["pieces_others_have"] >= 1
         assert memory.count() == 1
@@ -122,7 +122,7 @@ def test_a_model_under_construction_forgets_too(tmp_path: Path):
         _, versions = store.unembedded(model, 1_000)
         unit = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
         store.put_vectors(model, [(one.number, unit) for one in versions])
-        receipt = memory.erase(user="kim")
+        receipt = memory.erase(user="kimberly")
         assert receipt.counts["vectors"] == 2 * receipt.counts["versions"]
         # What is written now may have a number that was done already.
         memory.add("new", id="new")
@@ -139,7 +139,7 @@ def test_others_read_and_write_meanwhile(tmp_path: Path, start: Start):
         assert hear(other) == "ready"
     with Memory(path, embedder=WordEmbedder()) as memory:
         memory.search("word", limit=5)
-        receipt = memory.erase(user="kim")
+        receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
         assert found(path, secrets) == []
         counts: list[int] = []
@@ -163,22 +163,22 @@ def test_a_kill_in_the_middle_is_taken_up_again(tmp_path: Path, start: Start):
     for seed in range(len(MOMENTS)):
         path = tmp_path / f"memory{seed}.db"
         secrets = fill(path, 300)
-        eraser = start("erase_user", path, "kim")
+        eraser = start("erase_user", path, "kimberly")
         assert hear(eraser) == "ready"
         with Memory(path, embedder=None) as watching:
-            kim, left = watching.scope(user="kim"), MOMENTS[seed]
+            kim, left = watching.scope(user="kimberly"), MOMENTS[seed]
             kill_when(eraser, lambda kim=kim, left=left: kim.count() <= left)
         with Memory(path, embedder=WordEmbedder(), settings=Settings(busy_timeout=2.0)) as memory:
             assert memory.verify().faults == ()
             partly += bool(erasing(open_engine_of(memory)).erasures("default"))
             if seed % 2:
                 memory.maintain()
-                assert memory.erase(user="kim").counts == {}
+                assert memory.erase(user="kimberly").counts == {}
             else:
-                receipt = memory.erase(user="kim")
+                receipt = memory.erase(user="kimberly")
                 assert receipt.ok, receipt.leftovers
             assert found(path, secrets) == []
-            assert memory.scope(user="kim").list() == []
+            assert memory.scope(user="kimberly").list() == []
             assert memory.scope(user="ana").count() == 300
             assert erasing(open_engine_of(memory)).erasures("default") == []
             assert memory.verify().faults == ()

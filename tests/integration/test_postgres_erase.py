@@ -31,18 +31,18 @@ def fill(url: str, count: int, keyring: Keyring | None = None) -> list[str]:
     """Give kim and ana something to say in turns, changed and deleted here and there; returns kim's secrets."""
     secrets: list[str] = []
     with Memory(url, embedder=WordEmbedder(), encryption=keyring, settings=FAST) as memory:
-        kim, ana = memory.scope(user="kim", room="shared"), memory.scope(user="ana", room="shared")
-        with memory.acting(actor="kim"):
-            kim.add_many({"text": f"On day {n} the word was {secret(2 * n)}.", "id": f"kim-{n}"} for n in range(count))
+        kim, ana = memory.scope(user="kimberly", room="shared"), memory.scope(user="ana", room="shared")
+        with memory.acting(actor="kimberly"):
+            kim.add_many({"text": f"On day {n} the word was {secret(2 * n)}.", "id": f"kimberly-{n}"} for n in range(count))
         ana.add_many({"text": f"On day {n} nothing was said to ana.", "id": f"ana-{n}"} for n in range(count))
         for number in range(0, count, 10):
             secrets += [secret(2 * number), secret(2 * number + 1)]
-            kim.update(f"kim-{number}", text=f"On day {number} it was {secret(2 * number + 1)} after all.")
+            kim.update(f"kimberly-{number}", text=f"On day {number} it was {secret(2 * number + 1)} after all.")
             kim.kv.set(f"day {number}", {"word": secret(2 * number)})
-            kim.delete(f"kim-{number + 1}")
+            kim.delete(f"kimberly-{number + 1}")
             ana.update(f"ana-{number}", text=f"On day {number} something was said to ana.")
-        kim.add("in one batch only", key="once by kim")
-        memory.profiles.update("kim", animal="zebrafinch")
+        kim.add("in one batch only", key="once by kimberly")
+        memory.profiles.update("kimberly", animal="zebrafinch")
     return secrets
 
 
@@ -60,7 +60,7 @@ def test_no_column_and_no_dead_row_keeps_it(url: str, keyring: Keyring | None):
     if keyring is None:
         assert [one for one in secrets if one not in everything(url)] == []
     with Memory(url, embedder=WordEmbedder(), encryption=keyring, settings=FAST) as memory:
-        receipt = memory.erase(user="kim")
+        receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
         assert receipt.counts["records"] == 201
         assert receipt.counts["vectors"] == receipt.counts["versions"] == receipt.counts["words"] > 201
@@ -72,26 +72,26 @@ def test_no_column_and_no_dead_row_keeps_it(url: str, keyring: Keyring | None):
         assert receipt.backups == ()
         content = everything(url)
         assert [one for one in secrets if one in content] == []
-        assert "kim" not in content
+        assert "kimberly" not in content
         assert dead_rows(url) == 0
         assert memory.scope(user="ana").count() == 200
         assert len(memory.history("ana-10")) == 2
         assert memory.audit.verify().ok
         assert memory.verify().faults == ()
-        assert memory.erase(user="kim").beyond == ()
+        assert memory.erase(user="kimberly").beyond == ()
 
 
 def test_what_others_say_too_is_no_leftover_but_what_only_the_store_says_is(url: str):
     with Memory(url, embedder=None, settings=FAST) as memory:
-        for user in ("kim", "ana"):
+        for user in ("kimberly", "ana"):
             memory.scope(user=user).add("Good morning, everybody in this room!")
-        memory.scope(user="kim").add("And this only kim says, to nobody else.")
-        receipt = memory.erase(user="kim")
+        memory.scope(user="kimberly").add("And this only kim says, to nobody else.")
+        receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
         assert receipt.checked["pieces_others_have"] >= 1
-        memory.scope(user="kim").add("A sentence that stands where nobody looks for it.")
+        memory.scope(user="kimberly").add("A sentence that stands where nobody looks for it.")
         rows(url, "INSERT INTO snapshots VALUES ('default', 'A sentence that stands where nobody looks for it.', 1)")
-        [left] = memory.erase(user="kim").leftovers
+        [left] = memory.erase(user="kimberly").leftovers
         assert "pieces of texts elsewhere" in left
 
 
@@ -101,15 +101,15 @@ def test_who_still_sees_it_is_told(url: str, monkeypatch: pytest.MonkeyPatch):
         Memory(url, embedder=None, settings=FAST) as memory,
         psycopg.connect(url) as reader,
     ):
-        memory.scope(user="kim").add("a secret of kim")
+        memory.scope(user="kimberly").add("a secret of kim")
         reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         reader.execute("SELECT count(*) FROM rememo.records")
-        receipt = memory.erase(user="kim")
+        receipt = memory.erase(user="kimberly")
         assert not receipt.ok
         assert "transactions that began before" in receipt.leftovers[0]
         assert dead_rows(url) > 0
         reader.rollback()
-        assert memory.erase(user="kim").ok
+        assert memory.erase(user="kimberly").ok
         assert erasing(open_engine_of(memory)).erasures("default") == []
     assert dead_rows(url) == 0
 
@@ -119,12 +119,12 @@ def test_who_vacuums_is_waited_for_and_told(url: str):
         Memory(url, embedder=None, settings=FAST.but(busy_timeout=0.2)) as memory,
         psycopg.connect(url) as other,
     ):
-        memory.scope(user="kim").add("a secret of kim")
+        memory.scope(user="kimberly").add("a secret of kim")
         other.execute("LOCK TABLE rememo.kv IN SHARE UPDATE EXCLUSIVE MODE")
-        [left] = memory.erase(user="kim").leftovers
+        [left] = memory.erase(user="kimberly").leftovers
         assert "others are vacuuming" in left
         other.rollback()
-        assert memory.erase(user="kim").ok
+        assert memory.erase(user="kimberly").ok
 
 
 @pytest.mark.requirement("erase.proof", "process.safe")
@@ -134,7 +134,7 @@ def test_others_read_and_write_meanwhile(url: str, start: Start):
     for other in others:
         assert hear(other) == "ready"
     with Memory(url, embedder=WordEmbedder(), settings=FAST) as memory:
-        receipt = memory.erase(user="kim")
+        receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
         for number, other in enumerate(others):
             assert other.stdin is not None
@@ -151,18 +151,18 @@ def test_others_read_and_write_meanwhile(url: str, start: Start):
 @pytest.mark.parametrize("left", [170, 60, 0])
 def test_a_kill_in_the_middle_is_taken_up_again(url: str, start: Start, left: int):
     secrets = fill(url, 200)
-    eraser = start("erase_user", url, "kim")
+    eraser = start("erase_user", url, "kimberly")
     assert hear(eraser) == "ready"
     with Memory(url, embedder=WordEmbedder(), settings=FAST) as memory:
-        kim = memory.scope(user="kim")
+        kim = memory.scope(user="kimberly")
         kill_when(eraser, lambda: kim.count() <= left)
         assert memory.verify().faults == ()
         if left:
             assert erasing(open_engine_of(memory)).erasures("default")
-            assert memory.erase(user="kim").ok
+            assert memory.erase(user="kimberly").ok
         else:
             memory.maintain()
-            assert memory.erase(user="kim").counts == {}
+            assert memory.erase(user="kimberly").counts == {}
         content = everything(url)
         assert [one for one in secrets if one in content] == []
         assert kim.list() == []
