@@ -55,10 +55,14 @@ def fill(path: Path, count: int) -> list[str]:
             word, other = secret(2 * number), secret(2 * number + 1)
             secrets += [word, other]
             # Some fill pages of their own.
-            kim.add(f"On day {number} the word was {word}. " * (200 if number % 40 == 7 else 1), id=f"kimberly-{number}")
+            kim.add(
+                f"On day {number} the word was {word}. " * (200 if number % 40 == 7 else 1), id=f"kimberly-{number}"
+            )
             ana.add(f"On day {number} nothing was said to ana.", id=f"ana-{number}")
             if number % 3 == 0:
-                kim.update(f"kimberly-{number}", text=f"On day {number} it was {other} after all.", metadata={"was": word})
+                kim.update(
+                    f"kimberly-{number}", text=f"On day {number} it was {other} after all.", metadata={"was": word}
+                )
             else:
                 kim.kv.set(f"day {number}", {"other": other})
             if number % 5 == 0:

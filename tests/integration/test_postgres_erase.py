@@ -33,7 +33,9 @@ def fill(url: str, count: int, keyring: Keyring | None = None) -> list[str]:
     with Memory(url, embedder=WordEmbedder(), encryption=keyring, settings=FAST) as memory:
         kim, ana = memory.scope(user="kimberly", room="shared"), memory.scope(user="ana", room="shared")
         with memory.acting(actor="kimberly"):
-            kim.add_many({"text": f"On day {n} the word was {secret(2 * n)}.", "id": f"kimberly-{n}"} for n in range(count))
+            kim.add_many(
+                {"text": f"On day {n} the word was {secret(2 * n)}.", "id": f"kimberly-{n}"} for n in range(count)
+            )
         ana.add_many({"text": f"On day {n} nothing was said to ana.", "id": f"ana-{n}"} for n in range(count))
         for number in range(0, count, 10):
             secrets += [secret(2 * number), secret(2 * number + 1)]
