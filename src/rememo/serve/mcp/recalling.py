@@ -16,7 +16,7 @@ from rememo.serve.mcp.shown import (
     recalled,
     stamp,
 )
-from rememo.serve.mcp.tool import Caller, Done, Scoped, Tool, moment
+from rememo.serve.mcp.tool import Answer, Caller, Done, Scoped, Tool, moment
 
 if TYPE_CHECKING:
     from rememo.collections.tasks import Task
@@ -67,10 +67,10 @@ class ContextAsked(Scoped):
     max_tokens: int = Field(default=1_500, ge=200, le=32_000, description="How many tokens it may cost.")
 
 
-class Contexts(Recalled):
+class Contexts(Answer):
     """All that matters for a question."""
 
-    text: str = Field(description="Ready to be read; empty when there is nothing.")
+    text: str = Field(description="Ready to be read, between its marks; empty when there is nothing.")
     tokens: int
     ids: list[str] = Field(description="The memories it shows, in the order of their numbers.")
 

@@ -14,7 +14,7 @@ from rememo.context.fence import without_recalled
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_text
 from rememo.serve.mcp.recalling import TaskShown, task_line, task_shown
-from rememo.serve.mcp.shown import FactShown, fact_line, fact_shown, recalled
+from rememo.serve.mcp.shown import FactShown, Recalled, fact_line, fact_shown, recalled
 from rememo.serve.mcp.tool import Answer, Arguments, Caller, Done, Scoped, Tool, moment
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class TaskGiven(Scoped):
     priority: int | None = Field(default=None, ge=0, le=10, description="10 is the most urgent.")
 
 
-class TaskNoted(Answer):
+class TaskNoted(Recalled):
     """The task as it is now."""
 
     task: TaskShown | None = None

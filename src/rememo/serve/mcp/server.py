@@ -111,10 +111,7 @@ class Told:
         except Exception:  # noqa: BLE001 - nothing of it is told
             _log.exception("the tool %s failed", tool.name)
             return CallToolResult(content=[TextContent(text=INSIDE)], is_error=True)
-        return CallToolResult(
-            content=[TextContent(text=text)],
-            structured_content=answer.model_dump(mode="json", by_alias=True, exclude_none=True),
-        )
+        return CallToolResult(content=[TextContent(text=text)], structured_content=answer.told())
 
     async def resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """List rooms, documents and profiles, page by page."""

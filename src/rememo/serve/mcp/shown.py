@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from rememo.context.fence import NOTICE, fenced, without_recalled
+from rememo.context.fence import fenced, fenced_value, without_recalled
 from rememo.serve.mcp.tool import Answer
 
 if TYPE_CHECKING:
@@ -43,9 +43,15 @@ class FactShown(BaseModel):
 
 
 class Recalled(Answer):
-    """What came out of memory."""
+    """What came out of memory, between the same marks as the text: many clients show a model only the values."""
 
-    notice: str = Field(default=NOTICE, description="What the texts are, and what they are not.")
+    notice: str | None = Field(default=None, description="What stands between the marks, and what it is not.")
+    opens: str | None = None
+    closes: str | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return them as they are sent: the marks around them, and nothing where there is nothing."""
+        return fenced_value(super().told())
 
 
 def memo(record: "Record", *, score: float | None = None) -> Memo:

@@ -53,7 +53,11 @@ class Scoped(Arguments):
 
 
 class Answer(BaseModel):
-    """What a tool gives back, for programs."""
+    """What a tool gives back, as values."""
+
+    def told(self) -> dict[str, Any]:
+        """Return them as they are sent."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 Done = tuple[Answer, str]
