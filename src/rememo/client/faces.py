@@ -1197,8 +1197,8 @@ class RemoteSummaries:
         """Summarise what was said in a room up to now, without waiting for a threshold, and return the running summary.
 
         The latest `keep` messages stay out of it: as many as the room's policy says, none without a policy. Like a
-        policy, this is about all messages of the room, whoever the view is bound to. A room in which nothing was ever
-        said raises `NotFound`.
+        policy, this is about all messages of the room, whoever the view is bound to; a summary of others' messages is not
+        returned to it. A room without messages and summaries raises `NotFound`.
         """
         return cast("RunningSummary | None", self._asking.call("summaries.update", {"room": room, "keep": keep}))
 

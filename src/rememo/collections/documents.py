@@ -14,7 +14,7 @@ from rememo.collections.fields import Kind, need_text, present
 from rememo.engine.search import Mode, Query, search
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
-from rememo.learn.documents import TEXT, extract, load, media_type_of, too_large
+from rememo.learn.documents import TEXT, extract, load, media_type_of, too_long
 from rememo.learn.readers import Extracted, Limits
 from rememo.learn.splitting import Piece, find_headings, join, split
 from rememo.learn.summaries import summarise
@@ -222,7 +222,7 @@ class Documents(Kind):
         if not text.strip():
             raise InvalidInput(f"text has {len(original)} bytes and no word; there is nothing to remember")
         if len(text) > self._limits.characters:
-            raise too_large("text", len(original), replace(self._limits, bytes=self._limits.characters))
+            raise too_long("text", text, self._limits)
         return Extracted(text)
 
     def _items(

@@ -17,6 +17,7 @@ from rememo.learn.summaries import Summariser
 from rememo.model.check import check_label, check_limit, check_offset
 from rememo.model.filters import Filter
 from rememo.model.record import Record
+from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 from rememo.model.unset import NOTHING, Unset
 
@@ -73,8 +74,8 @@ class Summaries(Kind):
         """Summarise what was said in a room up to now, without waiting for a threshold, and return the running summary.
 
         The latest `keep` messages stay out of it: as many as the room's policy says, none without a policy. Like a
-        policy, this is about all messages of the room, whoever the view is bound to. A room in which nothing was ever
-        said raises `NotFound`.
+        policy, this is about all messages of the room, whoever the view is bound to; a summary of others' messages is not
+        returned to it. A room without messages and summaries raises `NotFound`.
         """
         self._view.need_present()
         self._view.need_no_batch("summaries.update()")
@@ -86,7 +87,7 @@ class Summaries(Kind):
         held.gather(terms, keep=check_offset(keep, "keep"))
         current = self.current(room)
         if current is None and self._empty(self._name(room)):
-            raise NotFound(f"nothing was ever said in room {self._name(room)!r}; rooms() lists those there are")
+            raise NotFound(f"there is no message in room {self._name(room)!r}; rooms() lists the rooms there are")
         return current
 
     # ---- reading
@@ -182,7 +183,8 @@ class Summaries(Kind):
         return RoomSummaries(self._view.engine, self._view.scope.tenant, self._name(room))
 
     def _empty(self, room: str) -> bool:
-        filter = Filter(scope=self._view.scope.narrow(room=room), kinds=("message",))
+        # The whole room's, as what was just summarised: one who was silent in it did not ask for a room that is not there.
+        filter = Filter(scope=Scope(tenant=self._view.scope.tenant, room=room), kinds=("message",))
         return self._view.engine.store.count(filter, self._view.engine.now()) == 0
 
     def _need_now(self, what: str) -> None:

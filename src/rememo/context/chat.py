@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from rememo.errors import InvalidInput
 MAX_IMAGE_BYTES = 20_971_520
 """The largest image that is read or passed on."""
 
+_REFUSED = re.compile(r"(?:(?![\w-])[\x00-\x7f]|\s)+")
+"""Letters of other alphabets pass."""
+_LONGEST_NAME = 64
 _MARKS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -78,14 +82,20 @@ def _data_url(content: bytes, field: str) -> str:
     return f"data:{media_type(content, field)};base64,{base64.b64encode(content).decode()}"
 
 
+def _accepted(name: object) -> str:
+    """Return a name as chat models accept it: endpoints refuse a whole request for a blank or an apostrophe in one."""
+    shaped = _REFUSED.sub("_", str(name or "").strip())[:_LONGEST_NAME]
+    return shaped if shaped.strip("_") else ""
+
+
 def chat_message(role: str, text: str, data: Mapping[str, Any], *, calls: bool = True) -> dict[str, Any]:
     """Return one message in the OpenAI chat shape; `calls=False` leaves its tool calls out."""
     shaped: dict[str, Any] = {"role": role, "content": text}
     if images := data.get("images"):
         parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         shaped["content"] = parts + [{"type": "image_url", "image_url": {"url": url}} for url in images]
-    if data.get("name"):
-        shaped["name"] = data["name"]
+    if name := _accepted(data.get("name")):
+        shaped["name"] = name
     if calls and data.get("tool_calls"):
         shaped["tool_calls"] = data["tool_calls"]
         shaped["content"] = shaped["content"] or None

@@ -86,6 +86,13 @@ def too_large(name: str, size: int, limits: Limits) -> InvalidInput:
     return InvalidInput(f"{name!r} has {size:,} bytes, more than the {limits.bytes:,} allowed; split it into parts")
 
 
+def too_long(name: str, text: str, limits: Limits) -> InvalidInput:
+    """Return the error for a text beyond the limit."""
+    return InvalidInput(
+        f"{name!r} has {len(text):,} characters, more than the {limits.characters:,} allowed; split it into parts"
+    )
+
+
 def extract(data: bytes, name: str, media_type: str | None, limits: Limits) -> tuple[str, Extracted]:
     """Return what a file is and the text in it; whatever stands in the way is `InvalidInput` and names the file."""
     if len(data) > limits.bytes:
@@ -98,10 +105,7 @@ def extract(data: bytes, name: str, media_type: str | None, limits: Limits) -> t
     except Refused as error:
         raise InvalidInput(f"{name!r} {error}") from None
     if len(extracted.text) > limits.characters:
-        raise InvalidInput(
-            f"{name!r} has {len(extracted.text):,} characters, more than the {limits.characters:,} allowed;"
-            " split it into parts"
-        )
+        raise too_long(name, extracted.text, limits)
     if not extracted.text.strip():
         hint = "; if its pages are pictures, read their text first" if found == PDF else ""
         raise InvalidInput(f"{name!r} has no text in it{hint}")

@@ -292,6 +292,8 @@ def test_what_cannot_be_meant_is_refused(memory: Memory, documents: Documents, g
 def test_limits_on_length_and_chunks(memory: Memory):
     with pytest.raises(InvalidInput, match="split it"):
         documents_of(memory, Limits(characters=100)).add(text=HANDBOOK)
+    with pytest.raises(InvalidInput, match="'text' has 11 characters, more than the 10 allowed"):
+        documents_of(memory, Limits(characters=10)).add(text="é" * 11)
     with pytest.raises(InvalidInput, match="chunks, more than the 2"):
         documents_of(memory, Limits(chunks=2)).add(text=HANDBOOK)
     assert memory.count() == 0

@@ -312,6 +312,25 @@ def test_each_side_of_a_conversation_is_learned_from_unless_it_is_told_not_to(ro
 
 
 @pytest.mark.requirement("chat.build-history")
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Anna Maria", "Anna_Maria"),
+        ("O'Brien, <Jr.>", "O_Brien_Jr_"),
+        ("Анна", "Анна"),
+        ("हिन्दी", "हिन्दी"),
+        ("x" * 80, "x" * 64),
+    ],
+)
+def test_for_model_shapes_names_that_endpoints_would_refuse(room: Memory, name: str, shown: str):
+    messages(room).add("user", "Hello", name=name)
+    assert messages(room).for_model() == [{"role": "user", "content": "Hello", "name": shown}]
+    assert messages(room).latest()[0].name == name
+    messages(room).add("user", "Hello again", name="???")
+    assert "name" not in messages(room).for_model()[-1]
+
+
+@pytest.mark.requirement("chat.build-history")
 def test_for_model_builds_a_models_input(room: Memory, tmp_path: Path):
     chat = messages(room)
     for number in range(15):

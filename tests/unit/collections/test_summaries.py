@@ -168,9 +168,14 @@ def test_calls_that_cannot_be_meant(memory: Memory, chat: Memory):
         chat.summaries.current(max_tokens=0)
     with pytest.raises(InvalidInput, match="keep"):
         chat.summaries.update(keep=-1)
-    with pytest.raises(NotFound, match="nothing was ever said in room 'nowhere'"):
+    with pytest.raises(NotFound, match="there is no message in room 'nowhere'"):
         memory.summaries.update("nowhere")
     assert memory.summaries.current("nowhere") is None
+    memory.scope(room="group", user="ana").messages.add("user", "Hello.")
+    memory.scope(room="group", user="bo").messages.add("user", "Hello too.")
+    assert (
+        memory.scope(room="group", user="cem").summaries.update() is None
+    )  # a silent member's room is there all the same
     with pytest.raises(InvalidInput, match="summarise"):
         memory.summaries.use("gpt")  # pyright: ignore[reportArgumentType] - on purpose
     plain = memory.add("by hand", kind="summary").id
