@@ -78,8 +78,8 @@ _POOL = "pool:"
 _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.overflow",
     "collections.posts", "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
-    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "learn.answering", "working.flowing",
-    "working.hooks", "working.kv", "working.profiles", "working.sessions", "working.typed",
+    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "learn.answering", "learn.llm.learning",
+    "working.flowing", "working.hooks", "working.kv", "working.profiles", "working.sessions", "working.typed",
 )  # fmt: skip
 """These bring everything with them that is loaded later than this file."""
 _MICROSECOND = timedelta(microseconds=1)

@@ -300,6 +300,21 @@ def test_what_cannot_be_used_is_told_at_once(tmp_path: Path, monkeypatch: pytest
             memory.archive.list()
 
 
+@pytest.mark.parametrize("now", ["", "a file", "ftp://somewhere"])
+def test_other_policies_go_on_where_this_process_has_no_archive(tmp_path: Path, now: str):
+    memory, clock = filled(tmp_path / "memory.db", str(tmp_path / "archive"), embedder=None)
+    with memory:
+        memory.retention.set("old posts", kind="post", older_than="30d", archive="all")
+        memory.retention.use("duplicates")
+        memory.add_many(["said twice", "said twice"])
+    (tmp_path / "a file").touch()
+    address = str(tmp_path / now) if now == "a file" else now
+    with opened(tmp_path / "memory.db", address, clock, embedder=None) as memory:
+        removed, copies = memory.maintain().runs
+        assert (removed.done, copies.done) == (0, 1)
+        assert "archive" in (removed.failed or "")
+
+
 @pytest.mark.requirement("erase.proof")
 def test_an_erasure_names_the_archives_that_still_hold_it(tmp_path: Path):
     archive = tmp_path / "archive"

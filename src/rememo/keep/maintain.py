@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from rememo.engine.view import View, parts_of
-from rememo.errors import ArchiveError, MissingExtra, Unavailable
+from rememo.errors import ArchiveError, InvalidInput, MissingExtra, Unavailable
 from rememo.keep.archive import is_important, open_archive, put_away
 from rememo.keep.batches import Pace, Tally, Writer
 from rememo.keep.mending import duplicates, orphans, references
@@ -119,7 +119,10 @@ def _archiving(view: View, policy: RetentionPolicy) -> Before | None:
     if policy.archive is None:
         return None
     engine = view.engine
-    store = open_archive(engine)
+    try:
+        store = open_archive(engine)
+    except InvalidInput as error:  # no address here, or one that can be used no more
+        raise ArchiveError(str(error)) from None
 
     def put(records: Sequence[Record], ids: Sequence[str]) -> list[str]:
         if policy.archive == "important":
@@ -135,13 +138,14 @@ def _compress(view: View, policy: RetentionPolicy, tally: Tally, *, dry: bool) -
     engine = view.engine
     before = engine.now() - timedelta(seconds=policy.older_than or 0)
     old = Filter(scope=policy.scope, kinds=("message",), before=before)
-    if dry:
-        tally.found = engine.store.count(old, engine.now())
-        return
     rooms = engine.store.labels(old, "room", engine.now())
     for room in [*rooms, None] if policy.scope.room is None else rooms:
         within = old if room is None else old.narrowed(scope=policy.scope.narrow(room=room))
-        receipts, gone = Compression(engine, within, room, MAX_TOKENS).run()
+        compression = Compression(engine, within, room, MAX_TOKENS)
+        if dry:
+            tally.count(compression.would())
+            continue
+        receipts, gone = compression.run()
         tally.count([one.id for one in gone])
         tally.done += len(gone)
         tally.batches += [one.recorded_at for one in receipts if one.recorded_at is not None]

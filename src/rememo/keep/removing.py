@@ -5,7 +5,7 @@ A tool call and its results leave together, or stay. What was learned from messa
 
 import heapq
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -42,23 +42,33 @@ def remove(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: Tally
 
 
 def leaving(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Record]]:
-    """Give what a policy lets go, in pages."""
+    """Give what a policy lets go, in pages; nothing twice, whether or not it is removed meanwhile."""
     filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
+    bounds = (policy.older_than, policy.max_bytes, policy.at_most)
+    gone: set[str] = set()
+    """What left by one bound is not counted by the next."""
+
+    def pages(choice: _Choice) -> Iterator[list[Record]]:
+        for page in choice.pages():
+            if bounds.count(None) < len(bounds) - 1:
+                gone.update(one.id for one in page)
+            yield page
+
     if policy.older_than is not None:
         # An age needs nobody to be counted: the filter itself says it.
         old = filter.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
-        yield from _Choice(engine, policy, old, None).pages()
-    if policy.max_bytes is not None and (last := _past_size(engine, policy, filter)) is not None:
-        yield from _Choice(engine, policy, filter, last, order=by_time).pages()
+        yield from pages(_Choice(engine, policy, old, None, gone))
+    if policy.max_bytes is not None and (last := _past_size(engine, policy, filter, gone)) is not None:
+        yield from pages(_Choice(engine, policy, filter, last, gone, order=by_time))
     if policy.at_most is not None:
         for room in [*engine.store.labels(filter, "room", engine.now()), None]:
             within = filter if room is None else filter.narrowed(scope=replace(policy.scope, room=room))
             if policy.scope.room is not None and room is None:
                 continue
-            if (last := _past_count(engine, policy, within, roomless=room is None)) is not None:
-                yield from _Choice(engine, policy, within, last, roomless=room is None).pages()
+            if (last := _past_count(engine, policy, within, gone, roomless=room is None)) is not None:
+                yield from pages(_Choice(engine, policy, within, last, gone, roomless=room is None))
     if policy.older_than is policy.max_bytes is policy.at_most is None:
-        yield from _Choice(engine, policy, filter, None).pages()
+        yield from _Choice(engine, policy, filter, None, gone).pages()
 
 
 def may_leave(record: Record, policy: RetentionPolicy) -> bool:
@@ -99,6 +109,7 @@ class _Choice:
         policy: RetentionPolicy,
         filter: Filter,
         last: Rank | None,
+        gone: Container[str],
         *,
         order: Callable[[Record], Rank] = rank,
         roomless: bool = False,
@@ -107,13 +118,14 @@ class _Choice:
         self._policy = policy
         self._filter = filter
         self._last = last
+        self._gone = gone
         self._rank = order
         self._roomless = roomless
 
     def pages(self) -> Iterator[list[Record]]:
         """Give them in pages, oldest first."""
         for page in walk(self._engine, self._filter):
-            if chosen := [one for one in page if self._leaves(one) and self._together(one)]:
+            if chosen := [one for one in page if one.id not in self._gone and self._leaves(one) and self._together(one)]:
                 yield chosen
 
     def _leaves(self, record: Record) -> bool:
@@ -132,13 +144,15 @@ class _Choice:
         return all(self._leaves(one) for one in _partners(self._engine, record))
 
 
-def _past_count(engine: Engine, policy: RetentionPolicy, filter: Filter, *, roomless: bool) -> Rank | None:
+def _past_count(
+    engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str], *, roomless: bool
+) -> Rank | None:
     """Return the rank of the best that must leave for a room to hold no more than it may; None when none must."""
     most = policy.at_most or 0
     if not roomless and engine.store.count(filter, engine.now()) <= most:
         return None
     total, ranks = 0, array("d")
-    for record in _each(engine, filter, roomless=roomless):
+    for record in _each(engine, filter, gone, roomless=roomless):
         total += 1
         if may_leave(record, policy):
             ranks.extend(rank(record)[:-1])
@@ -154,24 +168,24 @@ def _past_count(engine: Engine, policy: RetentionPolicy, filter: Filter, *, room
     then = filter.narrowed(after=moment, before=moment + _MICROSECOND)
     same = (
         one.id
-        for one in _each(engine, then, roomless=roomless)
+        for one in _each(engine, then, gone, roomless=roomless)
         if rank(one)[:-1] == (holds, confidence, at) and may_leave(one, policy)
     )
     chosen = heapq.nsmallest(over - first, same)
     return (holds, confidence, at, chosen[-1]) if chosen else (holds, confidence, at, "")
 
 
-def _each(engine: Engine, filter: Filter, *, roomless: bool = False) -> Iterator[Record]:
+def _each(engine: Engine, filter: Filter, gone: Container[str], *, roomless: bool = False) -> Iterator[Record]:
     for page in walk(engine, filter):
-        yield from (one for one in page if not roomless or one.scope.room is None)
+        yield from (one for one in page if one.id not in gone and (not roomless or one.scope.room is None))
 
 
-def _past_size(engine: Engine, policy: RetentionPolicy, filter: Filter) -> Rank | None:
+def _past_size(engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str]) -> Rank | None:
     """Return the rank of the newest that must leave for all to weigh no more than they may; None when none must."""
-    over = sum(weight(one) for one in _each(engine, filter)) - (policy.max_bytes or 0)
+    over = sum(weight(one) for one in _each(engine, filter, gone)) - (policy.max_bytes or 0)
     last: Rank | None = None
     # Oldest first over all kinds: what the kinds give is merged by its moments.
-    streams = [_each(engine, filter.narrowed(kinds=(kind,))) for kind in filter.kinds]
+    streams = [_each(engine, filter.narrowed(kinds=(kind,)), gone) for kind in filter.kinds]
     for record in heapq.merge(*streams, key=by_time):
         if over <= 0:
             break

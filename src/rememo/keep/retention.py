@@ -175,6 +175,8 @@ def _keeps_nothing(policy: RetentionPolicy) -> bool:
 def _checked(name: str, value: Any) -> Any:
     if name == "kinds":
         kinds = (value,) if isinstance(value, str) else tuple(value)
+        if not kinds:
+            raise InvalidInput("kind is an empty collection; leave it out to mean every kind")
         return tuple(sorted({check_kind(one) for one in kinds}))
     if name in ("older_than", "forget"):
         return 0.0 if type(value) in (int, float) and not value else to_seconds(value, name)

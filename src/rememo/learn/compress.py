@@ -44,16 +44,24 @@ class Compression:
                 tries += 1  # somebody was faster, or one was changed: look again
         return receipts, gone
 
+    def would(self) -> list[str]:
+        """Return the ids of all that would leave now."""
+        found = self._engine.store.read(self._filter, self._engine.now())
+        return [one.id for group in self._leaving(found) for one in group]
+
+    def _leaving(self, found: Sequence[Record]) -> list[list[Record]]:
+        """Return those of this room that may leave, in groups that stay together."""
+        records = [one for one in found if one.scope.room == self._scope.room]
+        grouped = [[records[place] for place in one] for one in free(records)]
+        late = self._answered_later([one for one in grouped if waiting(one)])
+        return [one for one in grouped if late.isdisjoint(id for each in one for id in call_ids(each.data))]
+
     def _plan(self) -> list[list[Record]]:
         """Return what leaves next, a part for each transaction; nothing when what is left must stay."""
         size = _PAGE
         while True:
             found = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
-            records = [one for one in found if one.scope.room == self._scope.room]
-            grouped = [[records[place] for place in one] for one in free(records)]
-            late = self._answered_later([one for one in grouped if waiting(one)])
-            together = [one for one in grouped if late.isdisjoint(id for each in one for id in call_ids(each.data))]
-            parts = packed(together)
+            parts = packed(self._leaving(found))
             if parts or len(found) < size:
                 return parts
             size *= 4

@@ -68,6 +68,8 @@ class _Here:
         """The thread that waits for a model."""
         self.listening: Listening | None = None
         self.stopping = False
+        self.ended = threading.Event()
+        """Set with `stopping`, for those who rest."""
 
     @property
     def idle(self) -> float:
@@ -110,6 +112,7 @@ class Worker:
                 here.listening = store.listen(here.due.set)
             if here.thread is None or not here.thread.is_alive():
                 here.stopping = False
+                here.ended.clear()
                 here.thread = threading.Thread(
                     target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
                 )
@@ -143,6 +146,7 @@ class Worker:
         here = self._here
         with here.lock:
             here.stopping = True
+            here.ended.set()
             here.urgent.set()
             here.due.set()
             here.asked.set()
@@ -309,10 +313,8 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
             taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
         except Closed:
             return
-        except StorageError as error:
-            _log.warning("the store cannot be worked on now: %s", error)
-        except Exception:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
-            _log.exception("a turn of the worker failed")
+        except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
+            _rest(here, error)
         del worker
         worked = time.monotonic() - began
         if not taken and not here.stopping:
@@ -331,13 +333,20 @@ def _ask(reference: "weakref.ref[Worker]", here: _Here) -> None:
             taken = worker.run_once(limit=_SMALL_BATCH, tasks=worker.lanes()[1])
         except Closed:
             return
-        except StorageError as error:
-            _log.warning("the store cannot be worked on now: %s", error)
-        except Exception:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
-            _log.exception("a turn of the worker failed")
+        except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
+            _rest(here, error)
         del worker
         if not taken and not here.stopping:
             here.asked.wait(_LISTENING_SECONDS)
+
+
+def _rest(here: _Here, error: Exception) -> None:
+    """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
+    if isinstance(error, StorageError):
+        _log.warning("the store cannot be worked on now: %s", error)
+    else:
+        _log.error("a turn of the worker failed", exc_info=error)
+    here.ended.wait(_IDLE_SECONDS)
 
 
 def _stand_back(here: _Here, worked: float) -> bool:

@@ -90,6 +90,31 @@ class RetentionSuite(Suite):
         assert memory.maintain().done == 5
         assert [text[0] for text in texts(memory.list())] == ["0", "1", "7", "8", "9"]
 
+    def test_what_leaves_by_one_bound_is_not_counted_by_another(self, memory: Memory, clock: ManualClock) -> None:
+        for place, sure in enumerate([0.9, 0.9, 0.1, 0.2, 0.3]):
+            text = "x" * 100
+            memory.add(text, kind="fact", data={"subject": f"s{place}", "confidence": sure})
+            clock.advance(2 * DAY if place == 1 else 1)
+        memory.retention.set("small", older_than="1d", at_most=3, max_bytes=450)
+        would = only(memory.maintain(dry_run=True))
+        assert (would.found, would.refused) == (2, None), "three stay"
+        did = only(memory.maintain())
+        assert (did.found, did.done, did.ids) == (2, 2, would.ids)
+        assert [one.data["subject"] for one in memory.list()] == ["s2", "s3", "s4"]
+
+    def test_a_dry_run_of_compressing_tells_what_would_leave(self, memory: Memory, clock: ManualClock) -> None:
+        for room in (memory.scope(room="r"), memory):
+            room.messages.add("user", "old", learn=False)
+            room.messages.add("user", "old and pinned", pinned=True, learn=False)
+            room.messages.add("system", "be kind", learn=False)
+        clock.advance(8 * DAY)
+        memory.messages.add("user", "new", learn=False)
+        memory.retention.use("compress")
+        would = only(memory.maintain(dry_run=True))
+        assert (would.found, would.done, len(would.ids), memory.count(kind="message")) == (2, 0, 2, 7)
+        did = only(memory.maintain())
+        assert (did.found, did.done, sorted(did.ids)) == (2, 2, sorted(would.ids))
+
     def test_a_tool_call_leaves_with_its_result_or_stays(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(room="r")
         calls: list[dict[str, Any]] = [{"id": "c1", "name": "f", "arguments": {}}]
@@ -341,6 +366,8 @@ class RetentionSuite(Suite):
         assert memory.retention.list() == []
 
     def test_ready_made_ones_are_known_by_name(self, memory: Memory) -> None:
+        with pytest.raises(InvalidInput, match="empty collection"):
+            memory.retention.set("x", kind=[], older_than="1d")
         with pytest.raises(InvalidInput, match="messages, facts"):
             memory.retention.use("everything")  # pyright: ignore[reportArgumentType] - that is the point
         with pytest.raises(InvalidInput, match="at_most"):

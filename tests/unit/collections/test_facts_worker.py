@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,9 +20,10 @@ from rememo.learn.worker import MOST_ATTEMPTS, Worker, backoff
 from rememo.model.job import Settlement
 from rememo.recall.embed.protocol import Vector
 from rememo.testing import ManualClock
+from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.embedders import WordEmbedder
 
-from .learning import day, facts_of, jobs_of, open_memory, say, triples, unlearn, view_of, worker_of
+from .learning import FAST, day, facts_of, jobs_of, open_memory, say, triples, unlearn, view_of, worker_of
 
 
 @pytest.fixture
@@ -328,6 +330,24 @@ def test_waiting_ends_with_the_time_given(memory: Memory, clock: ManualClock):
 
 
 @pytest.mark.requirement("write.receipt")
+def test_a_store_that_cannot_be_written_is_not_asked_again_and_again(
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
+):
+    impatient = FAST.but(busy_timeout=0.0)
+    with Memory(tmp_path / "a.db", embedder=STANDARD_EMBEDDER, settings=impatient, clock=clock) as memory:
+        receipt = say(memory.scope(user="alice", room="r"), "I moved to Lisbon.")
+        other = apsw.Connection(str(tmp_path / "a.db"))
+        other.execute("BEGIN IMMEDIATE")
+        worker = worker_of(memory)
+        worker.start()
+        with pytest.raises(JobFailed, match=r"not done after 0\.5 seconds"):
+            worker.follow(receipt, 0.5, tenant="default")
+        other.close()
+        assert [one.name for one in caplog.records] == ["rememo.worker"], "it told of it, and rested"
+        assert worker.follow(receipt, 10, tenant="default").status == "done"
+        assert worker.stop()
+
+
 def test_the_thread_starts_when_it_is_needed_and_ends_when_it_is_told(memory: Memory):
     worker = worker_of(memory)
     assert not worker.running
