@@ -55,6 +55,21 @@ def test_an_open_server_answers_those_only_who_mean_it(web: httpx.Client):
     assert not is_loopback("127.0.0.1.evil.example")
 
 
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "http://[", ""])
+def test_a_page_of_elsewhere_cannot_make_its_visitors_empty_an_open_memory(
+    web: httpx.Client, memory: Memory, keys: Keys, origin: str
+):
+    memory.add("mine")
+    # What a browser sends without asking first: a form, or a script that does not want to see the answer.
+    for path in ("/v1/reset", "/v1/maintain"):
+        refused = web.post(path, headers={"Origin": origin, "Content-Type": "text/plain"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    assert memory.count() == 1
+    assert web.post("/v1/maintain", headers={"Origin": str(web.base_url)}).status_code == 200
+    _, text = keys.add()
+    assert web.get("/v1/records", headers={**bearer(text), "Origin": origin}).status_code == 200, "it was given a key"
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -125,7 +125,9 @@ class _Choice:
     def pages(self) -> Iterator[list[Record]]:
         """Give them in pages, oldest first."""
         for page in walk(self._engine, self._filter):
-            if chosen := [one for one in page if one.id not in self._gone and self._leaves(one) and self._together(one)]:
+            if chosen := [
+                one for one in page if one.id not in self._gone and self._leaves(one) and self._together(one)
+            ]:
                 yield chosen
 
     def _leaves(self, record: Record) -> bool:

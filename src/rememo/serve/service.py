@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -133,6 +134,8 @@ class Service:
         elif not is_open:
             raise Unauthorised("this server wants a key: send it as `Authorization: Bearer rememo_…`")
         else:
+            # A page's simple requests, such as a form, are sent without asking first; a key it cannot know.
+            self.need_origin(request)
             key = _OPEN
         request.state.key = key.id
         request.state.most = key.max_body
@@ -140,6 +143,15 @@ class Service:
         if key.max_body is not None and _told_size(request) > key.max_body:
             raise too_large(key.max_body)
         return key
+
+    def need_origin(self, request: Request) -> None:
+        """Refuse what a web page sends that nobody allowed: its visitors are on this machine, and it is not."""
+        origin = request.headers.get("origin")
+        if origin is None or origin in self.options.origins:
+            return
+        here, there = _hostname(f"//{request.headers.get('host', '')}"), _hostname(origin)
+        if not (is_loopback(here) and is_loopback(there)):
+            raise Forbidden(f"web pages of {origin[:200]!r} may not ask here; `rememo serve --origin` allows them")
 
     def most(self, request: Request, limit: int) -> int:
         """Return the largest body that a request may have: what the server allows, or its key if that is less."""
@@ -226,6 +238,13 @@ def too_slow(seconds: float) -> HttpFault:
 def _told_size(request: Request) -> int:
     told = request.headers.get("content-length", "0")
     return int(told) if told.isdecimal() and len(told) <= _DIGITS else 0
+
+
+def _hostname(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:  # brackets that hold no address
+        return ""
 
 
 def is_loopback(host: str) -> bool:

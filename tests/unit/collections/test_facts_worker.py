@@ -337,7 +337,7 @@ def test_a_store_that_cannot_be_written_is_not_asked_again_and_again(
     with Memory(tmp_path / "a.db", embedder=STANDARD_EMBEDDER, settings=impatient, clock=clock) as memory:
         receipt = say(memory.scope(user="alice", room="r"), "I moved to Lisbon.")
         other = apsw.Connection(str(tmp_path / "a.db"))
-        other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE")  # pyright: ignore[reportUnknownMemberType] - apsw's own hints
         worker = worker_of(memory)
         worker.start()
         with pytest.raises(JobFailed, match=r"not done after 0\.5 seconds"):

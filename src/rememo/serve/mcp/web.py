@@ -7,20 +7,20 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from rememo.errors import Forbidden, InvalidInput, RememoError, StorageError
+from rememo.errors import InvalidInput, RememoError, StorageError
 from rememo.model.scope import LABELS
 from rememo.serve.auth import Key
 from rememo.serve.faults import HTTP_CODES, STATUS, fault_body
 from rememo.serve.mcp.server import INSIDE, Context, build, source_of
 from rememo.serve.mcp.tool import Caller, Right
-from rememo.serve.service import Service, in_the_name_of, is_loopback
+from rememo.serve.service import Service, in_the_name_of
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -92,7 +92,7 @@ class Door:
             refused = fault_body(HTTP_CODES[_WRONG_VERB], said)
             await Response(refused, _WRONG_VERB, {"Allow": "POST"}, "application/json")(scope, receive, send)
             return
-        self._need_origin(request)
+        self._service.need_origin(request)
         scope["state"]["mcp"] = await self._service.run(lambda: self._admit(request))
         body = await self._service.body(request)
         await self._sessions.handle_request(scope, _again(body, receive), send)
@@ -102,16 +102,6 @@ class Door:
         key, asked = self._service.known(request), _asked(request)
         self._service.view(key, asked)
         return key, asked
-
-    def _need_origin(self, request: Request) -> None:
-        """Refuse what a web page sends that nobody allowed: it may have been sent here under another name."""
-        origin = request.headers.get("origin")
-        if origin is None or origin in self._service.options.origins:
-            return
-        here = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-        there = urlsplit(origin).hostname or ""
-        if not (is_loopback(here) and is_loopback(there)):
-            raise Forbidden(f"web pages of {origin[:200]!r} may not ask here; `rememo serve --origin` allows them")
 
 
 def _asked(request: Request) -> dict[str, list[str]]:
