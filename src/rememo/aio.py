@@ -1516,7 +1516,8 @@ class AsyncSummaries(Mirror):
         """Return what the summaries of a room say together, oldest first; None when there are none.
 
         The newest are there in whole, as far as they fit. When all of them are too long, of each older one only the line
-        that says most is there, and of these the weightiest that fit.
+        that says most is there, and of these the weightiest that fit. The first line, which says how many messages they
+        stand for, is always there.
         """
         return await self._call(self._own.current, room, max_tokens=max_tokens)
 

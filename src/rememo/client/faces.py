@@ -1187,7 +1187,8 @@ class RemoteSummaries:
         """Return what the summaries of a room say together, oldest first; None when there are none.
 
         The newest are there in whole, as far as they fit. When all of them are too long, of each older one only the line
-        that says most is there, and of these the weightiest that fit.
+        that says most is there, and of these the weightiest that fit. The first line, which says how many messages they
+        stand for, is always there.
         """
         return cast(
             "RunningSummary | None", self._asking.call("summaries.current", {"room": room, "max_tokens": max_tokens})

@@ -24,7 +24,7 @@ from rememo.model.health import Health
 from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
 from rememo.model.lazy import lazy
-from rememo.model.receipt import Change, OnConflict, Receipt
+from rememo.model.receipt import Change, OnConflict, Outcome, Receipt
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_seconds, to_utc
@@ -439,10 +439,15 @@ class Engine:
 
 def receipt_of(commit: Commit) -> Receipt:
     """Return what a commit did, for the caller."""
+    outcomes: dict[str, Outcome] = {}
+    for one in commit.written:
+        # What is there because of this commit was not ignored, though it was brought twice: undo must find it.
+        if one.id not in outcomes or one.outcome not in ("ignored", "unchanged"):
+            outcomes[one.id] = one.outcome
     return Receipt(
         ids=tuple(dict.fromkeys(one.id for one in commit.written)),
         versions={one.id: one.version for one in commit.written},
-        outcomes={one.id: one.outcome for one in commit.written},
+        outcomes=outcomes,
         recorded_at=commit.recorded_at,
         jobs=commit.jobs,
         status="learning" if commit.jobs else "done",

@@ -88,11 +88,17 @@ def _vectors(engine: Engine, tenant: str) -> Iterator[Finding]:
         )  # fmt: skip
         return
     stats = engine.store.stats(tenant, engine.now())
-    owed = sum(job.task == "embed" for job in engine.store.jobs(tenant, state="waiting"))
+    owed = [job for job in engine.store.jobs(tenant, state="waiting") if job.task == "embed"]
+    failed = next((job.error for job in reversed(owed) if job.error), None)
     said = f"{model[0]}, {stats.vectors:,} vectors for {stats.versions:,} versions"
-    if owed:
+    if failed is not None:
+        yield Finding(
+            what="embedder", level="note", said=f"{said}; {len(owed):,} are owed, and the last try said: {failed}",
+            mend="mend that; a worker goes on trying, and until then search finds these by words",
+        )  # fmt: skip
+    elif owed:
         mend = "start `rememo worker`: they are made by it"
-        yield Finding(what="embedder", level="note", said=f"{said}; {owed:,} are owed", mend=mend)
+        yield Finding(what="embedder", level="note", said=f"{said}; {len(owed):,} are owed", mend=mend)
     else:
         yield Finding(what="embedder", level="ok", said=said)
 

@@ -33,6 +33,15 @@ class BatchSuite(Suite):
         moments = {memory.get(id).recorded_at for id in batch.receipt.ids if id != "removed"}
         assert moments == {batch.receipt.recorded_at}
 
+    def test_what_is_brought_twice_was_added_and_can_be_undone(self, memory: Memory) -> None:
+        with memory.batch() as batch:
+            batch.messages.add("user", "hello", external_id=("chat", 1))
+            batch.messages.add("user", "hello", external_id=("chat", 1))
+        assert batch.receipt is not None
+        assert batch.receipt.outcome == "added"
+        memory.undo(batch.receipt)
+        assert memory.count() == 0
+
     def test_nothing_is_seen_before_the_block_ends(self, memory: Memory) -> None:
         with memory.batch() as batch:
             pending = batch.add("waiting")

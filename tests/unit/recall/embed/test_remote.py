@@ -12,6 +12,7 @@ from rememo import Memory, Settings
 from rememo.engine.embedding import fetch
 from rememo.engine.engine import Engine
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
+from rememo.keep.checkup import checkup
 from rememo.keep.encrypt import Keyring
 from rememo.learn.worker import Worker
 from rememo.recall.embed.openai import OpenAIEmbedder
@@ -163,6 +164,10 @@ def test_while_the_endpoint_is_down_everything_goes_on_by_words(
             receipt.wait(timeout=0.1)
         [job] = memory.jobs.list("waiting")
         assert job.attempts == 1
+        # Whoever asks in another process is told too.
+        with Memory(tmp_path / "a.db", embedder=None, settings=Settings(worker=False), clock=clock) as other:
+            [told] = [one.said for one in checkup(engine_of(other), "default") if one.what == "embedder"]
+        assert "1 are owed, and the last try said: EmbeddingFailed" in told
         endpoint.up()
         clock.advance(120)
         passing[0] += 120
