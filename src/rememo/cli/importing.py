@@ -81,6 +81,11 @@ def _tell(done: Imported, file: str) -> None:
     print_table(["what", "new", "there already"], rows)
     if done.left_out:
         print_table(["left out", "count"], [(reason, f"{count:,}") for reason, count in done.left_out.items()])
+    if done.taken_back:
+        console.print(
+            f"{done.taken_back:,} messages were taken back: they were edited, or asked for again, since they were imported",
+            markup=False,
+        )
     for problem in done.problems:
         errors.print(problem, markup=False, highlight=False, soft_wrap=True)
     if done.quarantined:

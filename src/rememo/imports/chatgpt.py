@@ -6,11 +6,22 @@ it was edited or asked for again, and is left out.
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports.files import Folder, Place, entries
+from rememo.imports.chatgpt_content import Assets, Spoken, same_file, spoken
+from rememo.imports.files import Place, entries
+from rememo.imports.folder import Folder, folder_of, own_name
 from rememo.imports.item import (
+    ATTACHED,
+    BESIDE,
+    EMPTY,
+    HIDDEN,
+    OTHER,
+    REASONING,
+    UNREAD,
+    UNREADABLE,
+    Beside,
     Found,
     Item,
     Json,
@@ -26,42 +37,58 @@ from rememo.imports.item import (
     plain,
     short,
 )
+from rememo.imports.tree import shown
 
-_BESIDE: Final = "a message beside the path that is shown: edited, or asked for again"
-_HIDDEN: Final = "a message that ChatGPT itself hides"
-_EMPTY: Final = "a message without words"
-_REASONING: Final = "a step of reasoning"
-_UNREADABLE: Final = "an entry that is no conversation"
 _NO_IMAGE: Final = "an image that is not in the export, or too large"
-_OTHER: Final = "a part that is no text: {}"
-_LARGEST_IMAGE: Final = 512 * 1024
+_MISSING: Final = "a file of conversations that the export names and that is not in it"
 _ALL: Final = "all"
+_MEMORY: Final = "bio"
+"""The tool by which ChatGPT writes down what it will remember."""
 _THINKING: Final = ("thoughts", "reasoning_recap")
 _CONTEXT: Final = ("user_editable_context", "model_editable_context")
+_TOLD: Final = {"about_user_message": "user_profile", "about_model_message": "user_instructions"}
+"""What a person told ChatGPT about themselves and how to answer, as the metadata of a message has it."""
 
 
 def read(place: Place) -> Iterator[Found]:
     """Give the messages of every conversation in their order, and what the person told ChatGPT to keep in mind."""
-    with place.folder() as folder:
+    with folder_of(place) as folder:
         files = folder.main("conversations")
         if not files:
             raise InvalidInput(f"{place.path} has no conversations.json; name the archive that ChatGPT sent")
         seen: set[str] = set()
+        assets = Assets(folder)
         for name in files:
             with folder.opened(name) as file:
-                for one in entries(file, f"{place.path}: {name}"):
-                    yield from _Conversation(as_object(one), folder, seen).found()
+                for one in entries(file, f"{place.path}: {name}", "conversations"):
+                    values = as_object(one)
+                    if "chat_messages" in values:
+                        raise InvalidInput(f"{place.path} is an export of Claude: import it from claude-export")
+                    yield from _Conversation(values, assets, seen).found()
+        yield from _missing(folder, files)
+        if folder.unread:
+            yield Left(UNREAD, folder.unread)
+
+
+def _missing(folder: Folder, files: list[str]) -> Iterator[Found]:
+    """Tell how many parts an archive should have that it has not."""
+    there = {own_name(one) for one in files}
+    for name in [] if folder.single else folder.named("export_manifest"):
+        parts = as_object(as_object(folder.small(name).get("logical_files")).get("conversations.json"))
+        lost = [one for one in map(as_text, as_list(parts.get("files"))) if one and own_name(one) not in there]
+        if lost:
+            yield Left(_MISSING, len(lost))
 
 
 class _Conversation:
     """One conversation, on its way through."""
 
-    def __init__(self, values: Json, folder: Folder, seen: set[str]) -> None:
+    def __init__(self, values: Json, assets: Assets, seen: set[str]) -> None:
         self._values = values
-        self._folder = folder
+        self._assets = assets
         self._seen = seen
         self._id = label(values.get("conversation_id")) or label(values.get("id"))
-        self._nodes = as_object(values.get("mapping"))
+        self._nodes = {id: as_object(node) for id, node in as_object(values.get("mapping")).items()}
         self._title = short(values.get("title"))
         self._last: datetime | None = moment(values.get("create_time"))
         self._call: str | None = None
@@ -69,64 +96,71 @@ class _Conversation:
 
     def found(self) -> Iterator[Found]:
         if self._id is None or not self._nodes:
-            yield Left(_UNREADABLE)
+            yield Left(UNREADABLE)
             return
-        path = self._path()
-        for node in path:
-            yield from self._message(self._id, node, as_object(as_object(self._nodes[node]).get("message")))
-        shown = set(path)
-        beside = sum(1 for id, node in self._nodes.items() if id not in shown and _says(node))
+        parents = {id: label(node.get("parent")) for id, node in self._nodes.items()}
+        path = shown(parents, label(self._values.get("current_node")), self._time)
+        on_it = {*path}
+        beside = [id for id, node in self._nodes.items() if id not in on_it and _says(_message_of(node))]
         if beside:
-            yield Left(_BESIDE, beside)
-
-    def _path(self) -> list[str]:
-        """Return the ids from the root to the current node; without one, to the newest leaf."""
-        current = label(self._values.get("current_node"))
-        if current not in self._nodes:
-            leaves = [id for id, node in self._nodes.items() if not as_list(as_object(node).get("children"))]
-            current = max(leaves, key=self._time, default=None)
-        path: dict[str, None] = {}
-        while current is not None and current in self._nodes and current not in path:
-            path[current] = None
-            current = label(as_object(self._nodes[current]).get("parent"))
-        return list(reversed(path))
+            yield Beside(self._id, tuple((f"chatgpt:{self._id}", id) for id in beside))
+            yield Left(BESIDE, len(beside))
+        for node in path:
+            yield from self._message(self._id, node, _message_of(self._nodes[node]))
 
     def _time(self, id: str) -> float:
-        at = moment(as_object(as_object(self._nodes[id]).get("message")).get("create_time"))
+        at = moment(_message_of(self._nodes[id]).get("create_time"))
         return 0.0 if at is None else at.timestamp()
 
     def _message(self, room: str, node: str, message: Json) -> Iterator[Found]:
-        content = as_object(message.get("content"))
+        content, more = as_object(message.get("content")), as_object(message.get("metadata"))
         kind = as_text(content.get("content_type"))
+        yield from self._kept_in_mind(content, as_object(more.get("user_context_message_data")))
         if kind in _CONTEXT:
-            yield from self._kept_in_mind(content)
             return
-        role = as_text(as_object(message.get("author")).get("role"))
-        if not message or _hidden(message, role):
-            if _words(content)[0]:
-                yield Left(_HIDDEN)
+        said = spoken(content, more)
+        if _hidden(message):
+            if _holds(said):
+                yield Left(HIDDEN)
             return
         if kind in _THINKING:
-            yield Left(_REASONING)
+            yield Left(REASONING)
             return
-        text, pointers, other = _words(content)
-        images = tuple(one for one in map(self._image, pointers) if one is not None)
-        yield from (Left(_OTHER.format(one)) for one in other)
-        if len(images) < len(pointers):
-            yield Left(_NO_IMAGE, len(pointers) - len(images))
         self._last = not_before(moment(message.get("create_time")), self._last)
+        attached = [
+            one
+            for one in map(as_object, as_list(more.get("attachments")))
+            if not any(same_file(pointer, one) for pointer in said.pointers)
+        ]
+        yield from self._turn(room, node, message, said, attached)
+        for one in attached:
+            yield self._file(room, node, one)
+
+    def _turn(self, room: str, node: str, message: Json, said: Spoken, attached: list[Json]) -> Iterator[Found]:
+        author, more = as_object(message.get("author")), as_object(message.get("metadata"))
+        role, text = as_text(author.get("role")), said.text
+        images = tuple(one for one in map(self._assets.image, said.pointers) if one is not None)
+        yield from (Left(OTHER.format(one)) for one in said.other)
+        if len(images) < len(said.pointers):
+            yield Left(_NO_IMAGE, len(said.pointers) - len(images))
         calls, answers = self._tools(node, message, role, text)
         if calls:
+            yield from self._remembered(as_text(message.get("recipient")), text)
             text = ""
         if not text.strip() and not calls and not images:
-            yield Left(_EMPTY)
+            # What it holds instead of words was told.
+            if not attached and not said.other and not said.pointers:
+                yield Left(EMPTY)
             return
-        author, more = as_object(message.get("author")), as_object(message.get("metadata"))
+        model = more.get("model_slug") or (self._values.get("default_model_slug") if role == "assistant" else None)
         yield Item(
             kind="message", origin=(f"chatgpt:{room}", node), room=room, role=role, text=text, at=self._last,
             tool_calls=calls, tool_call_id=answers, images=images,
             metadata=plain(
-                {"title": self._title, "model": short(more.get("model_slug")), "tool": short(author.get("name"))}
+                {
+                    "title": self._title, "model": short(model), "tool": short(author.get("name")),
+                    "files": [*filter(None, (short(one.get("name")) for one in attached))],
+                }
             ),
         )  # fmt: skip
 
@@ -141,61 +175,53 @@ class _Conversation:
         self._call = None
         return (), None
 
-    def _kept_in_mind(self, content: Json) -> Iterator[Found]:
-        names = ("user_profile", "user_instructions", "model_set_context")
-        for name in names:
-            text = as_text(content.get(name)).strip()
-            key = digest([name, text])
-            if text and key not in self._seen:
-                self._seen.add(key)  # it stands in every conversation that was held under it
-                yield Item(kind="note", origin=(name, key), text=text, at=self._last, metadata={"chatgpt": name})
+    def _file(self, room: str, node: str, attachment: Json) -> Found:
+        """Return what was attached, as a document; its text is read out of it when it is stored."""
+        content = self._assets.file(attachment)
+        if content is None:
+            return Left(ATTACHED)
+        name = short(attachment.get("name")) or "attachment"
+        return Item(
+            kind="document", origin=(f"chatgpt:{room}", digest([node, attachment.get("id")])), room=room, title=name,
+            text="", content=content, metadata=plain({"conversation": self._title, "message": node}),
+        )  # fmt: skip
 
-    def _image(self, pointer: str) -> bytes | None:
-        """Return an image of the archive: the file whose name begins with what the pointer says."""
-        wanted = pointer.rpartition("/")[2].partition("#")[0].partition("?")[0]
-        if not wanted:
-            return None
-        for name in self._folder.names:
-            if name.replace("\\", "/").rpartition("/")[2].startswith(wanted):
-                if self._folder.size(name) > _LARGEST_IMAGE:
-                    return None
-                with self._folder.opened(name) as file:
-                    content = file.read()
-                return content if _is_image(content) else None
-        return None
+    def _kept_in_mind(self, content: Json, told: Json) -> Iterator[Found]:
+        known = {
+            name: as_text(content.get(name)) for name in ("user_profile", "user_instructions", "model_set_context")
+        }
+        # The metadata has the same without what ChatGPT writes around it for its model.
+        known |= {name: text for field, name in _TOLD.items() if (text := as_text(told.get(field)))}
+        for name, text in known.items():
+            yield from self._note(name, text)
+
+    def _remembered(self, tool: str, text: str) -> Iterator[Found]:
+        if tool == _MEMORY:
+            yield from self._note("memory", text)
+
+    def _note(self, name: str, text: str) -> Iterator[Found]:
+        key = digest([name, text.strip()])
+        if text.strip() and key not in self._seen:
+            self._seen.add(key)  # it stands in every conversation that was held under it
+            yield Item(kind="note", origin=(name, key), text=text.strip(), at=self._last, metadata={"chatgpt": name})
 
 
-def _hidden(message: Json, role: str) -> bool:
+def _message_of(node: Json) -> Json:
+    return as_object(node.get("message"))
+
+
+def _hidden(message: Json) -> bool:
     more = as_object(message.get("metadata"))
+    role = as_text(as_object(message.get("author")).get("role"))
     return role not in ("user", "assistant", "tool") or bool(more.get("is_visually_hidden_from_conversation"))
 
 
-def _words(content: Json) -> tuple[str, list[str], list[str]]:
-    """Return the text of a content, the images it points at, and what else it holds."""
-    texts: list[str] = []
-    images: list[str] = []
-    other: list[str] = []
-    parts: list[Any] = as_list(content.get("parts")) or [content.get("text") or content.get("result") or ""]
-    for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-            continue
-        known = as_object(part)
-        kind = as_text(known.get("content_type"))
-        if kind == "image_asset_pointer":
-            images.append(as_text(known.get("asset_pointer")))
-        elif said := as_text(known.get("text")):  # what was spoken, written down
-            texts.append(said)
-        elif part:
-            other.append(kind or "unknown")
-    return "\n".join(one for one in texts if one), images, other
+def _holds(said: Spoken) -> bool:
+    return bool(said.text.strip() or said.pointers or said.other)
 
 
-def _says(node: object) -> bool:
-    message = as_object(as_object(node).get("message"))
-    role = as_text(as_object(message.get("author")).get("role"))
-    return bool(message) and not _hidden(message, role) and bool(_words(as_object(message.get("content")))[0])
-
-
-def _is_image(content: bytes) -> bool:
-    return content.startswith((b"\x89PNG", b"\xff\xd8\xff", b"GIF8")) or content[8:12] == b"WEBP"
+def _says(message: Json) -> bool:
+    content = as_object(message.get("content"))
+    if _hidden(message) or as_text(content.get("content_type")) in (*_CONTEXT, *_THINKING):
+        return False
+    return _holds(spoken(content, as_object(message.get("metadata"))))

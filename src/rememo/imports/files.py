@@ -1,8 +1,7 @@
-"""The files that memories come in: JSON read entry by entry, out of archives too, and how far the reading is."""
+"""The files that memories come in: JSON read entry by entry, and how far the reading is."""
 
 import json
 import os
-import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,9 +14,11 @@ from rememo.model.scope import Scope
 
 Progress = Callable[[int, int], None]
 _ZIP: Final = b"PK\x03\x04"
-_BLOCK: Final = 1 << 20
+BLOCK: Final = 1 << 20
 _MARK: Final = b"\xef\xbb\xbf"
 _DEEPEST: Final = 200
+_LARGEST: Final = 128 * 1024 * 1024
+"""How much one entry or line may hold: it is in memory as a whole."""
 
 
 def need(module: str, what: str) -> Any:
@@ -39,11 +40,14 @@ class Place:
             raise NotFound(f"there is no {self.path}; check its name")
         self._progress = progress
         self._done = 0
+        self.glancing = False
+        """Whether what is read now is read again later, and counted then."""
         self.size = _size(self.path)
 
     def read(self, count: int) -> None:
         """Note that so many bytes more were read."""
-        self._done = min(self._done + count, self.size)
+        if not self.glancing:
+            self._done = min(self._done + count, self.size)
         if self._progress is not None:
             self._progress(self._done, self.size)
 
@@ -56,84 +60,13 @@ class Place:
     @property
     def archived(self) -> bool:
         """Whether it is a zip archive, whatever its name says."""
-        if not self.path.is_file():
-            return False
-        with self.path.open("rb") as file:
-            return file.read(len(_ZIP)) == _ZIP
+        return self.path.is_file() and is_zip(self.path)
 
     @contextmanager
     def opened(self, path: Path | None = None) -> Generator[IO[bytes]]:
         """Open it, or a file within the folder, for reading; what is read is counted."""
         with (path or self.file()).open("rb", buffering=0) as raw:
-            yield cast("IO[bytes]", BufferedReader(_Counted(cast("RawIOBase", raw), self.read), _BLOCK))
-
-    @contextmanager
-    def folder(self) -> Generator["Folder"]:
-        """Open it as a folder of files: one on disk, or a zip archive."""
-        if not self.archived:
-            yield Folder(self, None)
-            return
-        try:
-            with self.opened() as file, zipfile.ZipFile(file) as archive:
-                yield Folder(self, archive)
-        except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
-            raise InvalidInput(f"{self.path} is a damaged archive: {error}; download it again") from None
-        except RuntimeError as error:  # what the standard library says of a password
-            raise InvalidInput(f"{self.path} cannot be read: {error}; unpack it first and name the folder") from None
-
-
-class Folder:
-    """The files of an export, packed or not; of a single file, that one."""
-
-    def __init__(self, place: Place, archive: zipfile.ZipFile | None) -> None:
-        self._place = place
-        self._archive = archive
-        self._names: list[str] | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The paths of all its files, in order."""
-        if self._names is None:
-            self._names = sorted(self._found())
-        return self._names
-
-    def _found(self) -> Iterator[str]:
-        root = self._place.path
-        if self._archive is not None:
-            yield from (one.filename for one in self._archive.infolist() if not one.is_dir())
-        elif root.is_file():
-            yield root.name
-        else:
-            yield from (str(one.relative_to(root)) for one in root.rglob("*") if one.is_file())
-
-    def named(self, start: str, end: str = ".json") -> list[str]:
-        """Return the files whose own name starts and ends so: exports of much are written in several."""
-        return [one for one in self.names if _name(one).startswith(start) and _name(one).endswith(end)]
-
-    def main(self, start: str) -> list[str]:
-        """Return the files of that name, or the one that was named itself, whatever its name is."""
-        single = self._archive is None and self._place.path.is_file()
-        return self.names if single else self.named(start)
-
-    def size(self, name: str) -> int:
-        """Return how long a file is."""
-        if self._archive is not None:
-            return self._archive.getinfo(name).file_size
-        return self._path(name).stat().st_size
-
-    @contextmanager
-    def opened(self, name: str) -> Generator[IO[bytes]]:
-        """Open one of its files."""
-        if self._archive is not None:
-            with self._archive.open(name) as file:
-                yield file
-        else:
-            with self._place.opened(self._path(name)) as file:
-                yield file
-
-    def _path(self, name: str) -> Path:
-        root = self._place.path
-        return root if root.is_file() else root / name
+            yield cast("IO[bytes]", BufferedReader(_Counted(cast("RawIOBase", raw), self.read), BLOCK))
 
 
 class _Counted(RawIOBase):
@@ -169,13 +102,18 @@ def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
     ijson = need("ijson", "reading large JSON")
     text = _unmarked(file)
     first = text.peek(1)[:1]
+    portion = _Portion(text, where)
     try:
+        events = ijson.parse(_shallow(ijson, portion, where))
         if first == b"[":
-            yield from ijson.items(ijson.parse(_shallow(ijson, text, where)), "item")
+            found: Iterator[Any] = ijson.items(events, "item")
         elif first == b"{":
-            yield from _under(ijson, ijson.parse(_shallow(ijson, text, where)), within)
+            found = _under(ijson, events, within)
         else:
             raise InvalidInput(f"{where} is not JSON: it begins with {first!r}")
+        for one in found:
+            portion.count = 0
+            yield one
     except ijson.JSONError as error:
         told = str(error).strip().splitlines()[0] if str(error).strip() else "it ends too early"
         raise InvalidInput(f"{where} is damaged: {told}; what came before it was brought in") from None
@@ -183,7 +121,26 @@ def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
         raise InvalidInput(f"{where} is damaged: {error}; what came before it was brought in") from None
 
 
-def _shallow(ijson: Any, file: IO[bytes], where: str) -> Iterator[tuple[str, Any]]:
+class _Portion:
+    """A file that is read entry by entry, none of which may be larger than memory should hold."""
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        self._file = file
+        self._where = where
+        self.count = 0
+        """How much was read since the last entry."""
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._file.read(size)
+        self.count += len(found)
+        if self.count > _LARGEST:
+            raise InvalidInput(
+                f"{self._where} has an entry of more than {_LARGEST >> 20} MB; what came before it was brought in"
+            )
+        return found
+
+
+def _shallow(ijson: Any, file: _Portion, where: str) -> Iterator[tuple[str, Any]]:
     """Give what stands in a file, as long as it is nested no deeper than anything that people write.
 
     The path of a value is made for each: of a hundred thousand brackets, those paths alone are gigabytes.
@@ -230,14 +187,19 @@ def _list(ijson: Any, events: Iterator[tuple[str, str, Any]], prefix: str) -> It
 
 def lines(file: IO[bytes]) -> Iterator[tuple[int, Any]]:
     """Give the lines of a JSON Lines file with their numbers; blank ones are passed over, broken ones are None."""
-    for number, raw in enumerate(file, 1):
-        line = raw.removeprefix(_MARK) if number == 1 else raw
-        if not line.strip():
+    number = 0
+    while raw := file.readline(_LARGEST):
+        number += 1
+        line, ended = (raw.removeprefix(_MARK) if number == 1 else raw), len(raw) < _LARGEST or raw.endswith(b"\n")
+        if ended and not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line) if ended else None
         except (ValueError, RecursionError):
             value = None
+        while not ended:  # too long to hold
+            more = file.readline(_LARGEST)
+            ended = not more or more.endswith(b"\n")
         yield number, value
 
 
@@ -253,7 +215,7 @@ def _unmarked(file: IO[bytes]) -> "BufferedReader[Any]":
     """Return a file from its first character on: past a byte order mark and blanks."""
     text = cast("BufferedReader[Any]", file)
     if not isinstance(file, BufferedReader):
-        text = BufferedReader(cast("Any", file), _BLOCK)
+        text = BufferedReader(cast("Any", file), BLOCK)
     if text.peek(len(_MARK)).startswith(_MARK):
         text.read(len(_MARK))
     while (first := text.peek(1)[:1]) and first.isspace():
@@ -261,8 +223,10 @@ def _unmarked(file: IO[bytes]) -> "BufferedReader[Any]":
     return text
 
 
-def _name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+def is_zip(path: Path) -> bool:
+    """Tell whether a file is a zip archive, whatever its name says."""
+    with path.open("rb") as file:
+        return file.read(len(_ZIP)) == _ZIP
 
 
 def _size(path: Path) -> int:

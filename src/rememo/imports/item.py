@@ -11,6 +11,16 @@ from typing import Any, Final, Literal, cast
 Json = dict[str, Any]
 _LONGEST: Final = 200
 
+BESIDE: Final = "a message beside the path that is shown: edited, or asked for again"
+HIDDEN: Final = "a message that is hidden from the person"
+EMPTY: Final = "a message without words"
+REASONING: Final = "a step of reasoning"
+UNREADABLE: Final = "an entry that is no conversation"
+OTHER: Final = "a part that is no text: {}"
+ATTACHED: Final = "a file that is not in the export, or is no text"
+UNREAD: Final = "a file beside the conversations, which is not read"
+"""Why things are left out that several sources have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
@@ -41,6 +51,8 @@ class Item:
     """Addresses, data URLs or bytes; never a path, which a file from elsewhere must not make us read."""
     title: str | None = None
     """Of a document."""
+    content: bytes | None = None
+    """Of a document that is a file: what is in it, where its text has yet to be read out of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,18 @@ class Left:
     count: int = 1
 
 
-Found = Item | Left
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Messages of a room that its source does not show any more, told before the room's items.
+
+    They may have been brought in while it did; then they must not stand between what is said now.
+    """
+
+    room: str
+    origins: tuple[tuple[str, str], ...]
+
+
+Found = Item | Left | Beside
 
 
 def as_object(value: object) -> Json:

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from rememo.adapters.verbatim import plain as writable
 from rememo.collections.fields import external_record_id
-from rememo.errors import AlreadyExists, InvalidInput
-from rememo.imports.item import Found, Item, Left, digest
+from rememo.errors import AlreadyExists, InvalidInput, MissingExtra
+from rememo.imports.item import Beside, Found, Item, Left, as_list, as_object, digest
 from rememo.memory import BatchView, Memory
 from rememo.model.receipt import Receipt
 
 _STEP: Final = 200
+_HEAVY: Final = 8 * 1024 * 1024
+"""How many bytes of files and images a step holds before it is stored."""
 _LONG: Final = timedelta(days=36_000)
 _TOLD: Final = 20
 _OTHERS: Final = "it belongs to another {} than the one that was asked for"
@@ -39,6 +42,9 @@ class Imported:
     """How much of what is new was held back; `quarantine.list()` shows it."""
     jobs: int
     """How much later work waits: learning from what was said."""
+    taken_back: int = 0
+    """How many messages were deleted here that had been brought in before, and that their source has since put beside the
+    path it shows: they were edited, or asked for again."""
 
     @property
     def total(self) -> int:
@@ -60,6 +66,9 @@ class Writer:
         self._problems: list[str] = []
         self._quarantined = 0
         self._jobs = 0
+        self._taken_back = 0
+        self._beside: Beside | None = None
+        """What lies beside the path of the room that is being stored."""
 
     def write(self, found: Iterable[Found]) -> Imported:
         """Store everything; each step is one transaction under a key of its own, so that none is done twice."""
@@ -72,24 +81,46 @@ class Writer:
             problems=tuple(self._problems),
             quarantined=self._quarantined,
             jobs=self._jobs,
+            taken_back=self._taken_back,
         )
 
     def _steps(self, found: Iterable[Found]) -> Iterator[list[Item]]:
         """Give items in steps. A step ends with a conversation, so that one that grew does not move the others."""
         step: list[Item] = []
+        weight = 0
         for one in found:
             if isinstance(one, Left):
                 self._left[one.reason] += one.count
                 continue
+            if isinstance(one, Beside):
+                if step:
+                    yield step
+                    step, weight = [], 0
+                self._take_back(one)
+                continue
             item = self._labelled(one)
             if item is None:
                 continue
-            if step and (len(step) >= _STEP or item.room != step[-1].room):
+            if step and (len(step) >= _STEP or weight > _HEAVY or item.room != step[-1].room):
                 yield step
-                step = []
+                step, weight = [], 0
             step.append(item)
+            weight += len(item.content or b"") + sum(map(len, item.images))
         if step:
             yield step
+
+    def _take_back(self, beside: Beside) -> None:
+        """Delete what was brought in while it was shown: said in sequence with the rest, it would tell what never was."""
+        self._beside = beside
+        ids = [external_record_id("message", one) for one in beside.origins]
+        for start in range(0, len(ids), _STEP):
+            found = self._memory.list(kind="message", ids=ids[start : start + _STEP], limit=_STEP)
+            there = [one for one in found if one.source == self._source]
+            if there:
+                with self._memory.batch() as batch:
+                    for record in there:
+                        batch.delete(record.id)
+                self._taken_back += len(there)
 
     def _labelled(self, item: Item) -> Item | None:
         """Return an item with the labels of the view; None for one that belongs elsewhere."""
@@ -101,10 +132,17 @@ class Writer:
         if item.expires_at is not None and item.expires_at <= self._engine.now():
             self._left[_EXPIRED] += 1
             return None
-        return item
+        return replace(
+            item, text=writable(item.text), metadata=_written(item.metadata), tool_calls=_written(item.tool_calls),
+            title=_written(item.title), name=_written(item.name),
+        )  # fmt: skip
 
     def _store(self, step: list[Item]) -> None:
-        key = f"import:{self._source}:{digest([_values(one) for one in step])}"
+        values: list[Any] = [_values(one) for one in step]
+        if self._beside is not None and step[0].room == self._beside.room:
+            # A path that is shown again is stored again: what lay beside it meanwhile was taken back.
+            values.append(self._beside.origins)
+        key = f"import:{self._source}:{digest(values)}"
         # Asked before anything is embedded again.
         first = self._engine.first_receipt(self._memory.bound, key)
         if first is not None:
@@ -134,7 +172,8 @@ class Writer:
         if item.kind == "message":
             return external_record_id("message", item.origin)
         if item.kind == "document":
-            return digest([item.user, item.agent, item.room, item.text])  # only to know it again within a step
+            # Only to know it again within a step.
+            return digest([item.user, item.agent, item.room, item.text, item.content])
         return item.id or f"{self._source}:{digest(item.origin)[:32]}"
 
     def _add(self, batch: BatchView, item: Item, waiting: dict[str, tuple[str, str]]) -> None:
@@ -145,7 +184,7 @@ class Writer:
             return
         try:
             receipt = self._waiting(self._view(batch, item), item)
-        except InvalidInput as error:
+        except (InvalidInput, MissingExtra) as error:
             self._refused(item, str(error))
             return
         if receipt.status == "pending":
@@ -163,8 +202,9 @@ class Writer:
             )  # fmt: skip
         if item.kind == "document":
             return view.documents.add(
-                title=item.title, text=item.text, source=self._source, metadata=item.metadata or None
-            )
+                title=item.title, text=item.text if item.content is None else None, data=item.content,
+                source=self._source, metadata=item.metadata or None,
+            )  # fmt: skip
         return view.add(
             item.text, kind=item.kind, id=self._id(item), on_conflict="ignore", data=item.data or None,
             metadata=item.metadata or None, occurred_at=item.at, pinned=item.pinned, source=self._source,
@@ -196,3 +236,15 @@ class Writer:
             (self._added if receipt.outcomes[id] == "added" else self._known)[kind] += 1
         self._quarantined += len(receipt.quarantined)
         self._jobs += len(receipt.jobs)
+
+
+def _written(value: Any) -> Any:
+    """Return a value whose texts a record can hold."""
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, dict):
+        return {name: _written(one) for name, one in as_object(cast("object", value)).items()}
+    if isinstance(value, list | tuple):
+        found = map(_written, as_list(cast("object", value)))
+        return tuple(found) if isinstance(value, tuple) else list(found)
+    return value

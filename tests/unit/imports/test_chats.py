@@ -93,6 +93,7 @@ def test_the_path_that_chatgpt_shows_is_a_conversation(memory: Memory, chatgpt: 
             "a part that is no text: audio_asset_pointer": 1,
             "an image that is not in the export, or too large": 1,
             "an entry that is no conversation": 1,
+            "a file beside the conversations, which is not read": 2,
         },
     )
     room = memory.scope(user="me", room="conv-1")
@@ -197,7 +198,7 @@ def test_conversations_of_claude_with_tools_files_projects_and_memories(memory: 
     assert (done.added, done.left_out) == (
         {"message": 5, "document": 2, "note": 3},
         {
-            "a file that is not in the export": 1,
+            "a file that is not in the export, or is no text": 1,
             "a step of reasoning": 1,
             "a message without words": 1,
             "a message of an unknown sender": 1,

@@ -1,0 +1,160 @@
+"""What a message of ChatGPT says: words of many kinds of content, and the files that it points at.
+
+Marks that ChatGPT's own pages draw as links, cards and footnotes stand in the text between characters of the private use area,
+such as `<E200>cite<E202>turn0search1<E201>`; what they stand for is told beside it, as `content_references`.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from rememo.imports.folder import Folder, own_name
+from rememo.imports.item import Json, as_list, as_object, as_text, short
+
+_MARK: Final = re.compile("\ue200([^\ue200\ue201]*)\ue201")
+_LONE: Final = re.compile("[\ue200-\ue20f]")
+_LINKS: Final = ("url", "link_title")
+_FILE: Final = re.compile(r"file[-_][0-9A-Za-z]+")
+_LARGEST_IMAGE: Final = 512 * 1024
+_LARGEST_FILE: Final = 4 * 1024 * 1024
+_NO_TEXT: Final = ("image/", "audio/", "video/")
+_PLACES: Final = ("title", "url", "name")
+_WORDS: Final = ("text", "result", "summary", "output_str", "snippet")
+"""Where the words of contents without parts stand, the best first: of code, tools, pages, and errors."""
+
+
+@dataclass(slots=True)
+class Spoken:
+    """What a message holds."""
+
+    text: str = ""
+    pointers: list[str] = field(default_factory=list[str])
+    """Images."""
+    other: list[str] = field(default_factory=list[str])
+    """The kinds of what is neither."""
+
+
+def spoken(content: Json, more: Json) -> Spoken:
+    """Return what a content says, with what the metadata of its message tells about it."""
+    found = Spoken()
+    texts: list[str] = []
+    for part in as_list(content.get("parts")):
+        if isinstance(part, str):
+            texts.append(part)
+        else:
+            _take(as_object(part), texts, found)
+    if not texts and not found.pointers and not found.other:
+        texts.append(_unparted(content, found))
+    drawn = as_list(as_object(more.get("aggregate_result")).get("messages"))
+    found.pointers += [url for one in drawn if (url := as_text(as_object(one).get("image_url")))]
+    found.text = readable("\n".join(one for one in texts if one), as_list(more.get("content_references")))
+    return found
+
+
+def _take(part: Json, texts: list[str], found: Spoken) -> None:
+    kind = as_text(part.get("content_type"))
+    if kind == "image_asset_pointer":
+        found.pointers.append(as_text(part.get("asset_pointer")))
+    elif said := as_text(part.get("text")):  # what was spoken, written down
+        texts.append(said)
+    elif part:
+        found.other.append(kind or "unknown")
+
+
+def _unparted(content: Json, found: Spoken) -> str:
+    """Return the words of a content that has no parts: where they are from, and what they say."""
+    words = next((one for name in _WORDS if (one := as_text(content.get(name)).strip("\n"))), "")
+    screen = as_object(content.get("screenshot"))
+    if screen:
+        found.pointers.append(as_text(screen.get("asset_pointer")))
+        state = as_object(content.get("state"))
+        words = words or "\n".join(filter(None, (as_text(state.get(name)) for name in _PLACES)))
+    elif not words and any(value for name, value in content.items() if name not in _EMPTY):
+        found.other.append(as_text(content.get("content_type")) or "unknown")
+    where = [as_text(content.get(name)) for name in _PLACES] if words and not screen else []
+    return "\n".join(one for one in (*where, words) if one and not one.startswith("file-id:"))
+
+
+_EMPTY: Final = ("content_type", "parts", "language", "response_format_name", "tether_id", "metadata", "assets")
+
+
+# ---- marks
+
+
+def readable(text: str, references: list[Any]) -> str:
+    """Return a text with what its marks stand for instead of them."""
+    for one in map(as_object, references):
+        mark, stands_for = as_text(one.get("matched_text")), as_text(one.get("alt")) or _file_of(one)
+        # Some references match a mere blank, and mean no mark.
+        if stands_for and mark.startswith(("\ue200", "\u3010")):
+            text = text.replace(mark, stands_for)
+    return _LONE.sub("", _MARK.sub(_meaning, text)) if _LONE.search(text) else text
+
+
+def _file_of(reference: Json) -> str:
+    return f"[{name}]" if reference.get("type") == "file" and (name := short(reference.get("name"))) else ""
+
+
+def _meaning(mark: re.Match[str]) -> str:
+    """Return the words that a mark shows: the name of an entity, or a link; footnotes have none."""
+    kind, *fields = mark[1].split("\ue202")
+    if kind == "entity" and fields:
+        try:
+            known = [one for one in as_list(json.loads(fields[0])) if isinstance(one, str)]
+        except (ValueError, RecursionError):
+            return fields[0]
+        return known[1] if len(known) > 1 else "".join(known)
+    if kind in _LINKS and fields:
+        target = fields[1] if len(fields) > 1 and fields[1].startswith(("https://", "http://")) else ""
+        return f"[{fields[0]}]({target})" if target else fields[0]
+    return ""
+
+
+# ---- files
+
+
+class Assets:
+    """The files of an archive that messages point at: `file-<id>-<name>`, or newer `file_<id>.dat`."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        found = ((_FILE.match(own_name(one)), one) for one in self._folder.names)
+        return {id[0]: one for id, one in found if id is not None}
+
+    def image(self, pointer: str) -> bytes | None:
+        """Return an image of the archive; None for one that is not there, too large, or none."""
+        content = self._content(pointer, _LARGEST_IMAGE)
+        return content if content is not None and _is_image(content) else None
+
+    def file(self, attachment: Json) -> bytes | None:
+        """Return what was attached, where it is in the archive and may have text in it."""
+        if as_text(attachment.get("mime_type")).startswith(_NO_TEXT):
+            return None
+        content = self._content(as_text(attachment.get("id")), _LARGEST_FILE)
+        return content if content and not _is_image(content) else None
+
+    def _content(self, pointer: str, most: int) -> bytes | None:
+        name = self._names.get(_id_in(pointer))
+        if name is None or self._folder.size(name) > most:
+            return None
+        return self._folder.content(name)
+
+
+def same_file(pointer: str, attachment: Json) -> bool:
+    """Tell whether what was attached is an image that the message points at too."""
+    id = as_text(attachment.get("id"))
+    return bool(id) and _id_in(pointer) == id
+
+
+def _id_in(pointer: str) -> str:
+    """Return the id of a file in an address such as `file-service://file-<id>` or `sediment://…#file_<id>#p_0.jpg`."""
+    return next(reversed(_FILE.findall(pointer)), "")
+
+
+def _is_image(content: bytes) -> bool:
+    return content.startswith((b"\x89PNG", b"\xff\xd8\xff", b"GIF8")) or content[8:12] == b"WEBP"

@@ -1,0 +1,61 @@
+"""Design chats of Claude: conversations beside a canvas, one in a file, with messages of a shape of their own.
+
+Their messages become those of other conversations, so that one reader stores both.
+"""
+
+from typing import Final
+
+from rememo.imports.claude_blocks import INTERJECTED
+from rememo.imports.item import Json, as_list, as_object, as_text, label, short
+
+_SENDERS: Final = {"user": "human", "assistant": "assistant"}
+
+
+def as_conversation(values: Json) -> Json:
+    """Return a design chat as a conversation."""
+    id, project = label(values.get("uuid")), short(as_object(values.get("project")).get("name"))
+    messages = [as_object(one) for one in as_list(values.get("messages"))]
+    authors = (as_object(one.get("content")).get("authorAccountUuid") for one in messages)
+    return {
+        "uuid": id,
+        "name": ": ".join(filter(None, (project, short(values.get("title"))))),
+        "created_at": values.get("created_at"),
+        "account": {"uuid": next(filter(None, map(label, authors)), None)},
+        "chat_messages": [_message(f"{id}-{place}", one) if one else None for place, one in enumerate(messages)],
+    }
+
+
+def _message(id: str, values: Json) -> Json:
+    content = as_object(values.get("content"))
+    blocks = [block for one in as_list(content.get("contentBlocks")) for block in _blocks(as_object(one))]
+    # A notice of the page, written as if the person had said it.
+    noticed = content.get("pill") is True
+    return {
+        "uuid": label(values.get("uuid")) or id,
+        "sender": "notice" if noticed else _SENDERS.get(as_text(values.get("role")), "unknown"),
+        "name": short(content.get("authorName")),
+        "created_at": values.get("created_at") or content.get("timestamp"),
+        "content": blocks,
+        "text": as_text(content.get("content")),
+        "attachments": [
+            {"file_name": one.get("name"), "extracted_content": one.get("content")}
+            for one in map(as_object, as_list(content.get("attachments")))
+            if one.get("hidden") is not True
+        ],
+    }
+
+
+def _blocks(block: Json) -> list[Json]:
+    """Return a block as others have it; a call has its result in it."""
+    kind, call = as_text(block.get("type")), as_object(block.get("toolCall"))
+    if kind == "tool_call":
+        made = {"type": "tool_use", "id": call.get("id"), "name": call.get("name"), "input": call.get("input")}
+        said = as_text(call.get("output"))
+        answered = {"type": "tool_result", "tool_use_id": call.get("id"), "content": said}
+        return [made, answered] if said else [made]
+    if kind == "user_interjection":
+        said = block.get("message")
+        return [{"type": INTERJECTED, "text": as_text(said) or as_text(as_object(said).get("content"))}]
+    if kind == "thinking":
+        return [{"type": kind}]
+    return [{"type": kind, "text": as_text(block.get("text"))}]

@@ -1,0 +1,195 @@
+"""Folder: the files of an export, packed or not, and how much may come out of archives.
+
+An export is a folder, an archive, or several archives in either, as they were downloaded. Nothing is unpacked to a place that
+a name in an archive says, and no link in a folder is followed out of it.
+"""
+
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from shutil import copyfileobj
+from typing import IO, Any, Final, cast
+
+from rememo.errors import InvalidInput
+from rememo.imports.files import BLOCK, Place, is_zip, whole
+from rememo.imports.item import Json, as_object
+
+_LEAST: Final = 512 * 1024 * 1024
+_RATIO: Final = 200
+"""How many times its own size an archive may hold: text packs to a tenth, and some of it is read twice."""
+_SMALL: Final = 16 * 1024 * 1024
+_IN_MEMORY: Final = 8 * 1024 * 1024
+_COPY: Final = re.compile(r" ?\(\d+\)(?=\.\w+$)| \d+$")
+"""What a computer adds to the name of a second copy: `projects 2`, `conversations-000 (1).zip`."""
+
+_Packed = tuple[zipfile.ZipFile, zipfile.ZipInfo]
+
+
+@contextmanager
+def folder_of(place: Place) -> Generator["Folder"]:
+    """Open a place as a folder of files; a damaged archive is named."""
+    with ExitStack() as stack:
+        try:
+            yield Folder(place, stack)
+        except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+            raise InvalidInput(f"{place.path} is a damaged archive: {error}; download it again") from None
+        except RuntimeError as error:  # what the standard library says of a password
+            raise InvalidInput(f"{place.path} cannot be read: {error}; unpack it first and name the folder") from None
+
+
+class Folder:
+    """The files of an export; of a single file, that one."""
+
+    def __init__(self, place: Place, stack: ExitStack) -> None:
+        self._place = place
+        self._stack = stack
+        self._rest = max(_LEAST, place.size * _RATIO)
+        self._opened: set[str] = set()
+        self.archives: set[str] = set()
+        """The names of the archives that lie in it."""
+        self._files: dict[str, Path | _Packed] = dict(sorted(self._found()))
+
+    @property
+    def names(self) -> list[str]:
+        """The paths of all its files, in order."""
+        return list(self._files)
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one file, which was named itself."""
+        return self._place.path.is_file() and not self._place.archived
+
+    @property
+    def unread(self) -> int:
+        """How many files nobody opened."""
+        return len(self._files) - len(self._opened)
+
+    def main(self, start: str) -> list[str]:
+        """Return the files of that name, or the one that was named itself, whatever its name is."""
+        return self.names if self.single else self.named(start, within=True)
+
+    def named(self, start: str, *, within: bool = False) -> list[str]:
+        """Return the JSON files whose own name starts so, or that lie in a folder of that name.
+
+        Exports of much are written in several files, or in one for each entry.
+        """
+        return [
+            one
+            for one in self._files
+            if own_name(one).endswith(".json")
+            and (own_name(one).startswith(start) or (within and _COPY.sub("", _parent(one)) == start))
+        ]
+
+    def size(self, name: str) -> int:
+        """Return how long a file is."""
+        file = self._files[name]
+        return file.stat().st_size if isinstance(file, Path) else file[1].file_size
+
+    @contextmanager
+    def opened(self, name: str) -> Generator[IO[bytes]]:
+        """Open one of its files."""
+        self._opened.add(name)
+        file = self._files[name]
+        if isinstance(file, Path):
+            with self._place.opened(file) as raw:
+                yield raw
+            return
+        archive, info = file
+        with archive.open(info) as packed:
+            yield self._limited(packed)
+
+    def small(self, name: str) -> Json:
+        """Return the object that a small JSON file holds; an empty one for anything else."""
+        if self.size(name) > _SMALL:
+            return {}
+        with self.opened(name) as file:
+            return as_object(whole(file, f"{self._place.path}: {name}"))
+
+    def content(self, name: str) -> bytes:
+        """Return all of a file."""
+        with self.opened(name) as file:
+            return file.read()
+
+    # ---- what there is
+
+    def _found(self) -> Iterator[tuple[str, "Path | _Packed"]]:
+        root = self._place.path
+        if self._place.archived:
+            yield from self._within("", self._stack.enter_context(self._place.opened()), deeper=True)
+        elif root.is_file():
+            yield root.name, root
+        else:
+            home = root.resolve()
+            for one in root.rglob("*"):
+                if not one.is_file() or not one.resolve().is_relative_to(home) or _own_of_a_mac(str(one)):
+                    continue
+                if one.parent == root and one.suffix.lower() == ".zip" and is_zip(one):
+                    file = self._stack.enter_context(self._place.opened(one))
+                    yield from self._within(self._archive(one.name), file, deeper=False)
+                else:
+                    yield one.relative_to(root).as_posix(), one
+
+    def _archive(self, name: str) -> str:
+        self.archives.add(_COPY.sub("", name))
+        return f"{name}/"
+
+    def _within(self, prefix: str, file: IO[bytes], *, deeper: bool) -> Iterator[tuple[str, _Packed]]:
+        archive = self._stack.enter_context(zipfile.ZipFile(file))
+        for info in archive.infolist():
+            name = info.filename.replace("\\", "/")
+            if info.is_dir() or _own_of_a_mac(name):
+                continue
+            if deeper and name.lower().endswith(".zip"):
+                # Its directory stands at its end: it cannot be read as it comes.
+                copy = self._stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - the stack closes it
+                with archive.open(info) as packed:
+                    copyfileobj(self._limited(packed), copy, BLOCK)
+                yield from self._within(self._archive(name), cast("IO[bytes]", copy), deeper=False)
+            else:
+                yield prefix + name, (archive, info)
+
+    def _limited(self, packed: IO[bytes]) -> IO[bytes]:
+        return cast("IO[bytes]", BufferedReader(_Limited(packed, self._unpacked), BLOCK))
+
+    def _unpacked(self, count: int) -> None:
+        self._rest -= count
+        if self._rest < 0:
+            raise InvalidInput(
+                f"{self._place.path} holds more than {_RATIO} times its own size, which no export does;"
+                " if it is one all the same, unpack it and name the folder"
+            )
+
+
+class _Limited(RawIOBase):
+    """A file that comes out of an archive, counted."""
+
+    def __init__(self, raw: IO[bytes], tell: Callable[[int], None]) -> None:
+        super().__init__()
+        self._raw = raw
+        self._tell = tell
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        read = self._raw.read(len(buffer))
+        self._tell(len(read))
+        buffer[: len(read)] = read
+        return len(read)
+
+
+def own_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def _parent(path: str) -> str:
+    return own_name(path.rpartition("/")[0])
+
+
+def _own_of_a_mac(path: str) -> bool:
+    return own_name(path).startswith("._") or "__MACOSX/" in path

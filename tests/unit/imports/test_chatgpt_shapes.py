@@ -1,0 +1,360 @@
+"""ChatGPT: the shapes that its exports have had over the years, each in words of our own."""
+
+import io
+import json
+import zipfile
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rememo import Memory
+from rememo.errors import InvalidInput
+from rememo.imports import Imported, import_from
+
+Pack = Callable[[str, dict[str, Any]], Path]
+PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+BESIDE = "a message beside the path that is shown: edited, or asked for again"
+
+
+def talk(*turns: dict[str, Any] | None, id: str = "talk-1", **fields: Any) -> dict[str, Any]:
+    """Return a conversation as exports of 2026 have it: nodes tell their parents only. A turn may name another parent."""
+    nodes: dict[str, Any] = {"client-created-root": {"id": "client-created-root", "message": None, "parent": None}}
+    last = "client-created-root"
+    for number, turn in enumerate(turns):
+        own = dict(turn or {})
+        node = own.pop("id", f"n{number}")
+        nodes[node] = {"id": node, "parent": own.pop("parent", last), "message": own or None}
+        last = node
+    return {"id": id, "conversation_id": id, "title": "A talk", "create_time": 1767583930.285031, "mapping": nodes,
+            "current_node": last, "memory_scope": "global_enabled", **fields}  # fmt: skip
+
+
+def says(role: str, content: Any, *, id: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a message: words, or a content as it is."""
+    held = {"content_type": "text", "parts": [content]} if isinstance(content, str) else content
+    return {"author": {"role": role, "name": fields.pop("name", None)}, "content": held, "recipient": "all"} | (
+        {"id": id} if id else {}
+    ) | fields  # fmt: skip
+
+
+@pytest.fixture
+def bring(memory: Memory, tmp_path: Path) -> Callable[..., Imported]:
+    def brought(*talks: Any) -> Imported:
+        path = tmp_path / "conversations.json"
+        path.write_text(json.dumps(list(talks)))
+        return import_from(memory, path, "chatgpt-export")
+
+    return brought
+
+
+def told(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
+    return [(one.role, one.content) for one in memory.scope(room=room).messages.history()]
+
+
+# ---- branches
+
+
+def test_nodes_without_children_and_messages_without_metadata_are_a_path(
+    memory: Memory, bring: Callable[..., Imported]
+):
+    tree = talk(
+        says("user", "Which bread?", id="q"),
+        says("assistant", "White.", id="old"),
+        says("assistant", "Rye.", id="new") | {"parent": "q"},
+        default_model_slug="gpt-5",
+    )
+    done = bring(tree)
+    assert told(memory) == [("user", "Which bread?"), ("assistant", "Rye.")]
+    assert done.left_out == {BESIDE: 1}
+    assert [one.metadata.get("model") for one in memory.messages.history()] == [None, "gpt-5"]
+    # Without a current node the newest leaf is meant, which only the parents tell.
+    del tree["current_node"]
+    tree["mapping"]["old"]["message"]["create_time"] = 5.0
+    tree["mapping"]["new"]["message"]["create_time"] = 4.0
+    bring(tree | {"id": "talk-2", "conversation_id": "talk-2"})
+    assert told(memory, "talk-2") == [("user", "Which bread?"), ("assistant", "White.")]
+
+
+def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(
+    memory: Memory, bring: Callable[..., Imported]
+):
+    first = talk(
+        says("user", "A name for a boat?", id="q"), says("assistant", "Gull.", id="a"), says("user", "Thanks", id="t")
+    )
+    bring(first)
+    again = talk(
+        says("user", "A name for a boat?", id="q"),
+        says("assistant", "Gull.", id="a"),
+        says("user", "Thanks", id="t"),
+        says("assistant", "Petrel.", id="b") | {"parent": "q"},
+    )
+    done = bring(again)
+    assert (done.added, done.known, done.taken_back) == ({"message": 1}, {"message": 1}, 2)
+    assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Petrel.")]
+    assert (bring(again).total, bring(again).taken_back) == (0, 0)
+    # The person goes back to the first answer.
+    back = bring(again | {"current_node": "t"})
+    assert (back.added, back.taken_back) == ({"message": 2}, 1)
+    assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Gull."), ("user", "Thanks")]
+
+
+# ---- kinds of content
+
+
+KINDS: list[tuple[str, dict[str, Any], str]] = [
+    ("code", {"content_type": "code", "language": "python", "response_format_name": None, "text": "print(2)"}, "print(2)"),
+    ("execution_output", {"content_type": "execution_output", "text": "2"}, "2"),
+    ("tether_quote", {"content_type": "tether_quote", "url": "https://tea.example/oolong", "domain": "tea.example",
+     "title": "Oolong", "text": "Half oxidised.", "tether_id": None}, "Oolong\nhttps://tea.example/oolong\nHalf oxidised."),
+    ("a quote of a file", {"content_type": "tether_quote", "url": "file-id://file-Xy1", "domain": "list.txt", "title": "list.txt",
+     "text": "Eggs, rice."}, "list.txt\nEggs, rice."),
+    ("tether_browsing_display", {"content_type": "tether_browsing_display", "result": "", "summary": "Two shops nearby",
+     "assets": None, "tether_id": None}, "Two shops nearby"),
+    ("sonic_webpage", {"content_type": "sonic_webpage", "url": "https://tea.example", "domain": "tea.example",
+     "title": "Teas", "text": "All kinds.", "snippet": "All", "pub_timestamp": 1.0, "ref_id": None},
+     "Teas\nhttps://tea.example\nAll kinds."),
+    ("system_error", {"content_type": "system_error", "name": "tool_error", "text": "It took too long."},
+     "tool_error\nIt took too long."),
+    ("citable_code_output", {"content_type": "citable_code_output", "output_str": "L0: done", "metadata": {}}, "L0: done"),
+    ("several parts", {"content_type": "multimodal_text", "parts": ["One", "", {"content_type": "audio_transcription",
+     "text": "and two", "direction": "in", "decoding_id": None}]}, "One\nand two"),
+    ("a NUL", {"content_type": "execution_output", "text": "a\x00b"}, "ab"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "words"), [(one[1], one[2]) for one in KINDS], ids=[one[0] for one in KINDS])
+def test_the_words_of_every_kind_of_content_are_kept(
+    memory: Memory, bring: Callable[..., Imported], content: dict[str, Any], words: str
+):
+    done = bring(talk(says("user", "Go on"), says("tool", content, name="web.run")))
+    assert told(memory)[1:] == [("tool", words)]
+    assert (done.left_out, done.problems) == ({}, ())
+
+
+def test_what_has_no_words_is_counted_by_what_it_is(memory: Memory, bring: Callable[..., Imported]):
+    done = bring(
+        talk(
+            says("user", "Look at this"),
+            says("assistant", {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "c"}],
+                               "source_analysis_msg_id": "x"}),
+            says("assistant", {"content_type": "reasoning_recap", "content": "Thought for 4s"}),
+            says("tool", {"content_type": "tether_browsing_display", "result": "", "summary": "", "assets": None}),
+            says("tool", {"content_type": "super_widget", "widget": {"kind": "map"}}),
+            says("user", {"content_type": "multimodal_text", "parts": [
+                {"content_type": "real_time_user_audio_video_asset_pointer", "frames_asset_pointers": [],
+                 "audio_asset_pointer": {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file_1"}}]}),
+            says("system", "You are a helper.", metadata={"is_visually_hidden_from_conversation": True}),
+            says("tool", "A page of a file", name="file_search", metadata={"is_visually_hidden_from_conversation": True}),
+            says("user", "See?", weight=0.0),
+            None,
+        )
+    )  # fmt: skip
+    assert told(memory) == [("user", "Look at this"), ("user", "See?")]
+    assert done.left_out == {
+        "a step of reasoning": 2,
+        "a message without words": 1,
+        "a part that is no text: super_widget": 1,
+        "a part that is no text: real_time_user_audio_video_asset_pointer": 1,
+        "a message that is hidden from the person": 2,
+    }
+
+
+def test_marks_for_links_and_cards_become_what_they_stand_for(memory: Memory, bring: Callable[..., Imported]):
+    cite, unknown = "\ue200cite\ue202turn0search1\ue201", "\ue200cite\ue202turn9search9\ue202turn9search8\ue201"
+    text = (
+        f'\ue200entity\ue202["city","Porto","a city in Portugal"]\ue201 is near{cite}. Two words{unknown}'
+        " \ue200url\ue202the fares\ue202https://rail.example/fares\ue201\ue200image_group\ue202{}\ue201 \ue206"
+        " \u30104\u2020source\u3011\ue200filecite\ue202turn1file0\ue201"
+    )
+    references: list[Any] = [
+        {"matched_text": cite, "type": "grouped_webpages", "alt": " ([Rail](https://rail.example))", "items": []},
+        {"matched_text": " ", "type": "sources_footnote", "alt": "x"},
+        {"matched_text": "\u30104\u2020source\u3011", "type": "webpage", "alt": "(source)"},
+        {"matched_text": "\ue200filecite\ue202turn1file0\ue201", "type": "file", "name": "fares.pdf"},
+        None,
+    ]
+    bring(talk(says("assistant", text, metadata={"content_references": references})))
+    assert told(memory) == [
+        ("assistant", "Porto is near ([Rail](https://rail.example)). Two words [the fares](https://rail.example/fares)  (source)[fares.pdf]")
+    ]  # fmt: skip
+
+
+def test_calls_of_tools_canvas_and_memory(memory: Memory, bring: Callable[..., Imported]):
+    page = json.dumps({"name": "plan", "type": "document", "content": "# Plan\nPaint the door."})
+    done = bring(
+        talk(
+            says(
+                "assistant",
+                {"content_type": "code", "language": "json", "text": page},
+                recipient="canmore.create_textdoc",
+            ),
+            says("tool", "Successfully created text document", name="canmore.create_textdoc", recipient="all"),
+            says("assistant", "Keeps two hens.", recipient="bio", id="b"),
+            says("tool", "Model set context updated.", name="bio", recipient="assistant"),
+            says("assistant", "Noted.", channel="final", status="in_progress"),
+        )
+    )
+    made, _, kept, updated, last = memory.messages.history()
+    assert made.tool_calls[0]["function"] == {"name": "canmore.create_textdoc", "arguments": page}
+    assert (kept.tool_calls[0]["function"]["name"], updated.tool_call_id, last.content) == ("bio", "b", "Noted.")
+    [note] = memory.list(kind="note")
+    assert (note.text, note.metadata, done.added) == (
+        "Keeps two hens.",
+        {"chatgpt": "memory"},
+        {"message": 5, "note": 1},
+    )
+
+
+def test_what_a_person_told_about_themselves_stands_in_content_or_beside_it(
+    memory: Memory, bring: Callable[..., Imported]
+):
+    beside = {"about_user_message": "I bake.", "about_model_message": "Use grams."}
+    old = says("system", "", metadata={"is_user_system_message": True, "user_context_message_data": beside})
+    new = says(
+        "user",
+        {
+            "content_type": "user_editable_context",
+            "user_profile": "The user wrote: ```I bake.```",
+            "user_instructions": "Use grams.",
+        },
+        metadata={"is_visually_hidden_from_conversation": True, "user_context_message_data": beside},
+    )
+    done = bring(talk(old, says("user", "Hello")), talk(new, says("user", "Hello"), id="talk-2"))
+    assert {one.text for one in memory.list(kind="note")} == {"I bake.", "Use grams."}
+    assert done.left_out == {}
+
+
+# ---- files
+
+
+def test_images_and_attachments_are_found_under_every_name_they_have(memory: Memory, pack: Pack):
+    def image(pointer: str) -> dict[str, Any]:
+        return {"content_type": "image_asset_pointer", "asset_pointer": pointer, "size_bytes": 70, "metadata": None}
+
+    notes = {"id": "file_0000bb", "name": "notes.md", "mime_type": "text/markdown", "size": 9}
+    path = pack(
+        "chatgpt.zip",
+        {
+            "conversations-000.json": [
+                talk(
+                    says("user", {"content_type": "multimodal_text", "parts": [
+                        image("sediment://file_0000aa"), image("file-service://file-Old1"), image("file-service://file-Ol"),
+                        image("sediment://8f2c#file_0000cc#p_3.jpg"), "What are these?"]},
+                        metadata={"attachments": [{"id": "file-Old1", "name": "cat.png", "mime_type": "image/png"}, notes,
+                                                  {"id": "file-Lost", "name": "song.mp3", "mime_type": "audio/mpeg"}]}),
+                    says("tool", {"content_type": "execution_output", "text": ""}, name="python", metadata={
+                        "aggregate_result": {"messages": [{"message_type": "image", "image_url": "file-service://file-Plot"}]}}),
+                    says("tool", {"content_type": "computer_output", "computer_id": "1", "screenshot": image("sediment://file_0000aa"),
+                                  "state": {"title": "A shop", "url": "https://shop.example", "id": "2"}}, name="computer.do"),
+                )
+            ],
+            "conversation_asset_file_names.json": {"file_0000aa.dat": "dog.png"},
+            "file_0000aa.dat": PIXEL,
+            "file_0000bb.dat": b"# Notes\nThe key is under the pot.",
+            "file_0000cc-sanitized.png": PIXEL,
+            "file-Old1-cat.png": PIXEL,
+            "dalle-generations/file-Plot-1b2c.webp": PIXEL,
+            "__MACOSX/._conversations-000.json": b"\x00\x05",
+            "user.json": {"id": "user-1"},
+        },
+    )  # fmt: skip
+    done = import_from(memory, path, "chatgpt-export")
+    asked, plot, screen = memory.messages.history()
+    assert [len(one.images) for one in (asked, plot, screen)] == [3, 1, 1]
+    assert asked.metadata["files"] == ["notes.md", "song.mp3"]
+    assert screen.content == "A shop\nhttps://shop.example"
+    assert memory.documents.search("where is the key?")[0].document.title == "notes.md"
+    assert done.left_out == {
+        "an image that is not in the export, or too large": 1,
+        "a file that is not in the export, or is no text": 1,
+        "a file beside the conversations, which is not read": 2,
+    }
+    assert import_from(memory, path, "chatgpt-export").total == 0
+
+
+def test_a_part_that_is_missing_is_told(memory: Memory, pack: Pack):
+    manifest = {"version": 1, "logical_files": {"conversations.json": {"sharded": True, "files": [
+        "conversations-000.json", "conversations-001.json"]}}}  # fmt: skip
+    path = pack("c.zip", {"conversations-000.json": [talk(says("user", "Hi"))], "export_manifest.json": manifest})
+    left = import_from(memory, path, "chatgpt-export").left_out
+    assert left == {"a file of conversations that the export names and that is not in it": 1}
+
+
+def test_conversations_under_a_name_and_one_alone_are_read(memory: Memory, tmp_path: Path):
+    for number, value in enumerate([{"conversations": [talk(says("user", "Hi"))]}, talk(says("user", "Hi"))]):
+        (tmp_path / f"{number}.json").write_text(json.dumps(value))
+        assert import_from(memory, tmp_path / f"{number}.json", "chatgpt-export").added.get("message", 0) == 1 - number
+
+
+def test_an_export_of_claude_is_known_as_such(memory: Memory, tmp_path: Path):
+    (tmp_path / "conversations.json").write_text('[{"uuid": "c", "chat_messages": []}]')
+    with pytest.raises(InvalidInput, match="is an export of Claude: import it from claude-export"):
+        import_from(memory, tmp_path, "chatgpt-export")
+
+
+# ---- archives
+
+
+def test_archives_in_a_folder_or_in_an_archive_are_read(memory: Memory, tmp_path: Path, pack: Pack):
+    (tmp_path / "got").mkdir()
+    for number in range(2):
+        words = f"Number {number}"
+        pack(
+            f"got/conversations-00{number}.zip",
+            {"x.json": 1, f"conversations-00{number}.json": [talk(says("user", words), id=words)]},
+        )
+    assert import_from(memory, tmp_path / "got", "chatgpt-export").added == {"message": 2}
+    inner = {path.name: path.read_bytes() for path in (tmp_path / "got").iterdir()}
+    again = import_from(memory, pack("all.zip", inner), "chatgpt-export")
+    assert (again.known, again.left_out) == ({"message": 2}, {"a file beside the conversations, which is not read": 2})
+
+
+def test_no_path_leads_out_of_an_export(memory: Memory, tmp_path: Path, pack: Pack):
+    (tmp_path / "secret.png").write_bytes(PIXEL)
+    (tmp_path / "out").mkdir()
+    pointer = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-Abc"}
+    asked = talk(says("user", {"content_type": "multimodal_text", "parts": ["See", pointer]}))
+    (tmp_path / "out" / "conversations.json").write_text(json.dumps([asked]))
+    (tmp_path / "out" / "file-Abc-x.png").symlink_to(tmp_path / "secret.png")
+    done = import_from(memory, tmp_path / "out", "chatgpt-export")
+    assert done.left_out == {"an image that is not in the export, or too large": 1}
+    before = {*tmp_path.rglob("*")}
+    outside = pack(
+        "up.zip", {"../../conversations.json": [talk(says("user", "Up"), id="up")], "/etc/file-Abc.png": PIXEL}
+    )
+    assert import_from(memory, outside, "chatgpt-export").added == {"message": 1}
+    assert {*tmp_path.rglob("*")} - before == {outside}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_archive_that_swells_is_refused(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nested: bool
+):
+    monkeypatch.setattr("rememo.imports.folder._LEAST", 1 << 20)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", b"[" + b" " * (64 << 20) + b"]")
+    path = tmp_path / "bomb.zip"
+    path.write_bytes(packed.getvalue())
+    if nested:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("conversations-000.zip", packed.getvalue())
+    with pytest.raises(InvalidInput, match=r"bomb\.zip holds more than 200 times its own size"):
+        import_from(memory, path, "chatgpt-export")
+
+
+def test_an_entry_larger_than_memory_should_hold_is_refused(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("rememo.imports.files._LARGEST", 1 << 20)
+    small, large = talk(says("user", "Small")), talk(says("user", "x" * (2 << 20)), id="large")
+    (tmp_path / "conversations.json").write_text(json.dumps([small, large]))
+    with pytest.raises(InvalidInput, match=r"conversations\.json has an entry of more than 1 MB"):
+        import_from(memory, tmp_path, "chatgpt-export")
+    lines = [{"text": "x" * (1 << 20)}, {"text": "y" * (3 << 20)}, {"text": "short"}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = import_from(memory, tmp_path / "a.jsonl", "jsonl")
+    assert (done.added, done.left_out) == ({"note": 1}, {"a line that is no JSON object": 2})
