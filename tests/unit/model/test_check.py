@@ -28,6 +28,12 @@ def test_sizes_count_bytes_not_characters():
     assert check_text("abcd", "text", max_bytes=4) == "abcd"
 
 
+def test_a_label_that_is_too_long_is_to_be_shortened():
+    with pytest.raises(InvalidInput, match="user is 513 bytes, more than the 512 allowed; shorten it"):
+        check_label("x" * 513, "user")
+    assert check_label("x" * 512, "user") == "x" * 512
+
+
 @pytest.mark.parametrize("text", ["", "a", "\u0001", "\ud7ff\ue000", "\U0010ffff"])
 def test_what_every_store_can_hold_passes(text: str):
     assert check_text(text, "text", max_bytes=100) == text
