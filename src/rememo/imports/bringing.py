@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports import chatgpt, claude, jsonl, langgraph, letta, mem0, openai_agents
+from rememo.imports import chatgpt, claude, hindsight, jsonl, langgraph, letta, mem0, openai_agents
 from rememo.imports.files import Place, Progress
 from rememo.imports.item import Found, Item
 from rememo.imports.writer import Imported, Writer
@@ -29,6 +29,9 @@ class Source:
 SOURCES: Final[dict[str, Source]] = {
     "chatgpt-export": Source(chatgpt.read, "the archive that ChatGPT sends, or its conversations.json", _ME),
     "claude-export": Source(claude.read, "the archive that Claude sends, or its conversations.json", _ME),
+    "hindsight": Source(
+        hindsight.read, "the archive of Hindsight's export_bank, or what list_memories returned, as JSON"
+    ),
     "jsonl": Source(jsonl.read, "JSON Lines: one message or text a line"),
     "langgraph": Source(langgraph.read, "a file of LangGraph's SqliteStore or SqliteSaver, or both"),
     "letta": Source(letta.read, "an agent file (.af) of Letta"),

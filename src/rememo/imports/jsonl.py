@@ -1,9 +1,10 @@
 """JSON Lines: one object a line, for everything that has no reader of its own.
 
 A line with a `role` (or `sender`, `from`) is a message, any other a note. Its words stand under `content`, `text`, `message`
-or `memory`, its time under `at`, `timestamp`, `created_at` or `time`; `user`, `agent` and `room` (or `user_id`, `agent_id`,
-`session_id`, `thread_id`, `conversation_id`, `run_id`) are labels, `name`, `tool_calls`, `tool_call_id`, `images` and
-`metadata` are what they say. What else stands there is kept as metadata.
+or `memory`; when it happened under `at`, `timestamp`, or what Zep, Graphiti and Hindsight call that, else when it was written
+under `created_at` or `time`; `user`, `agent` and `room` (or `user_id`, `agent_id`, `session_id`, `thread_id` …) are labels,
+`id` (or `uuid`), `name`, `tool_calls`, `tool_call_id`, `images` and `metadata` are what they say. What else stands there is
+kept as metadata.
 """
 
 import json
@@ -27,20 +28,25 @@ from rememo.imports.item import (
 )
 
 _WORDS: Final = ("content", "text", "message", "memory")
-_TIMES: Final = ("at", "timestamp", "created_at", "time")
+_TIMES: Final = (
+    "at", "timestamp", "reference_time", "valid_at", "occurred_start", "date", "mentioned_at", "created_at", "time",
+)  # fmt: skip
+_IDS: Final = ("id", "uuid")
 _ROLE: Final = ("role", "sender", "from")
 _LABELS: Final = {
-    "user": ("user", "user_id"),
+    "user": ("user", "user_id", "user_uuid"),
     "agent": ("agent", "agent_id"),
-    "room": ("room", "room_id", "session_id", "thread_id", "conversation_id", "run_id"),
-}
+    "room": (
+        "room", "room_id", "session_id", "thread_id", "thread_uuid", "conversation_id", "run_id", "group_id",
+    ),
+}  # fmt: skip
 _ROLES: Final = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
     "system": "system", "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 _KNOWN: Final = {
-    *_WORDS, *_TIMES, *_ROLE, *(one for names in _LABELS.values() for one in names), "id", "name", "tool_calls",
-    "tool_call_id", "images", "metadata", "pinned",
+    *_WORDS, *_IDS, *_ROLE, *(one for names in _LABELS.values() for one in names), "tool_calls", "tool_call_id",
+    "images", "metadata", "pinned",
 }  # fmt: skip
 _BROKEN: Final = "a line that is no JSON object"
 _EMPTY: Final = "a line without words"
@@ -69,10 +75,12 @@ def _item(number: int, line: Json) -> Found:
         return Left(_EMPTY)
     labels = {name: label(_first(line, names)) for name, names in _LABELS.items()}
     # A line that names itself keeps its id; any other is known by its place and its content.
-    id = label(line.get("id")) or digest([number, line])[:32]
-    more = {name: value for name, value in line.items() if name not in _KNOWN}
+    id = label(_first(line, _IDS)) or digest([number, line])[:32]
+    time = next((name for name in _TIMES if moment(line.get(name)) is not None), None)
+    own = {*_KNOWN, time} if role is None else {*_KNOWN, time, "name"}
+    more = {name: value for name, value in line.items() if name not in own}
     common: dict[str, Any] = {
-        "origin": (f"jsonl:{labels['room'] or ''}", id), "text": text, "at": moment(_first(line, _TIMES)),
+        "origin": (f"jsonl:{labels['room'] or ''}", id), "text": text, "at": moment(line.get(time)) if time else None,
         "metadata": plain(as_object(line.get("metadata")) | more), **labels,
     }  # fmt: skip
     if role is None:

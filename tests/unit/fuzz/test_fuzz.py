@@ -155,6 +155,7 @@ CHATS: dict[str, Any] = {
     "letta": {"agents": [{"id": "a", "name": "n", "block_ids": ["b"], "messages": [
                   {"id": "m", "role": "user", "content": [{"type": "text", "text": "Hi"}]}]}],
               "blocks": [{"id": "b", "label": "human", "value": "Ana"}]},
+    "hindsight": {"items": [{"id": "f", "text": "Ana sails", "date": "2026-01-01", "entities": "Ana", "state": "valid"}]},
 }  # fmt: skip
 
 

@@ -325,6 +325,68 @@ def test_the_first_form_of_an_agent_file_is_the_same_agent(memory: Memory, tmp_p
     assert import_from(memory, tmp_path / "new.af", "letta").added == {"message": 2, "document": 1}
 
 
+def packed(kind: str, message: str) -> str:
+    """Return a text as Letta 0.16 packs returns and alerts."""
+    return json.dumps({kind: "OK" if kind == "status" else "system_alert", "message": message, "time": "2026-03-01"})
+
+
+ASKED = [*calls("c3", "run", command="ls"), *calls("c4", "run", command="pwd")]
+RETURNS = [
+    {"tool_call_id": "c3", "status": "success", "stdout": None, "stderr": None, "func_response": packed("status", "a b")},
+    {"tool_call_id": "c4", "status": "error", "stdout": None, "stderr": ["x"],
+     "func_response": [{"type": "text", "text": "no such place"}]},
+]  # fmt: skip
+GIF = "R0lGODlhAQABAAAAACwAAAAAAQABAAA="
+PRESENT = [
+    said("summary", packed("type", "Note: … The following is a summary of the previous messages:\n Chad sails."), "2026-03-01T09:00:00Z"),
+    said("user", "List both.", "2026-03-01T10:00:00Z", content=[
+        {"type": "text", "text": "List both."},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": GIF, "detail": None}},
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        {"type": "image", "source": {"type": "letta", "file_id": "file-9", "media_type": None, "data": None}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 700_001}},
+    ]),
+    said("approval", "I look.", "2026-03-01T10:00:01Z", tool_calls=ASKED, tool_call_id="c3"),
+    said("approval", "", "2026-03-01T10:00:02Z", content=[], approve=True, approvals=[
+        {"type": "approval", "tool_call_id": "c3", "approve": True, "reason": None}]),
+    said("tool", packed("status", "a b"), "2026-03-01T10:00:03Z", tool_call_id="c3", tool_returns=RETURNS),
+    said("assistant", "", "2026-03-01T10:00:04Z", content=[{"type": "summarized_reasoning", "id": "r", "summary": []},
+        {"type": "text", "text": "Here they are."}], tool_calls=calls("c5", "memory", command="view")),
+    said("tool", packed("status", "done"), "2026-03-01T10:00:05Z", tool_call_id="c5",
+         tool_returns=[{"tool_call_id": "c5", "status": "success", "func_response": None}]),
+]  # fmt: skip
+"""Turns of an agent as Letta makes them now: it speaks in its text, asks before it calls, and calls several tools at once."""
+
+
+def test_the_agents_that_letta_makes_now(memory: Memory, tmp_path: Path):
+    agent = AGENT_FILE["agents"][0] | {"agent_type": "letta_v1_agent", "messages": PRESENT, "block_ids": []}
+    (tmp_path / "now.af").write_text(json.dumps(AGENT_FILE | {"agents": [agent], "files": [], "tools": []}))
+    done = import_from(memory, tmp_path / "now.af", "letta")
+    assert (done.added, done.problems, done.left_out) == (
+        {"note": 1, "message": 6},
+        (),
+        {
+            "an image that is kept elsewhere, or too large": 2,
+            "an answer to the question whether a tool may be called": 1,
+            "a step of reasoning": 1,
+        },
+    )
+    sam = memory.scope(agent="sam", room="sam")
+    told = sam.messages.history()
+    assert [(one.role, one.content, one.tool_call_id) for one in told] == [
+        ("user", "List both.", None),
+        ("assistant", "I look.", None),
+        ("tool", "a b", "c3"),
+        ("tool", "no such place", "c4"),
+        ("assistant", "Here they are.", None),
+        ("tool", "done", "c5"),
+    ]
+    assert told[0].images == [f"data:image/gif;base64,{GIF}", "https://example.org/a.png"]
+    assert [one["id"] for one in told[1].tool_calls] == ["c3", "c4"]
+    [summary] = sam.list(kind="note")
+    assert (summary.text.splitlines()[-1].strip(), summary.metadata) == ("Chad sails.", {"summary": True})
+
+
 @pytest.mark.parametrize("text", ["[]", "{}", '{"agents": 3}', "nothing", ""])
 def test_what_is_no_agent_file_is_refused(memory: Memory, tmp_path: Path, text: str):
     (tmp_path / "a.af").write_text(text)

@@ -247,6 +247,17 @@ def test_odd_items_of_sessions(memory: Memory, tmp_path: Path):
     assert [(one.role, one.content, one.images) for one in told] == [("user", "see", []), ("system", "Be brief.", [])]
 
 
+def test_a_text_that_is_no_text_is_told(memory: Memory, tmp_path: Path):
+    path = tmp_path / "history.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE history (memory_id TEXT, new_memory TEXT, event TEXT)")
+    connection.execute("INSERT INTO history VALUES ('1', CAST(x'74a7' AS TEXT), 'ADD')")
+    connection.commit()
+    connection.close()
+    with pytest.raises(InvalidInput, match=r"history\.db is damaged: a text in it is not UTF-8"):
+        import_from(memory, path, "mem0")
+
+
 @pytest.mark.parametrize("source", ["mem0", "langgraph", "openai-agents"])
 def test_a_file_of_somebody_else_is_refused(memory: Memory, tmp_path: Path, source: str):
     path = tmp_path / "other.db"

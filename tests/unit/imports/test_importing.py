@@ -76,7 +76,31 @@ names = st.sampled_from(
 objects = st.dictionaries(names, json_values | st.sampled_from(["user", "assistant", "human"]), max_size=6)
 
 
-@pytest.mark.parametrize("source", ["jsonl", "mem0", "chatgpt-export", "claude-export", "letta"])
+def test_lines_of_zep_graphiti_and_hindsight_keep_their_ids_rooms_and_times(memory: Memory, tmp_path: Path):
+    # What their clients write: zep-cloud 4.0 a message, graphiti-core 0.31 an episode, hindsight-client 1.1 a fact.
+    zep = {"uuid": "z-1", "role": "user", "content": "I moved to Porto.", "name": "Ana", "thread_uuid": "t-1",
+           "reference_time": "2026-03-01T09:00:00Z", "created_at": "2026-11-15T09:00:00Z", "processed": True}  # fmt: skip
+    graphiti: dict[str, Any] = {"uuid": "g-1", "name": "e1", "group_id": "ana", "labels": [], "source": "message", "content": "ana: I run.",
+                "source_description": "chat", "created_at": "2026-11-15T09:00:00Z", "valid_at": "2024-05-01T00:00:00Z"}  # fmt: skip
+    hindsight = {"id": "h-1", "text": "Alice works at Google", "context": "career", "date": "2026-01-01T00:00:00+00:00",
+                 "fact_type": "world", "mentioned_at": "2026-02-01T00:00:00+00:00", "occurred_start": None, "tags": ["work"],
+                 "entities": "Alice, Google", "metadata": {"from": "chat"}, "state": "valid"}  # fmt: skip
+    path = write(tmp_path / "a.jsonl", zep, graphiti, hindsight)
+    assert import_from(memory, path, "jsonl").added == {"message": 1, "note": 2}
+    [message] = memory.scope(room="t-1").messages.history()
+    assert (message.content, message.name, str(message.at)[:10]) == ("I moved to Porto.", "Ana", "2026-03-01")
+    [episode] = memory.scope(room="ana").list()
+    assert (str(episode.at)[:10], episode.metadata["name"]) == ("2024-05-01", "e1")
+    fact = next(one for one in memory.list(kind="note") if "Google" in (one.text or ""))
+    assert str(fact.at)[:10] == "2026-01-01"
+    assert fact.metadata == {
+        "from": "chat", "context": "career", "fact_type": "world", "tags": ["work"], "entities": "Alice, Google", "state": "valid",
+        "mentioned_at": "2026-02-01T00:00:00+00:00",
+    }  # fmt: skip
+    assert import_from(memory, path, "jsonl").total == 0
+
+
+@pytest.mark.parametrize("source", ["jsonl", "mem0", "chatgpt-export", "claude-export", "letta", "hindsight"])
 def test_no_json_breaks_a_reader(source: str, tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("any")
     with Memory(folder / "m.db", embedder=None, settings=Settings(worker=False)) as memory:

@@ -66,6 +66,8 @@ def _translated(path: Path) -> Generator[None]:
         yield
     except apsw.Error as error:
         raise InvalidInput(f"{path} cannot be read as a file of SQLite: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is damaged: a text in it is not UTF-8 ({error.reason}); repair it first") from None
 
 
 def _quoted(name: str) -> str:
