@@ -12,6 +12,8 @@ import release
 LARGEST = 120e6
 SLOWEST_IMPORT = 0.150
 SLOWEST_FIRST_SEARCH = 0.400
+FILES = {".html", ".css", ".js", ".svg"}
+"""What the dashboard consists of beside its code."""
 MARGIN = 1.5
 """Machines that test are often busy, or slow for a while: what is printed is held against the bound, the test against this."""
 
@@ -59,12 +61,20 @@ def test_the_command_line_says_what_it_needs(python: Path):
     assert 'pip install "rememo[cli]"' in done.stderr
 
 
-def test_types_word_vectors_and_licences_are_carried(built: tuple[Path, Path]):
+def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[Path, Path]):
     with zipfile.ZipFile(built[0]) as wheel:
         names = wheel.namelist()
     assert "rememo/py.typed" in names
     assert "rememo/recall/embed/wordllama/LICENSE" in names
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
+    source = Path(__file__).parents[2] / "src"
+    shown = {
+        str(one.relative_to(source))
+        for one in (source / "rememo" / "serve" / "dashboard").rglob("*")
+        if one.suffix in FILES
+    }
+    assert len(shown) > 20
+    assert shown <= set(names)
     assert not [name for name in names if "tests/" in name or name.endswith((".db", ".pyc"))]
 
 
