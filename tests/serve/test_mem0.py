@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from rememo import Memory
+from rememo import Memory, Settings
 from rememo.engine.guard import Suspect
+from rememo.imports import import_from
 from rememo.learn.worker import Worker
 from rememo.serve.auth import Keys
 from rememo.serve.mem0 import NOT_HERE, SERVED
@@ -254,6 +255,28 @@ def test_pages_are_newest_first_and_whole(client: Client, clock: ManualClock):
     assert (both["count"], texts(both)) == (6, ["other", "note 4"])
     overlapping = {"OR": [{"user_id": "ana"}, {"user_id": {"in": ["ana", "bob"]}}]}
     assert client.get_all(filters=overlapping, page=3, page_size=2)["count"] == 6
+
+
+def test_all_that_a_service_has_is_brought_in_as_the_guide_says(sync: Client, tmp_path: Path):
+    sync.add("likes tea", user_id="ana", metadata={"topic": "drinks"}, timestamp=1_700_000_000, infer=False)
+    sync.add("speaks French", user_id="ana", agent_id="helper", run_id="r1", app_id="shop", infer=False)
+    sync.add("answers briefly", agent_id="helper", infer=False)
+    everything = {"OR": [{name: "*"} for name in ("user_id", "agent_id", "app_id", "run_id")]}
+    pages: list[Any] = []
+    while not pages or pages[-1]["next"]:
+        pages.append(sync.get_all(filters=everything, page=len(pages) + 1, page_size=2))
+    (tmp_path / "memories.json").write_text(json.dumps(pages))
+    with Memory(":memory:", embedder=None, settings=Settings(worker=False)) as new:
+        assert import_from(new, tmp_path / "memories.json", "mem0").added == {"note": 3}
+        found = {one.text: one for one in new.list()}
+    assert {(one.text, one.scope.user, one.scope.agent, one.scope.room) for one in found.values()} == {
+        ("likes tea", "ana", None, None),
+        ("speaks French", "ana", "helper", "r1"),
+        ("answers briefly", None, "helper", None),
+    }
+    assert found["likes tea"].metadata["topic"] == "drinks"
+    assert found["likes tea"].at.isoformat() == "2023-11-14T22:13:20+00:00"
+    assert found["speaks French"].metadata["app_id"] == "shop"
 
 
 def test_times_and_ends(sync: Client, clock: ManualClock):
