@@ -620,7 +620,7 @@ class AsyncMessages(Mirror):
         )
 
     async def clear(self) -> int:
-        """End every message in this scope; returns how many. Other kinds stay."""
+        """End every message in this scope; returns how many. What was learned from them goes too, all else stays."""
         return await self._call(self._own.clear)
 
     async def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:

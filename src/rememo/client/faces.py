@@ -154,7 +154,7 @@ class RemoteMessages:
         )
 
     def clear(self) -> int:
-        """End every message in this scope; returns how many. Other kinds stay."""
+        """End every message in this scope; returns how many. What was learned from them goes too, all else stays."""
         return cast("int", self._asking.call("messages.clear", {}))
 
     def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:

@@ -112,7 +112,7 @@ class Messages(Kind):
         return self._put([one | more for one in both], key)
 
     def clear(self) -> int:
-        """End every message in this scope; returns how many. Other kinds stay."""
+        """End every message in this scope; returns how many. What was learned from them goes too, all else stays."""
         self._view.need_no_batch("messages.clear()")
         return self._view.remove_all(Filter(scope=self._view.scope, kinds=(self.kind,)), operation="clear")
 

@@ -44,11 +44,16 @@ def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -
     """Return the view that recall looks through.
 
     `room` is the view as it is. `user` is all rooms of the view's user (or of `user`, where the view has none) with its
-    agent; a view without a user stays where it is, and so does one of a pool. `agent` is everything of the agent, `tenant` everything there is.
-    Nothing ever leaves the tenant, the view's wall, or the moment that the view is bound to.
+    agent; a view without a user stays where it is, and so does one of a pool. `agent` is everything of the agent, `tenant`
+    everything there is; a pool does not lead there. Nothing ever leaves the tenant, the view's wall, or the moment that the
+    view is bound to.
     """
     if recall not in RECALLS:
         raise InvalidInput(f"recall must be one of {', '.join(RECALLS)}, not {recall!r}")
+    if view.author is not None and recall in ("agent", "tenant"):
+        raise InvalidInput(
+            f"a pool shows what is in it and nothing else; recall={recall!r} needs the memory that it was opened from"
+        )
     scope = view.scope.narrow(user=user)
     if recall == "user" and scope.user is not None and view.author is None:
         scope = replace(scope, room=None)
@@ -234,10 +239,10 @@ def due(record: Record) -> datetime | None:
 def profile(view: View) -> Item | None:
     """Return what is known of the view's user under the user's own label, or None.
 
-    Profiles of the tenant, the agent and the user are joined, the narrowest last. They have no past.
+    Profiles of the tenant, the agent and the user are joined, the narrowest last. They have no past, and are not in pools.
     """
     scope = view.scope
-    if scope.user is None or view.known_at is not None:
+    if scope.user is None or view.known_at is not None or view.author is not None:
         return None
     known: dict[str, Any] = {}
     for space, key in profile_keys(scope, view.wall):

@@ -45,11 +45,11 @@ class _KnownFlows:
             if len(self._places) > _MOST_PLACES:
                 self._places.popitem(last=False)
 
-    def of(self, scope: Scope) -> Iterable[_Known]:
-        """Give the flows that a view's user may be in: those of its agent and room, and those of all."""
+    def of(self, scope: Scope, *, inside: bool = False) -> Iterable[_Known]:
+        """Give the flows that a view's user may be in: those of its agent and room, and unless only `inside`, of all."""
         tenant, agent, room = scope.tenant, scope.agent, scope.room
-        places = ((tenant, None, None), (tenant, agent, None), (tenant, None, room), (tenant, agent, room))
-        for place in dict.fromkeys(places):
+        outside = () if inside else ((tenant, None, None), (tenant, agent, None))
+        for place in dict.fromkeys((*outside, (tenant, None, room), (tenant, agent, room))):
             yield from self._places.get(place, {}).values()
 
 
@@ -75,7 +75,7 @@ def flows_provider(engine: Engine) -> Provider:
         kv, user = asked.memory.engine.kv, asked.user
         if user is None:
             return None
-        for one in known.of(asked.scope):
+        for one in known.of(asked.scope, inside=asked.memory.author is not None):
             entry = kv.get(asked.scope.tenant, one.space, user, asked.at)
             if entry is not None:
                 found.append((one, flow_state(entry)))
