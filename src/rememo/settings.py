@@ -78,7 +78,7 @@ class Settings:
     index_above: int = 200_000
     """On PostgreSQL, scopes of more records than this are searched by an HNSW index where one was built; 0 never."""
     key_days: float = 7.0
-    """How long an idempotency key is remembered."""
+    """How long an idempotency key is remembered: `maintain()` forgets older ones."""
     learn: bool = True
     """Whether facts and relationships are learned from messages."""
     worker: bool = True

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from dataclasses import fields
+from inspect import stack
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 RUN = [page for page in PAGES if page.parent.name != "frameworks"]  # those run beside their frameworks
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^ *print\(.*\)  # ([\[({'\d].*?|True|False|None)(?:; |: (?=[a-z])|$)")
+"""What a line is said to print, where that is a value and not a word about it."""
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -30,12 +33,23 @@ def commands(group: object, prefix: str = "rememo") -> list[str]:
 
 
 @pytest.mark.parametrize("page", RUN, ids=name)
-def test_code_runs_as_it_stands(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_code_runs_as_it_stands_and_prints_what_is_beside_it(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    lines = page.read_text().split("\n")
+    printed: dict[str, str] = {}
+
+    def show(*values: object, **_: object) -> None:
+        printed.setdefault(lines[stack(0)[1].lineno - 1], " ".join(map(str, values)))
+
+    names: dict[str, object] = {"print": show}
     for block in BLOCK.finditer(page.read_text()):
         line = page.read_text()[: block.start()].count("\n") + 1
         exec(compile("\n" * line + block[1], name(page), "exec"), names)  # noqa: S102 - that is the test
+    for line, said in printed.items():
+        if beside := PRINTED.search(line):
+            assert said.startswith(beside[1]), line
     for value in names.values():
         if hasattr(value, "close") and not isinstance(value, type):
             value.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - just seen

@@ -1,12 +1,13 @@
 """What the typed collections share: records of one kind, and checks that name the field."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
 from rememo.engine.view import View
-from rememo.errors import InvalidInput, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.check import check_label, check_limit, check_offset, check_text, dump_json
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
@@ -117,6 +118,19 @@ def external(value: object, field: str = "external_id") -> list[str]:
 def external_record_id(kind: str, parts: Sequence[str | None]) -> str:
     """Return the id of the record that these parts name: the same in every process, so it is stored once."""
     return str(uuid5(_NAMESPACE, dump_json([kind, *parts])))
+
+
+@contextmanager
+def naming(parts: Sequence[str] | None) -> Generator[None]:
+    """Tell of a platform's ids, not of the record's id that they make, when that belongs to somebody else."""
+    try:
+        yield
+    except AlreadyExists:
+        if parts is None:
+            raise
+        raise AlreadyExists(
+            f"external_id {tuple(parts)!r} is stored outside of this scope already; look for it by a view that binds less"
+        ) from None
 
 
 def need_text(value: object, field: str, *, most: int) -> str:

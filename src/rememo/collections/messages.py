@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, external_record_id
+from rememo.collections.fields import ExternalId, Kind, external, external_record_id, naming
 from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, more_data, turn_data
@@ -85,7 +85,8 @@ class Messages(Kind):
                 raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
             turn["external_id"] = external(external_id)
             fields |= {"id": external_record_id(self.kind, turn["external_id"]), "on_conflict": "ignore"}
-        return self._put([fields], key)
+        with naming(turn.get("external_id")):
+            return self._put([fields], key)
 
     def add_pair(
         self,

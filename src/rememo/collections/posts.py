@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, external_record_id, need_text, present
+from rememo.collections.fields import ExternalId, Kind, external, external_record_id, naming, need_text, present
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit, check_text
@@ -109,7 +109,8 @@ class Posts(Kind):
             "id": id if parts is None else external_record_id(self.kind, parts),
             "on_conflict": "error" if parts is None else "ignore", "pinned": pinned, "importance": importance,
         }  # fmt: skip
-        return self._view.put([fields], key)
+        with naming(parts):
+            return self._view.put([fields], key)
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Post:
         """Return a post; one that is not in this scope raises `NotFound`."""

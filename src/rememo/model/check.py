@@ -29,7 +29,9 @@ def check_text(value: object, field: str, *, max_bytes: int) -> str:
                 f"{field} contains a lone surrogate at position {error.start}; decode the text properly first"
             ) from None
         if size > max_bytes:
-            help = "shorten it" if max_bytes == MAX_LABEL else "add it as a document or raise the limit"
+            help = "shorten it" if max_bytes == MAX_LABEL else "raise the limit"
+            if field in ("text", "content"):
+                help = "add it as a document or raise the limit"
             raise InvalidInput(f"{field} is {size:,} bytes, more than the {max_bytes:,} allowed; {help}")
     return value
 

@@ -114,7 +114,7 @@ def test_a_repeated_external_id_is_reported_and_stored_once(room: Memory):
 @pytest.mark.requirement("message.external-id")
 def test_an_external_id_is_unique_in_the_tenant_and_only_there(memory: Memory):
     messages(memory.scope(room="a")).add("user", "Hello", external_id=("c", 1))
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(AlreadyExists, match=r"external_id \('c', '1'\) is stored outside of this scope already"):
         messages(memory.scope(room="b")).add("user", "Hello", external_id=("c", 1))
     other = memory.scope(tenant="other")
     assert messages(other).add("user", "Hello", external_id=("c", 1)).outcome == "added"

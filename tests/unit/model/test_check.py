@@ -32,6 +32,10 @@ def test_a_label_that_is_too_long_is_to_be_shortened():
     with pytest.raises(InvalidInput, match="user is 513 bytes, more than the 512 allowed; shorten it"):
         check_label("x" * 513, "user")
     assert check_label("x" * 512, "user") == "x" * 512
+    with pytest.raises(InvalidInput, match=r"metadata.a is 20 bytes, more than the 10 allowed; raise the limit"):
+        check_object({"a": "x" * 20}, "metadata", max_bytes=10, max_depth=3)
+    with pytest.raises(InvalidInput, match="text is 20 bytes, more than the 10 allowed; add it as a document"):
+        check_text("x" * 20, "text", max_bytes=10)
 
 
 @pytest.mark.parametrize("text", ["", "a", "\u0001", "\ud7ff\ue000", "\U0010ffff"])
