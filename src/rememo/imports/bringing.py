@@ -35,7 +35,9 @@ SOURCES: Final[dict[str, Source]] = {
     "jsonl": Source(jsonl.read, "JSON Lines: one message or text a line"),
     "langgraph": Source(langgraph.read, "a file of LangGraph's SqliteStore or SqliteSaver, or both"),
     "letta": Source(letta.read, "an agent file (.af) of Letta"),
-    "mem0": Source(mem0.read, "mem0's history.db, its Qdrant folder, or what get_all returned, as JSON"),
+    "mem0": Source(
+        mem0.read, "mem0's history.db, its Qdrant folder, what get_all returned, as JSON, or a backup of OpenMemory"
+    ),
     "openai-agents": Source(openai_agents.read, "a file of the OpenAI Agents SDK's SQLiteSession"),
 }
 

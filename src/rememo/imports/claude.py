@@ -40,7 +40,7 @@ from rememo.imports.item import (
 )
 from rememo.imports.tree import shown
 
-_ROLES: Final = {"human": "user", "assistant": "assistant"}
+_ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _ROOT: Final = "00000000-0000-4000-8000-000000000000"
 """What the first message of a conversation follows."""
 _PARTS: Final = ("conversations", "design_chats", "projects", "memories")
@@ -133,7 +133,7 @@ class _Export:
     # ---- conversations
 
     def _conversation(self, values: Json) -> Iterator[Found]:
-        room = label(values.get("uuid"))
+        room = label(values.get("uuid")) or label(values.get("id"))
         if room is None:
             yield Left(UNREADABLE)
             return
@@ -199,7 +199,7 @@ def _objects(value: object) -> list[Json]:
 
 
 def _id(room: str, place: int, message: Json) -> str:
-    return label(message.get("uuid")) or digest([room, place, message.get("text")])[:32]
+    return label(message.get("uuid")) or label(message.get("id")) or digest([room, place, message.get("text")])[:32]
 
 
 def _time(message: Json) -> float:
@@ -233,14 +233,14 @@ class _Talk:
 
     def message(self, id: str, message: Json, at: datetime | None) -> Iterator[Found]:
         """Give the turns of a message, and what was attached to it."""
-        sender = as_text(message.get("sender"))
+        sender = as_text(message.get("sender")) or as_text(message.get("role"))
         role = _ROLES.get(sender)
         if role is None:
             yield Left(HIDDEN if sender == "notice" else _SENDER)
             return
         attached = [as_object(one) for one in as_list(message.get("attachments"))]
         names = [name for one in attached if (name := short(one.get("file_name")))]
-        files = [short(as_object(one).get("file_name")) for one in as_list(message.get("files"))]
+        files = [short(one.get("file_name") or one.get("filename")) for one in _objects(message.get("files"))]
         missing = [one for one in files if one not in names]
         made = Turns(id, message)
         metadata = plain({"title": self.title, "files": [*names, *filter(None, missing)]})

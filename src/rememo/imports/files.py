@@ -121,6 +121,20 @@ def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
         raise InvalidInput(f"{where} is damaged: {error}; what came before it was brought in") from None
 
 
+def first_at(file: IO[bytes], path: str, *before: str) -> Any:
+    """Return the value at a path of a JSON object, as `user.id`; None where a list under one of some names comes first."""
+    ijson = need("ijson", "reading large JSON")
+    try:
+        for at, event, value in ijson.parse(_shallow(ijson, _Portion(_unmarked(file), path), path)):
+            if at == path:
+                return value
+            if event == "start_array" and at in ("", *before):
+                return None
+    except (ijson.JSONError, UnicodeDecodeError, InvalidInput):
+        return None  # whoever reads all of it tells
+    return None
+
+
 class _Portion:
     """A file that is read entry by entry, none of which may be larger than memory should hold."""
 

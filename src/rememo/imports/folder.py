@@ -7,9 +7,11 @@ a name in an archive says, and no link in a folder is followed out of it.
 import re
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedReader, RawIOBase
+from operator import itemgetter
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, Any, Final, cast
@@ -35,7 +37,7 @@ def folder_of(place: Place) -> Generator["Folder"]:
     with ExitStack() as stack:
         try:
             yield Folder(place, stack)
-        except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
             raise InvalidInput(f"{place.path} is a damaged archive: {error}; download it again") from None
         except RuntimeError as error:  # what the standard library says of a password
             raise InvalidInput(f"{place.path} cannot be read: {error}; unpack it first and name the folder") from None
@@ -51,7 +53,7 @@ class Folder:
         self._opened: set[str] = set()
         self.archives: set[str] = set()
         """The names of the archives that lie in it."""
-        self._files: dict[str, Path | _Packed] = dict(sorted(self._found()))
+        self._files: dict[str, Path | _Packed] = dict(sorted(self._found(), key=itemgetter(0)))
 
     @property
     def names(self) -> list[str]:
@@ -138,7 +140,10 @@ class Folder:
         return f"{name}/"
 
     def _within(self, prefix: str, file: IO[bytes], *, deeper: bool) -> Iterator[tuple[str, _Packed]]:
-        archive = self._stack.enter_context(zipfile.ZipFile(file))
+        try:
+            archive = self._stack.enter_context(zipfile.ZipFile(file))
+        except zipfile.BadZipFile as error:
+            raise zipfile.BadZipFile(f"{prefix.rstrip('/')}: {error}" if prefix else str(error)) from None
         for info in archive.infolist():
             name = info.filename.replace("\\", "/")
             if info.is_dir() or _own_of_a_mac(name):

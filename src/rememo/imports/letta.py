@@ -1,7 +1,8 @@
 """Letta: an agent file (`.af`), in its present form with `agents`, `blocks` and `files`, or the first one with one agent.
 
 Ids in an agent file are numbers within the file, and the first form has none: a message is known by its time and content.
-A file holds the messages that the agent has in its context, and the summary that stands there for the older ones.
+A file holds the messages that the agent has in its context, and the summary that stands there for the older ones. Some files
+hold their JSON as a text in JSON, as Letta's API returned it.
 """
 
 from collections.abc import Iterator
@@ -53,7 +54,8 @@ def read(place: Place) -> Iterator[Found]:
     if path.stat().st_size > _LARGEST:
         raise InvalidInput(f"{path} is larger than any agent file: {path.stat().st_size:,} bytes")
     with place.opened() as file:
-        values = as_object(whole(file, str(path)))
+        held = whole(file, str(path))
+    values = parsed(held) if isinstance(held, str) else as_object(held)
     agents = [as_object(one) for one in as_list(values.get("agents"))]
     if not agents and "core_memory" in values:
         agents = [values]

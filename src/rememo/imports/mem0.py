@@ -4,6 +4,7 @@
   read by an unpickler that knows only the shape of a point and calls nothing.
 - `history.db`: the changes of every memory without whose it was, and the latest messages of each session.
 - JSON: a list of memories, or an object with the list under `results` or `memories`; several pages in a list work too.
+- The archive that OpenMemory, its server for one person, writes as a backup: `memories.json` in a zip.
 """
 
 import io
@@ -14,7 +15,8 @@ from typing import Any, Final, Self
 from urllib.parse import unquote
 
 from rememo.errors import InvalidInput
-from rememo.imports.files import Place, entries
+from rememo.imports.files import Place, entries, first_at
+from rememo.imports.folder import folder_of
 from rememo.imports.item import Found, Item, Json, Left, as_list, as_object, as_text, digest, label, moment, plain
 from rememo.store.sqlite.foreign import ForeignFile, is_sqlite, open_foreign
 
@@ -22,8 +24,11 @@ _LISTS: Final = ("results", "memories")
 _STORAGE: Final = "storage.sqlite"
 _OWN: Final = (
     "id", "memory", "text", "data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata",
-    "text_lemmatized", "score", "structured_attributes", "expiration_date", "linked_memory_ids",
+    "text_lemmatized", "score", "structured_attributes", "expiration_date", "linked_memory_ids", "content", "app_id",
+    "category_ids", "archived_at", "deleted_at",
 )  # fmt: skip
+_OWNER: Final = "user.user_id"
+"""Where OpenMemory tells whose all of it is; the memories themselves name a row of its database."""
 _EMPTY: Final = "a memory without words"
 _DELETED: Final = "a memory that mem0 deleted"
 _BROKEN: Final = "an entry that is no memory"
@@ -45,11 +50,27 @@ def read(place: Place) -> Iterator[Found]:
             else:
                 raise InvalidInput(f"{place.path} is a file of SQLite, but none of mem0's; name its history.db")
     else:
-        with place.opened() as file:
-            for one in entries(file, str(place.path), *_LISTS):
-                pages = next((as_list(as_object(one).get(name)) for name in _LISTS if name in as_object(one)), [one])
-                for memory in pages:
-                    yield _memory(as_object(memory))
+        with folder_of(place) as folder:
+            files = folder.main("memories")
+            if not files:
+                raise InvalidInput(
+                    f"{place.path} has no memories.json; name mem0's own files, or what its API returned"
+                )
+            for name in files:
+                where = f"{place.path}: {name}" if place.archived else str(place.path)
+                place.glancing = True
+                with folder.opened(name) as file:
+                    owner = label(first_at(file, _OWNER, *_LISTS))
+                place.glancing = False
+                with folder.opened(name) as file:
+                    for one in entries(file, where, *_LISTS):
+                        yield from _page(as_object(one), owner)
+
+
+def _page(values: Json, owner: str | None) -> Iterator[Found]:
+    pages = next((as_list(values.get(name)) for name in _LISTS if name in values), [values])
+    for one in pages:
+        yield _memory(as_object(one) | ({"user_id": owner} if owner else {}))
 
 
 def _folder(place: Place) -> Iterator[Found]:
@@ -73,13 +94,15 @@ def _folder(place: Place) -> Iterator[Found]:
 
 def _memory(values: Json) -> Found:
     """Return a memory, as the API or a vector's payload has it."""
-    text = as_text(values.get("memory")) or as_text(values.get("data")) or as_text(values.get("text"))
+    text = next(filter(None, (as_text(values.get(name)) for name in ("memory", "data", "text", "content"))), "")
     if not values:
         return Left(_BROKEN)
+    if values.get("state") == "deleted":
+        return Left(_DELETED)
     if not text.strip():
         return Left(_EMPTY)
     id = label(values.get("id")) or digest(values)
-    more = {name: value for name, value in values.items() if name not in _OWN}
+    more = {name: value for name, value in values.items() if name not in _OWN and (name, value) != ("state", "active")}
     return Item(
         kind="note", origin=("mem0", id), id=id, text=text,
         user=label(values.get("user_id")), agent=label(values.get("agent_id")), room=label(values.get("run_id")),

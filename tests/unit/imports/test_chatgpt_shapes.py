@@ -1,16 +1,17 @@
 """ChatGPT: the shapes that its exports have had over the years, each in words of our own."""
 
-import io
 import json
-import zipfile
 from base64 import b64decode
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from rememo import Memory
+from rememo import Memory, Settings
 from rememo.errors import InvalidInput
 from rememo.imports import Imported, import_from
 
@@ -99,6 +100,39 @@ def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(
     back = bring(again | {"current_node": "t"})
     assert (back.added, back.taken_back) == ({"message": 2}, 1)
     assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Gull."), ("user", "Thanks")]
+
+
+def test_whatever_grows_and_whichever_branch_is_shown_only_that_is_told(tmp_path_factory: pytest.TempPathFactory):
+    """A tree grows between exports, and the person goes to another of its leaves."""
+    folder = tmp_path_factory.mktemp("trees")
+    step = st.tuples(st.lists(st.integers(0, 99), max_size=3), st.integers(0, 99))
+
+    with Memory(folder / "m.db", embedder=None, settings=Settings(worker=False)) as memory:
+        rooms = count()
+
+        @settings(max_examples=40, deadline=None)
+        @given(steps=st.lists(step, min_size=1, max_size=5))
+        def check(steps: list[tuple[list[int], int]]) -> None:
+            room, nodes = f"room-{next(rooms)}", [says("user", "n0", id="n0")]
+            parents: dict[str, str | None] = {"n0": None}
+            for grown, at in steps:
+                for chosen in grown:
+                    parent, id = f"n{chosen % len(nodes)}", f"n{len(nodes)}"
+                    parents[id] = parent
+                    nodes.append(says("user", id, id=id) | {"parent": parent})
+                current: str | None = f"n{at % len(nodes)}"
+                path = folder / "conversations.json"
+                path.write_text(json.dumps([talk(*nodes, id=room, current_node=current)]))
+                import_from(memory, path, "chatgpt-export")
+                again = import_from(memory, path, "chatgpt-export")
+                assert (again.total, again.taken_back) == (0, 0)
+                shown: list[str] = []
+                while current is not None:
+                    shown.insert(0, current)
+                    current = parents[current]
+                assert [words for _, words in told(memory, room)] == shown
+
+        check()
 
 
 # ---- kinds of content
@@ -293,68 +327,3 @@ def test_an_export_of_claude_is_known_as_such(memory: Memory, tmp_path: Path):
     (tmp_path / "conversations.json").write_text('[{"uuid": "c", "chat_messages": []}]')
     with pytest.raises(InvalidInput, match="is an export of Claude: import it from claude-export"):
         import_from(memory, tmp_path, "chatgpt-export")
-
-
-# ---- archives
-
-
-def test_archives_in_a_folder_or_in_an_archive_are_read(memory: Memory, tmp_path: Path, pack: Pack):
-    (tmp_path / "got").mkdir()
-    for number in range(2):
-        words = f"Number {number}"
-        pack(
-            f"got/conversations-00{number}.zip",
-            {"x.json": 1, f"conversations-00{number}.json": [talk(says("user", words), id=words)]},
-        )
-    assert import_from(memory, tmp_path / "got", "chatgpt-export").added == {"message": 2}
-    inner = {path.name: path.read_bytes() for path in (tmp_path / "got").iterdir()}
-    again = import_from(memory, pack("all.zip", inner), "chatgpt-export")
-    assert (again.known, again.left_out) == ({"message": 2}, {"a file beside the conversations, which is not read": 2})
-
-
-def test_no_path_leads_out_of_an_export(memory: Memory, tmp_path: Path, pack: Pack):
-    (tmp_path / "secret.png").write_bytes(PIXEL)
-    (tmp_path / "out").mkdir()
-    pointer = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-Abc"}
-    asked = talk(says("user", {"content_type": "multimodal_text", "parts": ["See", pointer]}))
-    (tmp_path / "out" / "conversations.json").write_text(json.dumps([asked]))
-    (tmp_path / "out" / "file-Abc-x.png").symlink_to(tmp_path / "secret.png")
-    done = import_from(memory, tmp_path / "out", "chatgpt-export")
-    assert done.left_out == {"an image that is not in the export, or too large": 1}
-    before = {*tmp_path.rglob("*")}
-    outside = pack(
-        "up.zip", {"../../conversations.json": [talk(says("user", "Up"), id="up")], "/etc/file-Abc.png": PIXEL}
-    )
-    assert import_from(memory, outside, "chatgpt-export").added == {"message": 1}
-    assert {*tmp_path.rglob("*")} - before == {outside}
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_an_archive_that_swells_is_refused(
-    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nested: bool
-):
-    monkeypatch.setattr("rememo.imports.folder._LEAST", 1 << 20)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("conversations.json", b"[" + b" " * (64 << 20) + b"]")
-    path = tmp_path / "bomb.zip"
-    path.write_bytes(packed.getvalue())
-    if nested:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("conversations-000.zip", packed.getvalue())
-    with pytest.raises(InvalidInput, match=r"bomb\.zip holds more than 200 times its own size"):
-        import_from(memory, path, "chatgpt-export")
-
-
-def test_an_entry_larger_than_memory_should_hold_is_refused(
-    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("rememo.imports.files._LARGEST", 1 << 20)
-    small, large = talk(says("user", "Small")), talk(says("user", "x" * (2 << 20)), id="large")
-    (tmp_path / "conversations.json").write_text(json.dumps([small, large]))
-    with pytest.raises(InvalidInput, match=r"conversations\.json has an entry of more than 1 MB"):
-        import_from(memory, tmp_path, "chatgpt-export")
-    lines = [{"text": "x" * (1 << 20)}, {"text": "y" * (3 << 20)}, {"text": "short"}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    done = import_from(memory, tmp_path / "a.jsonl", "jsonl")
-    assert (done.added, done.left_out) == ({"note": 1}, {"a line that is no JSON object": 2})

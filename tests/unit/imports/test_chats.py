@@ -311,7 +311,7 @@ def test_an_agent_file_of_letta(memory: Memory, tmp_path: Path):
 
 
 def test_the_first_form_of_an_agent_file_is_the_same_agent(memory: Memory, tmp_path: Path):
-    (tmp_path / "new.af").write_text(json.dumps(AGENT_FILE))
+    (tmp_path / "new.af").write_text(json.dumps(json.dumps(AGENT_FILE, indent=2)))  # as the API returned it
     first = {
         "name": "sam",
         "core_memory": BLOCKS,
@@ -387,7 +387,7 @@ def test_the_agents_that_letta_makes_now(memory: Memory, tmp_path: Path):
     assert (summary.text.splitlines()[-1].strip(), summary.metadata) == ("Chad sails.", {"summary": True})
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"agents": 3}', "nothing", ""])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"agents": 3}', "nothing", "", '"nothing"'])
 def test_what_is_no_agent_file_is_refused(memory: Memory, tmp_path: Path, text: str):
     (tmp_path / "a.af").write_text(text)
     with pytest.raises(InvalidInput, match=r"a\.af"):

@@ -181,6 +181,21 @@ def test_texts_without_blocks_empty_ones_and_files_without_names(memory: Memory,
     }
 
 
+def test_chats_as_the_compliance_api_returns_them(memory: Memory, bring: Bring):
+    words = [{"type": "text", "text": "Draw a map"}]
+    asked = {
+        "id": "claude_chat_msg_1",
+        "role": "user",
+        "created_at": AT,
+        "content": words,
+        "files": [{"filename": "a.pdf"}],
+    }
+    done = bring({"id": "claude_chat_1", "name": "Maps", "created_at": AT, "chat_messages": [asked]})
+    [message] = memory.scope(room="claude_chat_1").messages.history()
+    assert (message.content, message.metadata) == ("Draw a map", {"title": "Maps", "files": ["a.pdf"]})
+    assert done.left_out == {"a file that is not in the export, or is no text": 1}
+
+
 # ---- an export in several archives
 
 
