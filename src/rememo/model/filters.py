@@ -24,6 +24,7 @@ from rememo.model.times import to_utc
 OPERATORS = ("$eq", "$ne", "$in", "$nin", "$exists", "$gt", "$gte", "$lt", "$lte", "$contains")
 _MISSING = object()
 _MAX_CONDITIONS = 64
+_HALF = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 32  # deeper than any record may be nested by default
 
 
@@ -201,6 +202,8 @@ def _walk(column: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iter
     for key, value in wanted.items():
         if not isinstance(key, str) or not key:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidFilter(f"{column} has the key {key!r}; keys must be text that is not empty")
+        if _HALF.search(key):
+            raise InvalidFilter(f"{column} key {key!r} has a lone surrogate; decode the text properly first")
         deeper = path + tuple(part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", key))
         if any("\x00" in part or not part for part in deeper):
             raise InvalidFilter(f"{column} key {key!r} has an empty part or a NUL; it cannot be filtered by")

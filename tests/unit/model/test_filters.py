@@ -140,6 +140,7 @@ def test_only_the_scope_selects_everything():
         ({"pinned": 1}, "pinned must be True or False"),
         ({"metadata": {"a": {"$like": "x"}}}, r"\$like.*\$eq"),
         ({"metadata": {".".join("a" * 33): 1}}, "nested too deeply"),
+        ({"metadata": {"a": {"b\ud800": 1}}}, "lone surrogate"),
     ],
 )
 def test_contradictions_are_errors(arguments: Any, names: str):
