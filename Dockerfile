@@ -2,7 +2,7 @@
 # A small image that serves a memory as a user without rights. See docs/deploy.md.
 FROM python:3.13-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/rememo \
     && /opt/rememo/bin/pip install --no-cache-dir ".[cli,encrypt,mcp,otel,postgres,redis,s3,server]"

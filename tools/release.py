@@ -24,11 +24,11 @@ def build(folder: Path) -> tuple[Path, Path]:
     return wheel, archive
 
 
-def install(wheel: Path, folder: Path) -> Path:
-    """Install a wheel with what it needs into a new environment, and return its interpreter."""
+def install(what: Path | str, folder: Path) -> Path:
+    """Install a wheel, or a folder of sources with extras, with what it needs into a new environment; return its interpreter."""
     python = folder / "bin" / "python"
     _run(UV, "venv", "--quiet", "--python", sys.executable, str(folder))
-    _run(UV, "pip", "install", "--quiet", "--python", str(python), str(wheel))
+    _run(UV, "pip", "install", "--quiet", "--python", str(python), str(what))
     return python
 
 
