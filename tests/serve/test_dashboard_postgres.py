@@ -15,7 +15,9 @@ from rememo.testing.postgres import Databases
 @pytest.fixture
 def memory(clock: ManualClock, databases: Databases) -> Iterator[Memory]:
     name = databases.lend()
-    settings = Settings(durability="fast", audit=True)
+    settings = Settings(
+        durability="fast", audit=True, worker=False
+    )  # who learned meanwhile would change what a form was made for
     with Memory(databases.url(name), embedder=WordEmbedder(), settings=settings, clock=clock) as memory:
         yield memory
     databases.take_back(name)

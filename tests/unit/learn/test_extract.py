@@ -185,6 +185,6 @@ def test_any_text(text: str) -> None:
 )
 def test_a_huge_text_is_cut(piece: str) -> None:
     text = (piece * 1_048_576)[:1_048_576]
-    begun = time.perf_counter()
+    begun = time.thread_time()  # not what others take of the processor
     extract(text, speaker="alice", at=AT)
-    assert time.perf_counter() - begun < 3
+    assert time.thread_time() - begun < 3

@@ -238,6 +238,6 @@ def test_any_text_at_any_time(text: str, at: datetime, lean: str) -> None:
 )
 def test_long_texts_do_not_hang(piece: str) -> None:
     text = (piece * 100_000)[:100_000]
-    begun = time.perf_counter()
+    begun = time.thread_time()  # not what others take of the processor
     find_times(text, AT)
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5
