@@ -23,6 +23,7 @@ FAST = Settings(durability="fast", worker=False, audit=True)
 @pytest.fixture
 def url(databases: Databases) -> Iterator[str]:
     name = databases.lend()
+    rows(databases.url(name), "VACUUM")  # whoever had it before may have left dead rows
     yield databases.url(name)
     databases.take_back(name)
 

@@ -50,6 +50,11 @@ class Contents:
         """The serial of the key that seals what is new; 0 where nothing is sealed."""
         return 0 if self._keys is None else self._keys.serial
 
+    @property
+    def changing(self) -> bool:
+        """Whether some of them may still be sealed by an older key."""
+        return self._keys is not None and len(self._keys.names("")) > 1
+
     # ---- texts
 
     def put(self, text: str, field: str, id: str, version: int) -> Kept:

@@ -1,12 +1,16 @@
 """Changing keys while a memory is in use, and dropping them."""
 
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import InvalidInput, KeyMismatch
+from rememo.store.contents import Contents
+from rememo.store.kv.protocol import KeyErasing
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.resealing import SqliteSealing
 
@@ -71,7 +75,8 @@ def test_contents_are_sealed_anew_in_jobs(path: Path, worker: bool):
         expected = answers(memory)
         receipt = memory.rotate_keys()
         assert len(receipt.jobs) == 2
-        assert answers(memory) == expected
+        # While it is being done, what was said twice under two keys is not known to be the same: hits of it are not folded.
+        assert answers(memory)[-3:] == expected[-3:]
         receipt.wait()
         assert answers(memory) == expected
         assert memory.verify().faults == ()
@@ -136,7 +141,7 @@ def test_an_interrupted_sealing_is_begun_again(path: Path):
         sealing.seal.renew("default")
         sealing._database.write(lambda connection: sealing._step(connection, "default", 0))  # pyright: ignore[reportPrivateUsage]
     with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST) as memory:
-        # In the middle, what was said twice under two keys is not known to be the same: hits of it are not folded.
+        # As above.
         assert answers(memory)[-3:] == expected[-3:]
         assert memory.verify().faults == ()
         memory.rotate_keys().wait()
@@ -185,3 +190,64 @@ def test_bad_calls(tmp_path: Path, path: Path):
             memory.scope(user="user-1").drop_key(tenant="default")
         with pytest.raises(InvalidInput, match="whole tenant"):
             memory.drop_key(tenant="acme")
+
+
+class Meanwhile(tuple[object, ...]):  # noqa: SLOT001 - it holds what happens
+    """Names between whose looking up something happens."""
+
+    happens: Callable[[], object]
+
+    def __new__(cls, names: tuple[object, ...], happens: Callable[[], object]) -> Self:
+        made = super().__new__(cls, names)
+        made.happens = happens
+        return made
+
+    def __iter__(self) -> Iterator[object]:
+        yield self[0]
+        self.happens()
+        yield from self[1:]
+
+
+def test_a_key_that_is_sealed_anew_while_it_is_looked_up_is_found(path: Path, monkeypatch: pytest.MonkeyPatch):
+    with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST.but(worker=False)) as memory:
+        sealing = memory._engine.sealing  # pyright: ignore[reportPrivateUsage] - the job itself, at a chosen moment
+        assert isinstance(sealing, SqliteSealing)
+        sealing.seal.renew("default")
+        plain, times = Contents.names, list[int]()
+
+        def reseal() -> None:
+            times.append(1)
+            sealing._each("SELECT space, key FROM kv WHERE tenant = ?", "default", sealing._reseal_value)  # pyright: ignore[reportPrivateUsage]
+
+        def names(contents: Contents, name: str) -> Meanwhile:
+            return Meanwhile(plain(contents, name), reseal)
+
+        monkeypatch.setattr(Contents, "names", names)
+        assert memory.kv.get("key 7") == "value 7"
+        assert times == [1]
+        monkeypatch.undo()
+        assert memory.kv.get("key 7") == "value 7"
+
+
+@pytest.mark.requirement("erase.proof")
+def test_no_key_is_missed_while_the_names_of_all_change(tmp_path: Path):
+    with Memory(tmp_path / "b.db", encryption=Keyring(OLD), settings=FAST.but(worker=False)) as memory:
+        for number in range(1_200):
+            memory.kv.set(f"key {number}", number)
+        kv = memory._engine.plain_kv  # pyright: ignore[reportPrivateUsage] - what export and erase are made of
+        going = kv.dump("default", memory._engine.now())  # pyright: ignore[reportPrivateUsage]
+        given = [next(going)[1].key]
+        memory.rotate_keys().wait()
+        given += [entry.key for _, entry in going]
+        assert sorted(given) == sorted(f"key {number}" for number in range(1_200))
+        turned: list[str] = []
+
+        def doomed(_space: str, key: str) -> bool:
+            turned.append(key)
+            if len(turned) == 1:
+                memory.rotate_keys().wait()
+            return True
+
+        assert isinstance(kv, KeyErasing)
+        assert kv.erase("default", doomed) == 1_200
+        assert memory.kv.keys() == []

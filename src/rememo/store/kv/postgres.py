@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, LiteralString
 
 from rememo.model.audit import Note
 from rememo.model.times import from_micros, to_micros
@@ -12,6 +13,7 @@ from rememo.store.auditing import veiled
 from rememo.store.chain import noted
 from rememo.store.kv.globs import to_expression
 from rememo.store.kv.protocol import FIELD, Entry, identity
+from rememo.store.kv.rounds import entries, rounds
 from rememo.store.postgres.auditing import append
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.reach import walled
@@ -239,15 +241,21 @@ class PostgresKeyValue:
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
         contents, total = self._safe.contents(tenant), 0
-        place: dict[str, Any] = {"tenant": tenant, "space": "", "key": ""}
-        while rows := self._database.rows(_PAGE, place):
-            place["space"], place["key"] = rows[-1]
-            going = [(space, key) for space, key in rows if doomed(space, contents.get_name(key) or "")]
-            if going:
-                spaces, keys = map(list, zip(*going, strict=True))
-                values = {"tenant": tenant, "spaces": spaces, "keys": keys}
-                total += len(self._database.write(lambda session, values=values: _remove(session, _ERASE, values)))
+        for _ in rounds(partial(self._safe.contents, tenant)):
+            for rows in self._pages(_PAGE, {"tenant": tenant}):
+                going = [(space, key) for space, key in rows if doomed(space, contents.get_name(key) or "")]
+                if going:
+                    spaces, keys = map(list, zip(*going, strict=True))
+                    values = {"tenant": tenant, "spaces": spaces, "keys": keys}
+                    total += len(self._database.write(lambda session, values=values: _remove(session, _ERASE, values)))
         return total
+
+    def _pages(self, sql: LiteralString, values: dict[str, Any]) -> Iterator[list[Any]]:
+        """Give entries in the order of their names; the first columns are namespace and name."""
+        place: dict[str, Any] = {**values, "space": "", "key": ""}
+        while rows := self._database.rows(sql, place):
+            yield rows
+            place["space"], place["key"] = rows[-1][:2]
 
     def spaces(self, tenant: str) -> list[str]:
         """Return the namespaces that hold an entry, sorted."""
@@ -255,12 +263,8 @@ class PostgresKeyValue:
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
-        place: dict[str, Any] = {"tenant": tenant, "space": "", "key": "", "now": to_micros(moment)}
-        while rows := self._database.rows(_DUMP, place):
-            contents = self._safe.contents(tenant)
-            for row in rows:
-                yield row[0], to_entry(row[1:], row[0], contents)
-            place["space"], place["key"] = rows[-1][:2]
+        pages = partial(self._pages, _DUMP, {"tenant": tenant, "now": to_micros(moment)})
+        return entries(partial(self._safe.contents, tenant), pages, to_entry)
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""

@@ -1,8 +1,10 @@
 """Key-value in the same SQLite file as the records."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from rememo.model.audit import Note
@@ -12,6 +14,7 @@ from rememo.store.auditing import veiled
 from rememo.store.chain import noted
 from rememo.store.contents import Contents, Kept
 from rememo.store.kv.protocol import FIELD, Entry, identity
+from rememo.store.kv.rounds import entries, rounds
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
@@ -41,11 +44,18 @@ class SqliteKeyValue:
         self._database = database
         self._safe = safe
 
+    @contextmanager
+    def _state(self, tenant: str) -> Generator[tuple[Connection, Contents]]:
+        """Lend one state of the file with the keys of that state: an entry that is sealed anew gets another name."""
+        with self._database.snapshot() as connection:
+            yield connection, self._safe.contents(tenant)
+
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
         """Return an entry as it then is: prolonged, when its expiry slides."""
-        now, contents = to_micros(moment), self._safe.contents(tenant)
-        rows = (self._database.value(_GET, (tenant, space, name, now)) for name in contents.names(key))
-        row = next((one for one in rows if one is not None), None)
+        now = to_micros(moment)
+        with self._state(tenant) as (connection, contents):
+            rows = (connection.execute(_GET, (tenant, space, name, now)).get for name in contents.names(key))
+            row = next((one for one in rows if one is not None), None)
         if row is None:
             return None
         entry = to_entry(row, space, contents)
@@ -148,8 +158,8 @@ class SqliteKeyValue:
 
     def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        now, contents = to_micros(moment), self._safe.contents(tenant)
-        with self._database.snapshot() as connection:
+        now = to_micros(moment)
+        with self._state(tenant) as (connection, contents):
             meant = _meant(connection, tenant, space, pattern, contents)
         return sorted(key for _, key, ends in meant if ends is None or ends > now)
 
@@ -158,14 +168,15 @@ class SqliteKeyValue:
         if not entries:
             return ()
         # One look-up each, in one statement: a row of its own for each would cost as much again.
-        contents, now = self._safe.contents(tenant), to_micros(moment)
+        now = to_micros(moment)
         columns: list[str] = []
         values: list[Any] = []
-        for space, key in entries:
-            names = contents.names(key)
-            columns.append(" + ".join([_VERSION] * len(names)) or "0")
-            values += [value for name in names for value in (tenant, space, name, now)]
-        return tuple(self._database.rows(f"SELECT {', '.join(columns)}", values)[0])
+        with self._state(tenant) as (connection, contents):
+            for space, key in entries:
+                names = contents.names(key)
+                columns.append(" + ".join([_VERSION] * len(names)) or "0")
+                values += [value for name in names for value in (tenant, space, name, now)]
+            return tuple(connection.execute(f"SELECT {', '.join(columns)}", values).fetchall()[0])
 
     def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
         """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
@@ -179,20 +190,28 @@ class SqliteKeyValue:
 
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
-        place, total, contents = cast("tuple[str, Kept]", ("", "")), 0, self._safe.contents(tenant)
-        while rows := self._database.rows(
-            "SELECT space, key FROM kv WHERE tenant = ? AND (space, key) > (?, ?) ORDER BY space, key LIMIT 500",
-            (tenant, *place),
-        ):
-            place = rows[-1]
-            going = [(tenant, space, key) for space, key in rows if doomed(space, contents.get_name(key) or "")]
+        total, contents = 0, self._safe.contents(tenant)
+        sql = "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version"
+        for _ in rounds(partial(self._safe.contents, tenant)):
+            for rows in self._pages(tenant, "space, key"):
+                going = [(tenant, space, key) for space, key in rows if doomed(space, contents.get_name(key) or "")]
 
-            def run(connection: Connection, going: list[tuple[str, str, Kept]] = going) -> int:
-                sql = "DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ? RETURNING tenant, version"
-                return sum(keep_floor(connection, connection.execute(sql, one)) for one in going)
+                def run(connection: Connection, going: list[tuple[str, str, Kept]] = going) -> int:
+                    return sum(keep_floor(connection, connection.execute(sql, one)) for one in going)
 
-            total += self._database.write(run) if going else 0
+                total += self._database.write(run) if going else 0
         return total
+
+    def _pages(self, tenant: str, columns: str, now: int = 0) -> Iterator[list[Any]]:
+        """Give some columns of all entries that end later, in the order of their names; the first are namespace and name."""
+        place = cast("tuple[str, Kept]", ("", ""))
+        while rows := self._database.rows(
+            f"SELECT {columns} FROM kv WHERE tenant = ? AND (space, key) > (?, ?)"
+            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY space, key LIMIT 500",
+            (tenant, *place, now),
+        ):
+            yield rows
+            place = rows[-1][:2]
 
     def spaces(self, tenant: str) -> list[str]:
         """Return the namespaces that hold an entry, sorted."""
@@ -200,16 +219,9 @@ class SqliteKeyValue:
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
-        now, space, key = to_micros(moment), "", cast("Kept", "")
-        while rows := self._database.rows(
-            "SELECT space, key, value, version, expires_at, sliding FROM kv WHERE tenant = ? AND (space, key) > (?, ?)"
-            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY space, key LIMIT 500",
-            (tenant, space, key, now),
-        ):
-            contents = self._safe.contents(tenant)
-            for row in rows:
-                yield row[0], to_entry(row[1:], row[0], contents)
-            space, key = rows[-1][:2]
+        columns = "space, key, value, version, expires_at, sliding"
+        pages = partial(self._pages, tenant, columns, to_micros(moment))
+        return entries(partial(self._safe.contents, tenant), pages, to_entry)
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""

@@ -60,9 +60,9 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser,
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
-        names = self._safe.contents(scope.tenant).names(key)
         with self._database.snapshot() as connection:
-            return recall_key(connection, scope, names)
+            # Keys and names of one state: what is sealed anew gets another name.
+            return recall_key(connection, scope, self._safe.contents(scope.tenant).names(key))
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
