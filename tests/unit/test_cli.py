@@ -1,8 +1,10 @@
 """The command line: what it prints, its exit codes, and bad calls."""
 
 import json
+import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,9 @@ from rememo import Memory, Settings
 from rememo.cli.opening import shown
 
 
-def rememo(*arguments: object) -> subprocess.CompletedProcess[str]:
+def rememo(*arguments: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from rememo.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | (environment or {}))
 
 
 @pytest.mark.requirement("version.undo", "time.valid-known")
@@ -44,6 +46,22 @@ def test_add_search_show_and_history(tmp_path: Path):
         memory.update(added.stdout.strip(), text="The kettle is mended")
     assert json.loads(rememo("show", file, added.stdout.strip(), "--json").stdout)["version"] == 2
     assert len(json.loads(rememo("history", file, added.stdout.strip(), "--json").stdout)) == 2
+
+
+def test_times_need_no_zone_and_names_are_shown_whole(tmp_path: Path):
+    file, archive = tmp_path / "a.db", tmp_path / "archive"
+    with Memory(file, settings=Settings(archive=str(archive), audit=True, embedder="none")) as memory:
+        memory.facts.add("ana", "likes", "tea")
+        memory.add("old", occurred_at=datetime(2020, 1, 1, tzinfo=UTC))
+        memory.retention.set("old", kind="note", older_than="30d", archive="all")
+        (name,) = memory.maintain().runs[0].archives
+    for call in (("facts", file, "--valid-at", "2026-05-01"), ("audit", "list", file, "--after", "2026-05-01T10:00")):
+        told = rememo(*call)
+        assert told.returncode == 0, told.stderr
+    wrong = rememo("facts", file, "--valid-at", "in May")
+    assert (wrong.returncode, "2026-05-01" in wrong.stderr) == (1, True)
+    listed = rememo("archive", "list", file, environment={"REMEMO_ARCHIVE": str(archive), "COLUMNS": "80"})
+    assert name in listed.stdout, "as `archive restore` takes it"
 
 
 @pytest.mark.requirement("integrity.backup", "integrity.validate")

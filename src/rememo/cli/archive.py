@@ -30,8 +30,8 @@ def list_(
     if json:
         print_json(entries)
         return
-    rows = [[one.name, one.created_at, one.policy, one.records, one.versions, f"{one.bytes:,}"] for one in entries]
-    print_table(["name", "created", "policy", "records", "versions", "bytes"], rows)
+    # No more than fits beside a name, which begins with its time and is what `restore` takes.
+    print_table(["name", "policy", "records"], [[one.name, one.policy, one.records] for one in entries], whole=1)
 
 
 def restore(

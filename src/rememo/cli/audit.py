@@ -1,19 +1,17 @@
 """`rememo audit`: who did what, and whether the trail is whole."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from rememo.cli.keeping import Target, Tenant
 from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.cli.output import AsJson, File, console, errors, moment, print_json, print_table
 from rememo.errors import InvalidInput
 from rememo.model.audit import AuditEntry, AuditHead
-from rememo.model.times import to_utc
 
-Moment = Annotated[str | None, typer.Option(help="An ISO 8601 time with its zone.")]
+Moment = Annotated[str | None, typer.Option(help="An ISO 8601 time; UTC without a zone.")]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -38,8 +36,8 @@ def list_(
     """List the audit trail of a tenant, oldest first."""
     with open_memory(file, tenant=tenant) as memory:
         entries = memory.audit.list(
-            after=_moment(after, "after"),
-            before=_moment(before, "before"),
+            after=moment(after, "--after"),
+            before=moment(before, "--before"),
             actor=actor,
             operation=operation,
             limit=limit,
@@ -86,10 +84,6 @@ def _row(entry: AuditEntry) -> list[object]:
     who = entry.actor or ("erased" if "who" in entry.redacted else "")
     origin = " ".join(one for one in (entry.session, entry.address) if one)
     return [entry.number, entry.at, who, origin, entry.operation, counts, scope, ", ".join(entry.flags)]
-
-
-def _moment(text: str | None, name: str) -> datetime | None:
-    return None if text is None else to_utc(text, name)
 
 
 def _head(text: str) -> AuditHead:

@@ -7,9 +7,8 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.output import AsJson, File, console, moment, print_json, print_table
 from rememo.cli.records import Label, Tenant
-from rememo.model.times import to_utc
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -32,10 +31,9 @@ def facts(
     json: AsJson = False,
 ) -> None:
     """Show what is known of whom: what holds now, or held at a moment."""
-    moment = None if valid_at is None else to_utc(valid_at, "--valid-at")
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
-        found = view.facts.list(subject=subject, valid_at=moment, current_only=not all, limit=limit)
+        found = view.facts.list(subject=subject, valid_at=moment(valid_at, "--valid-at"), current_only=not all, limit=limit)
     if json:
         print_json(found)
         return

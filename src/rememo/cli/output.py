@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from rememo.errors import InvalidInput
 from rememo.model.hit import Hit
 from rememo.model.record import Record
+from rememo.model.times import to_utc
 
 # Carriage returns are left out of it: rich takes them away, and files of Windows are full of them.
 _STEERING: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -40,6 +42,15 @@ File = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
+def moment(text: str | None, name: str) -> datetime | None:
+    """Return the moment that an option names; one without a zone is UTC, as the tables show it."""
+    try:
+        read = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"{name} is not an ISO 8601 time such as 2026-05-01 or 2026-05-01T12:00: {text!r}") from None
+    return read if read is None else to_utc(read if read.tzinfo else read.replace(tzinfo=UTC), name)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON, whatever of Rememo's types it is made of."""
     # Not by rich, which would change it; and where the output cannot hold every letter, JSON can still name it.
@@ -48,8 +59,8 @@ def print_json(value: Any) -> None:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole: int = 0) -> None:
-    """Print rows under a head; nothing in them is taken for markup. The first `whole` columns are never broken."""
-    columns = [Column(name, no_wrap=place < whole) for place, name in enumerate(head)]
+    """Print rows under a head; nothing in them is taken for markup or left out. The first `whole` columns are never broken."""
+    columns = [Column(name, no_wrap=place < whole, overflow="fold") for place, name in enumerate(head)]
     table = Table(*columns, header_style="bold")
     for row in rows:
         table.add_row(*(_cell(cell) for cell in row))
