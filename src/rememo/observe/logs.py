@@ -47,11 +47,15 @@ class Logging:
 def log(level: int | str = "INFO") -> Logging:
     """Write a line to the logger `rememo.operations` for every operation of this process, until `stop()` of what is returned.
 
-    It tells the operation, its tenant, what it took and how it ended; never a text.
+    It tells the operation, its tenant, what it took and how it ended; never a text. A level that the program gave to that
+    logger stands.
     """
     number = logging.getLevelNamesMapping().get(level.upper()) if isinstance(level, str) else level
     if number is None:
         raise InvalidInput(f"there is no log level {level!r}; say DEBUG, INFO, WARNING or ERROR")
+    if _log.level == logging.NOTSET and not _log.isEnabledFor(number):
+        # Only what was asked for here is written to it; Python's own default would leave out all below a warning.
+        _log.setLevel(number)
     logging_ = Logging(number)
     watching.start(logging_)
     return logging_

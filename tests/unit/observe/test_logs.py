@@ -60,6 +60,27 @@ def test_every_operation_is_a_line_with_its_end_and_without_its_texts(caplog: py
     assert "nobody" not in str(lines)
 
 
+def test_lines_that_were_asked_for_are_written_whatever_pythons_default_is():
+    operations = logging.getLogger("rememo.operations")
+    told: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = told.append
+    operations.addHandler(handler)
+    before = operations.level
+    operations.setLevel(logging.NOTSET)
+    logging_ = observe.log("INFO")
+    try:
+        with Memory(":memory:", embedder=None) as memory:
+            memory.add("one")
+            operations.setLevel(logging.WARNING)
+            memory.add("the program wants no more")
+    finally:
+        logging_.stop()
+        operations.removeHandler(handler)
+        operations.setLevel(before)
+    assert [one.getMessage().split()[0] for one in told] == ["add"]
+
+
 def test_a_level_that_is_none_is_refused():
     with pytest.raises(InvalidInput, match="log level"):
         observe.log("loud")
