@@ -40,6 +40,16 @@ def heard(open_line: socket.socket) -> bytes:
     return told
 
 
+def until(open_line: socket.socket, what: bytes) -> bytes:
+    """Return all that comes until something has come."""
+    told = b""
+    while what not in told:
+        data = open_line.recv(65_536)
+        assert data, f"the line was closed after {told!r}"
+        told += data
+    return told
+
+
 def fault(told: bytes) -> tuple[int, str]:
     """Return the status and the code of an answer, which must have the one shape and all headers."""
     head, _, body = told.partition(b"\r\n\r\n")
@@ -65,6 +75,19 @@ def test_a_head_that_does_not_come_is_given_up(serve: Any):
         kept.sendall(b"\r\n")
         assert fault(heard(kept)) == (408, "too_slow")
     assert httpx.get(f"{address}/healthz", trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize("more", [b"", b"\r\n", b"GET /healthz HT"])
+def test_an_answer_may_take_longer_than_a_head(serve: Any, memory: Memory, more: bytes):
+    address = serve(head_seconds=0.1)
+    with line(address) as following:
+        following.sendall(b"GET /v1/changes HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n" + more)
+        until(following, b"event: ready")
+        for _ in range(3):  # others, whose heads are given up, one after the other
+            with line(address) as slow:
+                assert fault(heard(slow)) == (408, "too_slow")
+        memory.add("one more")
+        assert b"408" not in until(following, b"one more")
 
 
 def test_a_body_that_does_not_come_is_given_up(serve: Any):

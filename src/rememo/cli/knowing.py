@@ -33,7 +33,9 @@ def facts(
     """Show what is known of whom: what holds now, or held at a moment."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
-        found = view.facts.list(subject=subject, valid_at=moment(valid_at, "--valid-at"), current_only=not all, limit=limit)
+        found = view.facts.list(
+            subject=subject, valid_at=moment(valid_at, "--valid-at"), current_only=not all, limit=limit
+        )
     if json:
         print_json(found)
         return

@@ -26,7 +26,7 @@ class Line(HttpToolsProtocol):
         self._options: Options = config.app.state.service.options
         self._refused = False
         self._head = 0
-        """Bytes of a head that is not complete."""
+        """Bytes that have come since the last request was complete."""
         self._in_head = True
         self._late: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -54,7 +54,9 @@ class Line(HttpToolsProtocol):
         super().data_received(data)
         if self._refused or self.transport.is_closing():
             return
-        if self._in_head:
+        if (
+            self._in_head and self._head
+        ):  # something of the next one has come; a line that is silent is uvicorn's to end
             if self._head > self._options.max_head:
                 self._refuse_head()
             elif self._late is None:
@@ -63,7 +65,7 @@ class Line(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
-        self._in_head = True
+        self._in_head, self._head = True, max(self._head, 1)
 
     def on_headers_complete(self) -> None:
         """Go on to the application, unless the head is too large."""
@@ -114,9 +116,14 @@ class Line(HttpToolsProtocol):
         self.refuse(431, f"the head of the request has more than {most:,} bytes or {_MOST_HEADERS} headers; send less")
 
     def _await_head(self) -> None:
-        seconds = self._options.head_seconds
-        said = f"the head of the request did not arrive within {seconds:g} seconds"
-        self._late = self.loop.call_later(seconds, self.refuse, 408, said)
+        self._late = self.loop.call_later(self._options.head_seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle and not self.cycle.response_complete:
+            self._await_head()  # an answer is still going out, and nothing may be written into it
+        else:
+            seconds = self._options.head_seconds
+            self.refuse(408, f"the head of the request did not arrive within {seconds:g} seconds")
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: who asks for another protocol is answered in this one."""

@@ -10,6 +10,15 @@ from rememo.observe import JsonLines
 pytestmark = pytest.mark.requirement("observe.logs")
 
 
+class Gathering(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(record)
+
+
 def line(**given: object) -> dict[str, object]:
     return json.loads(JsonLines().format(logging.makeLogRecord(given)))
 
@@ -62,9 +71,7 @@ def test_every_operation_is_a_line_with_its_end_and_without_its_texts(caplog: py
 
 def test_lines_that_were_asked_for_are_written_whatever_pythons_default_is():
     operations = logging.getLogger("rememo.operations")
-    told: list[logging.LogRecord] = []
-    handler = logging.Handler()
-    handler.emit = told.append
+    handler = Gathering()
     operations.addHandler(handler)
     before = operations.level
     operations.setLevel(logging.NOTSET)
@@ -78,7 +85,7 @@ def test_lines_that_were_asked_for_are_written_whatever_pythons_default_is():
         logging_.stop()
         operations.removeHandler(handler)
         operations.setLevel(before)
-    assert [one.getMessage().split()[0] for one in told] == ["add"]
+    assert [one.getMessage().split()[0] for one in handler.told] == ["add"]
 
 
 def test_a_level_that_is_none_is_refused():
