@@ -6,7 +6,7 @@ from typing import Any, LiteralString, cast
 
 import psycopg
 import pytest
-from tests.unit.keep.corpus import messages, questions, remember
+from tests.unit.keep.corpus import change_keys_meanwhile, messages, questions, remember
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import Corrupt, KeyMismatch
@@ -327,3 +327,9 @@ def test_a_tenant_that_others_have_sealed_since_takes_nothing_readable(url: str)
             plain.add("elephant")
         assert [one.text for one in sealed.list()] == ["tiger"]
     assert "elephant" not in everything(url)
+
+
+@pytest.mark.requirement("erase.proof")
+def test_no_key_is_missed_while_the_names_of_all_change(url: str):
+    with Memory(url, embedder=None, encryption=Keyring(OLD), settings=FAST) as memory:
+        change_keys_meanwhile(memory, 700)

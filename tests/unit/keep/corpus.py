@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rememo import Memory
+from rememo.store.kv.protocol import KeyErasing
 
 PEOPLE = ("Alice", "Bernardo", "Chiara")
 _PLACES = ("Lisbon", "Kyoto", "Montevideo", "Reykjavik", "Zanzibar", "Ljubljana")
@@ -65,3 +66,26 @@ def remember(memory: Memory, count: int) -> None:
         view.add_many(own[: len(own) // 2])
         for one in own[len(own) // 2 :]:
             view.add(**one)
+
+
+def change_keys_meanwhile(memory: Memory, count: int) -> None:
+    """Check that going through all keys meets each of them once, though they get other names in the middle."""
+    for number in range(count):
+        memory.kv.set(f"key {number}", number)
+    kv, now = memory._engine.plain_kv, memory._engine.now()  # pyright: ignore[reportPrivateUsage] - what export and erase are made of
+    going = kv.dump("default", now)
+    given = [next(going)[1].key]
+    memory.rotate_keys().wait()
+    given += [entry.key for _, entry in going]
+    assert sorted(given) == sorted(f"key {number}" for number in range(count))
+    turned: list[str] = []
+
+    def doomed(_space: str, key: str) -> bool:
+        turned.append(key)
+        if len(turned) == 1:
+            memory.rotate_keys().wait()
+        return True
+
+    assert isinstance(kv, KeyErasing)
+    assert kv.erase("default", doomed) == count
+    assert memory.kv.keys() == []

@@ -10,11 +10,10 @@ import pytest
 from rememo import Keyring, Memory, Settings
 from rememo.errors import InvalidInput, KeyMismatch
 from rememo.store.contents import Contents
-from rememo.store.kv.protocol import KeyErasing
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.resealing import SqliteSealing
 
-from .corpus import questions, remember
+from .corpus import change_keys_meanwhile, questions, remember
 
 OLD, NEW = bytes(range(32)), bytes(range(1, 33))
 FAST = Settings(durability="fast", learn=False, audit=True)
@@ -232,22 +231,4 @@ def test_a_key_that_is_sealed_anew_while_it_is_looked_up_is_found(path: Path, mo
 @pytest.mark.requirement("erase.proof")
 def test_no_key_is_missed_while_the_names_of_all_change(tmp_path: Path):
     with Memory(tmp_path / "b.db", encryption=Keyring(OLD), settings=FAST.but(worker=False)) as memory:
-        for number in range(1_200):
-            memory.kv.set(f"key {number}", number)
-        kv = memory._engine.plain_kv  # pyright: ignore[reportPrivateUsage] - what export and erase are made of
-        going = kv.dump("default", memory._engine.now())  # pyright: ignore[reportPrivateUsage]
-        given = [next(going)[1].key]
-        memory.rotate_keys().wait()
-        given += [entry.key for _, entry in going]
-        assert sorted(given) == sorted(f"key {number}" for number in range(1_200))
-        turned: list[str] = []
-
-        def doomed(_space: str, key: str) -> bool:
-            turned.append(key)
-            if len(turned) == 1:
-                memory.rotate_keys().wait()
-            return True
-
-        assert isinstance(kv, KeyErasing)
-        assert kv.erase("default", doomed) == 1_200
-        assert memory.kv.keys() == []
+        change_keys_meanwhile(memory, 1_200)
