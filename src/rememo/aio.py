@@ -2039,7 +2039,7 @@ class AsyncTyped(Mirror, Generic[V]):
         """Call `hook(value)` with the value as it then is after every change of it; usable as a decorator.
 
         It runs in the writing thread, for changes made by this process. One that raises is logged and counted; the
-        write stands.
+        write stands. An async one is refused.
         """
         return self._own.on_change(hook)
 

@@ -15,7 +15,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.learn.chapters import Terms, chapter, chapters_of, parted
 from rememo.learn.room_summaries import RoomSummaries, packed, waiting
-from rememo.model.check import check_label, check_limit, dump_json
+from rememo.model.check import check_function, check_label, check_limit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -87,10 +87,12 @@ class RoomLimits:
         self._view.need_no_batch("messages.limit()")
         if max_messages is None and max_tokens is None:
             raise InvalidInput("limit() needs max_messages or max_tokens; to have no limit say unlimit()")
-        if not callable(evict) and evict not in ("fifo", "summarise"):
+        if callable(evict):
+            check_function(evict, "evict")
+        elif evict not in ("fifo", "summarise"):
             raise InvalidInput(f'evict must be "fifo", "summarise" or a function, not {evict!r}')
-        if handler is not None and not callable(handler):
-            raise InvalidInput("on_overflow must be a function that takes the messages that leave")
+        if handler is not None:
+            check_function(handler, "on_overflow")
         limits = Limits(
             max_messages=None if max_messages is None else check_limit(max_messages, "max_messages", maximum=_MOST),
             max_tokens=None if max_tokens is None else check_limit(max_tokens, "max_tokens", maximum=_MOST),

@@ -12,7 +12,7 @@ from rememo.engine.audit import ComplianceCheck
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
-from rememo.model.check import check_label, check_limit, check_offset, dump_json
+from rememo.model.check import check_function, check_label, check_limit, check_offset, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 from rememo.store.chain import Link, exported, hash_of, no_lines
@@ -192,8 +192,7 @@ def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Ca
         raise InvalidInput("auditing is off, so nobody would see the flags; open the memory with Settings(audit=True)")
 
     def add(given: ComplianceCheck) -> ComplianceCheck:
-        if not callable(given):
-            raise InvalidInput(f"a compliance check must be a function, not {type(given).__name__}")
+        check_function(given, "a compliance check")
         audit.add_check(view.scope, given, content=content)
         return given
 

@@ -8,7 +8,7 @@ from rememo.engine.audit import acting_by_default
 from rememo.engine.guard import Check, Rule
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
-from rememo.model.check import check_label, check_limit, check_offset, check_text
+from rememo.model.check import check_function, check_label, check_limit, check_offset, check_text
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -114,6 +114,7 @@ class Quarantine:
         why = named if reason is None else check_text(reason, "reason", max_bytes=_LONGEST_REASON)
 
         def register(check: C) -> C:
+            check_function(check, "a rule")
             self._view.engine.guard.add(Rule(name=named, reason=why, check=check, trusted=trusted))
             return check
 

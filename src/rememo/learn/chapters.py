@@ -21,7 +21,7 @@ from rememo.learn.llm.models import model_for
 from rememo.learn.llm.summarising import ModelSummariser
 from rememo.learn.salience import Turn
 from rememo.learn.summaries import Line, Summariser, choose, condense, joined
-from rememo.model.check import check_text, dump_json
+from rememo.model.check import check_function, check_text, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -57,6 +57,7 @@ def use_summariser(engine: Engine, summariser: Summariser | None) -> None:
         return
     if not callable(getattr(summariser, "summarise", None)) or isinstance(summariser, type):
         raise InvalidInput(f"a summariser must have a method summarise(text, *, max_tokens), not be {summariser!r}")
+    check_function(summariser.summarise, "summarise()")
     _summarisers[engine] = summariser
 
 

@@ -1,5 +1,6 @@
 """Validation at the edge: what passes here is stored exactly and read back equal."""
 
+import inspect
 import json
 import math
 from collections.abc import Mapping
@@ -70,6 +71,17 @@ def check_offset(value: object, field: str = "offset") -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise InvalidInput(f"{field} must be a whole number from 0, not {value!r}")
     return value
+
+
+def check_function(value: object, field: str) -> None:
+    """Refuse what cannot be called, and async functions: nobody would await them, and what they do would not happen."""
+    if not callable(value):
+        raise InvalidInput(f"{field} must be a function, not {type(value).__name__}")
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(value.__call__):
+        raise InvalidInput(
+            f"{field} must be a plain function, since an async one would not be awaited;"
+            " let a plain one start it by asyncio.run_coroutine_threadsafe()"
+        )
 
 
 def check_object(value: object, field: str, *, max_bytes: int, max_depth: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from rememo.engine.hooks import Hook
 from rememo.engine.view import View
+from rememo.model.check import check_function
 
 
 class Hooks:
@@ -14,8 +15,9 @@ class Hooks:
     def on_change(self, hook: Hook) -> Hook:
         """Call `hook(change)` after every change in this scope; usable as a decorator.
 
-        It runs in the writing thread. One that raises is logged and counted; the write stands.
+        It runs in the writing thread. One that raises is logged and counted; the write stands. An async one is refused.
         """
+        check_function(hook, "a hook")
         self._table.add(self._scope, hook)
         return hook
 

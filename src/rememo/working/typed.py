@@ -10,7 +10,7 @@ from typing import Any, Generic
 from rememo.collections.fields import external_record_id
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, TypeMismatch, VersionConflict
-from rememo.model.check import check_label, check_offset, dump_json
+from rememo.model.check import check_function, check_label, check_offset, dump_json
 from rememo.model.filters import Filter
 from rememo.model.receipt import Change, Receipt
 from rememo.model.record import STATE, Record
@@ -199,8 +199,9 @@ class Typed(Generic[V]):
         """Call `hook(value)` with the value as it then is after every change of it; usable as a decorator.
 
         It runs in the writing thread, for changes made by this process. One that raises is logged and counted; the
-        write stands.
+        write stands. An async one is refused.
         """
+        check_function(hook, "a hook")
         self._engine.hooks.add(self._view.scope, _Told(self._id, hook, self.get))
         return hook
 
