@@ -9,10 +9,11 @@ from typing import Any, Final, cast
 
 from rememo.adapters.verbatim import plain as writable
 from rememo.collections.fields import external_record_id
-from rememo.errors import AlreadyExists, InvalidInput, MissingExtra
+from rememo.errors import AlreadyExists, InvalidInput, MissingExtra, NotFound
 from rememo.imports.item import Beside, Found, Item, Left, as_list, as_object, digest
 from rememo.memory import BatchView, Memory
 from rememo.model.receipt import Receipt
+from rememo.model.record import Record
 
 _STEP: Final = 200
 _HEAVY: Final = 8 * 1024 * 1024
@@ -67,8 +68,6 @@ class Writer:
         self._quarantined = 0
         self._jobs = 0
         self._taken_back = 0
-        self._beside: Beside | None = None
-        """What lies beside the path of the room that is being stored."""
 
     def write(self, found: Iterable[Found]) -> Imported:
         """Store everything; each step is one transaction under a key of its own, so that none is done twice."""
@@ -111,16 +110,28 @@ class Writer:
 
     def _take_back(self, beside: Beside) -> None:
         """Delete what was brought in while it was shown: said in sequence with the rest, it would tell what never was."""
-        self._beside = beside
         ids = [external_record_id("message", one) for one in beside.origins]
         for start in range(0, len(ids), _STEP):
-            found = self._memory.list(kind="message", ids=ids[start : start + _STEP], limit=_STEP)
-            there = [one for one in found if one.source == self._source]
-            if there:
-                with self._memory.batch() as batch:
-                    for record in there:
-                        batch.delete(record.id)
-                self._taken_back += len(there)
+            for record in self._memory.list(kind="message", ids=ids[start : start + _STEP], limit=_STEP):
+                if record.source == self._source:
+                    self._memory.delete(record.id, key=_taking(record))
+                    self._taken_back += 1
+
+    def _shown_again(self, step: list[Item]) -> list[Item]:
+        """Return what of a step that was done before was taken back since: not what somebody else deleted."""
+        messages = {self._id(item): item for item in step if item.kind == "message"}
+        if not messages:
+            return []
+        there = {one.id for one in self._memory.list(kind="message", ids=messages, limit=len(messages))}
+        again: list[Item] = []
+        for id in messages.keys() - there:
+            try:
+                last = self._memory.history(id)[-1]
+            except NotFound:
+                continue
+            if self._engine.first_receipt(self._memory.bound, _taking(last)) is not None:
+                again.append(messages[id])
+        return [item for item in step if item in again]
 
     def _labelled(self, item: Item) -> Item | None:
         """Return an item with the labels of the view; None for one that belongs elsewhere."""
@@ -138,16 +149,18 @@ class Writer:
         )  # fmt: skip
 
     def _store(self, step: list[Item]) -> None:
-        values: list[Any] = [_values(one) for one in step]
-        if self._beside is not None and step[0].room == self._beside.room:
-            # A path that is shown again is stored again: what lay beside it meanwhile was taken back.
-            values.append(self._beside.origins)
-        key = f"import:{self._source}:{digest(values)}"
+        key = f"import:{self._source}:{digest([_values(one) for one in step])}"
         # Asked before anything is embedded again.
         first = self._engine.first_receipt(self._memory.bound, key)
-        if first is not None:
-            self._seen(step, {*first.ids})
+        if first is None:
+            self._write(step, key)
             return
+        again = self._shown_again(step)
+        self._seen([item for item in step if item not in again], {*first.ids})
+        if again:
+            self._write(again, None)
+
+    def _write(self, step: list[Item], key: str | None) -> None:
         waiting: dict[str, tuple[str, str]] = {}
         try:
             with self._memory.batch(key=key) as batch:
@@ -236,6 +249,11 @@ class Writer:
             (self._added if receipt.outcomes[id] == "added" else self._known)[kind] += 1
         self._quarantined += len(receipt.quarantined)
         self._jobs += len(receipt.jobs)
+
+
+def _taking(record: Record) -> str:
+    """Return the key under which a version is taken back."""
+    return f"import:beside:{record.id}:{record.recorded_at.isoformat()}"
 
 
 def _written(value: Any) -> Any:

@@ -100,6 +100,10 @@ def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(
     back = bring(again | {"current_node": "t"})
     assert (back.added, back.taken_back) == ({"message": 2}, 1)
     assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Gull."), ("user", "Thanks")]
+    # What the person deletes here stays deleted.
+    memory.delete(memory.messages.history()[-1].id)
+    assert bring(again | {"current_node": "t"}).total == 0
+    assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Gull.")]
 
 
 def test_whatever_grows_and_whichever_branch_is_shown_only_that_is_told(tmp_path_factory: pytest.TempPathFactory):
