@@ -55,6 +55,25 @@ def test_an_open_server_answers_those_only_who_mean_it(web: httpx.Client):
     assert not is_loopback("127.0.0.1.evil.example")
 
 
+def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys: Keys):
+    key, text = keys.add(user="ana", rights=["read"])
+    refused = [
+        web.delete("/v1/records/of-kim", headers=bearer(text)),
+        web.get("/v1/records", params={"tenant": "other"}, headers=bearer(text)),
+        web.delete("/v1/memories/", params={"user_id": "ana"}, headers=bearer(text)),
+    ]
+    assert [one.status_code for one in refused] == [403, 403, 403]
+    assert web.get("/v1/records").status_code == 401
+    assert web.get("/v1/records", headers=bearer("rememo_nobody")).status_code == 401
+    lines = memory.audit.list(operation="denied")
+    assert [one.detail["refused"] for one in lines] == [
+        "DELETE /v1/records/{id}", "GET /v1/records", "DELETE /v1/memories/",
+    ]  # fmt: skip
+    assert {(one.actor, one.scope.user, one.detail["reason"]) for one in lines} == {
+        (f"key:{key.id}", "ana", "forbidden")
+    }
+
+
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "http://[", ""])
 def test_a_page_of_elsewhere_cannot_make_its_visitors_empty_an_open_memory(
     web: httpx.Client, memory: Memory, keys: Keys, origin: str

@@ -36,6 +36,7 @@ from rememo.serve.warming import Warming
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVER_FAULT: Final = 500
+_REFUSED: Final = 403
 
 _log = logging.getLogger("rememo.serve")
 
@@ -118,7 +119,7 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         )
     if service.options.traces:
         app.add_middleware(Traced)
-    app.add_middleware(Envelope, requests=Requests(metrics), root=service.options.root_path)
+    app.add_middleware(Envelope, requests=Requests(metrics), service=service)
     return app
 
 
@@ -178,9 +179,10 @@ class Envelope:
     time and the key's id; never a query, a body, or a key.
     """
 
-    def __init__(self, app: ASGIApp, requests: Requests, root: str = "") -> None:
+    def __init__(self, app: ASGIApp, requests: Requests, service: Service) -> None:
         self._app = app
-        self._root = root
+        self._service = service
+        self._root = service.options.root_path
         self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -201,6 +203,8 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if status == _REFUSED:
+                    await self._note(Request(scope))
                 said = {name for name, _ in message["headers"]}
                 ours = [one for one in SAFE_HEADERS if one[0] not in said]
                 message["headers"] = [*message["headers"], *ours, (b"x-request-id", state["id"].encode())]
@@ -226,6 +230,12 @@ class Envelope:
                     "milliseconds": round(seconds * 1e3, 1), "key": key,
                 },
             )  # fmt: skip
+
+    async def _note(self, request: Request) -> None:
+        try:
+            await self._service.refused(request)
+        except RememoError as error:  # it is refused all the same
+            _log.error("request %s was refused, and that could not be noted: %s", request.state.id, error)
 
     def _below(self, path: str) -> str:
         """Return a path without what a proxy put before it, if it did."""

@@ -138,11 +138,29 @@ class Service:
             self.need_origin(request)
             key = _OPEN
         request.state.key = key.id
+        request.state.reach = key.scope
         request.state.most = key.max_body
         self.rate.take(key.id, key.rate)
         if key.max_body is not None and _told_size(request) > key.max_body:
             raise too_large(key.max_body)
         return key
+
+    async def refused(self, request: Request) -> None:
+        """Note in the audit trail, where it is on, that a key was refused what it asked for.
+
+        Who has no key is not noted there: anybody could fill it.
+        """
+        reach: Scope | None = getattr(request.state, "reach", None)
+        if reach is None or self.memory._engine.audit is None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            return
+        # By its route, not by its path: what is noted stays, and a path may name somebody.
+        asked = f"{request.method} {getattr(request.scope.get('route'), 'path', '')}"
+
+        def note() -> None:
+            with in_the_name_of(request.state.key, request):
+                walled(self.memory, reach).audit.denied(asked, reason="forbidden")
+
+        await self.run(note)
 
     def need_origin(self, request: Request) -> None:
         """Refuse what a web page sends that nobody allowed: its visitors are on this machine, and it is not."""
@@ -219,10 +237,11 @@ def need(key: Key, right: Right, reach: Reach) -> None:
         raise Forbidden(f"key {key.id} reaches one tenant, and this concerns them all")
 
 
-def in_the_name_of(key: Key, request: Request) -> Acting:
-    """Return what says in the audit trail who asked, and from where."""
+def in_the_name_of(key: Key | str, request: Request) -> Acting:
+    """Return what says in the audit trail which key (or its id) asked, and from where."""
     address = request.client.host if request.client else "unknown"
-    return acting(actor=f"key:{key.id}", session=request.state.id, address=address)
+    id = key if isinstance(key, str) else key.id
+    return acting(actor=f"key:{id}", session=request.state.id, address=address)
 
 
 def too_large(limit: int) -> HttpFault:

@@ -244,7 +244,7 @@ class Dashboard:
         if locked:
             session = self._sessions.find(token)
             key, csrf = session.key, session.csrf
-            request.state.key = key.id
+            request.state.key, request.state.reach = key.id, key.scope
             service.rate.take(key.id, key.rate)
         else:
             key, csrf = service.known(request), self._marks.token()
