@@ -119,14 +119,14 @@ class Memory(Records):
         sealed; a file is sealed from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
-        settings = settings or Settings.load()
+        address, settings = _address(url), _settings(settings)
         if isinstance(embedder, str):
             model = default_embedder(settings if embedder == "default" else settings.but(embedder=embedder))
         else:
-            model = embedder
+            model = _embedder(embedder)
         scope = Scope().narrow(tenant=tenant)
         asked = _model_of(settings) if llm is None else llm
-        engine = open_engine(str(url), embedder=model, settings=settings, clock=clock, encryption=encryption)
+        engine = open_engine(address, embedder=model, settings=settings, clock=clock, encryption=encryption)
         if model is not embedder and isinstance(model, RemoteEmbedder):
             engine.owned.append(model)
         engine.hires, engine.composes = _worker, _composer
@@ -527,6 +527,8 @@ class Memory(Records):
 
         self._view.need_present()
         self._view.need_no_batch("undo()")
+        if not isinstance(receipt, Receipt):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"undo() takes the receipt of a write, not {type(receipt).__name__}")
         if receipt.recorded_at is None:
             raise InvalidInput("this receipt is of a batch that was not committed; there is nothing to undo")
         before = max(to_utc(receipt.recorded_at, "the receipt's recorded_at"), _BEGINNING) - _MICROSECOND
@@ -733,6 +735,34 @@ def _composer(engine: Engine) -> Composing:
     from rememo.working.flowing import flows_provider
 
     return Composer(engine, (*BUILT_IN, flows_provider(engine)))
+
+
+def _address(url: object) -> str:
+    """Return where a memory is; None is no file of that name."""
+    if not isinstance(url, str | Path):
+        raise InvalidInput(
+            f"the address of a memory must be text or a path, not {type(url).__name__};"
+            ' give a file\'s path, ":memory:" or "postgresql://…"'
+        )
+    return str(url)
+
+
+def _settings(settings: object) -> Settings:
+    if settings is None:
+        return Settings.load()
+    if not isinstance(settings, Settings):
+        raise InvalidInput(f"settings must be Settings(…), not {type(settings).__name__}; write Settings(learn=False)")
+    return settings
+
+
+def _embedder(embedder: Embedder | None) -> Embedder | None:
+    # How long its vectors are is not looked at: an endpoint would be asked.
+    if embedder is not None and not (hasattr(embedder, "name") and callable(getattr(embedder, "embed", None))):
+        raise InvalidInput(
+            f"an embedder must have a name, a dimension and embed(texts), which {type(embedder).__name__} has not;"
+            ' a name such as "static" will do too'
+        )
+    return embedder
 
 
 def _model_of(settings: Settings) -> LLM | None:

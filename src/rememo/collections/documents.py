@@ -209,7 +209,8 @@ class Documents(Kind):
         if sum(one is not None for one in (text, path, data)) != 1:
             raise InvalidInput("a document needs exactly one of text=, path= and data=")
         if path is not None:
-            return PurePath(path).name or str(path), load(path, self._limits)
+            content = load(path, self._limits)
+            return PurePath(path).name or str(path), content
         name = source or ("text" if data is None else "data")
         if text is not None:
             check_text(text, "text", max_bytes=self._limits.bytes)

@@ -13,7 +13,7 @@ from rememo.learn.facts import POLICY_SPACE, Changes, derived_id, holds, is_fact
 from rememo.learn.llm.models import model_for
 from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
-from rememo.model.check import check_label, check_limit, check_text, check_unit, dump_json
+from rememo.model.check import check_label, check_limit, check_many, check_text, check_unit, dump_json
 from rememo.model.fact import Conflict, Fact, FactStatus, Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
@@ -79,7 +79,7 @@ class Facts:
             end=end,
             wording=None if wording is None else self._text(wording, "wording"),
         )
-        given = [self._source(one) for one in sources]
+        given = [self._source(one) for one in check_many(sources, "sources")]
         statements = [replace(said, source=one, name=name_of or "hand") for one in given] or [said]
         slots = [changes.add(about, name, one) for one in statements]
         settled = settle(self._engine, changes, key=name_of)

@@ -8,7 +8,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar
 from rememo.engine.view import View
 from rememo.errors import InvalidFilter, InvalidInput
-from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
+from rememo.model.check import check_label, check_limit, check_many, check_offset, check_text, check_unit
 from rememo.model.filters import Filter, make_filter
 from rememo.model.hit import Hit
 from rememo.model.receipt import OnConflict, Receipt
@@ -82,7 +82,7 @@ class Records:
         """
         if isinstance(items, str | Mapping):
             raise InvalidInput("add_many() takes a collection of items; use add() for one")
-        return self._view.put([_fields(item) for item in items], key)
+        return self._view.put([_fields(item) for item in check_many(items, "items")], key)
 
     def update(
         self,

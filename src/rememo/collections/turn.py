@@ -7,7 +7,7 @@ from typing import Any, cast
 from rememo.collections.fields import present
 from rememo.context.chat import chat_messages, image_url
 from rememo.errors import InvalidInput
-from rememo.model.check import check_label, check_text
+from rememo.model.check import check_label, check_many, check_text
 from rememo.settings import Settings
 
 Image = bytes | str | Path
@@ -30,7 +30,11 @@ def turn_data(
         username=_label(username, "username"),
         tool_calls=_tool_calls(tool_calls),
         tool_call_id=_label(tool_call_id, "tool_call_id"),
-        images=[image_url(one, f"images[{place}]") for place, one in enumerate(images or ())] or None,
+        images=[
+            image_url(one, f"images[{place}]")
+            for place, one in enumerate(() if images is None else check_many(images, "images"))
+        ]
+        or None,
     )
 
 
@@ -61,7 +65,7 @@ def check_roles(roles: str | Iterable[str] | None, settings: Settings) -> tuple[
     """Return roles that were asked for, or None for all; one that the settings do not know is an error."""
     if roles is None:
         return None
-    wanted = (roles,) if isinstance(roles, str) else tuple(roles)
+    wanted: tuple[str, ...] = (roles,) if isinstance(roles, str) else check_many(roles, "roles")
     allowed = tuple(settings.roles.replace(",", " ").split())
     for role in wanted:
         if role not in allowed:

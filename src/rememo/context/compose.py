@@ -21,7 +21,7 @@ from rememo.context.state import LeftOut, State
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import Closed, InvalidInput, NotFound, Unavailable
-from rememo.model.check import check_text, dump_json
+from rememo.model.check import check_many, check_text, dump_json
 from rememo.model.counts import counts
 from rememo.model.filters import Filter
 from rememo.model.record import Record
@@ -259,7 +259,7 @@ def _reach(view: View, user: str | None, chosen: Iterable[Provider]) -> Reach:
 def _names(given: str | Iterable[str] | None, field: str) -> tuple[str, ...] | None:
     if given is None:
         return None
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names: tuple[str, ...] = (given,) if isinstance(given, str) else check_many(given, field)
     for name in names:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"{field} must be names of providers, not {name!r}")

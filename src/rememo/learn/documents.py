@@ -61,6 +61,8 @@ def media_type_of(value: object) -> str:
 
 def load(path: str | os.PathLike[str], limits: Limits) -> bytes:
     """Return the content of a regular file that is not too large."""
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InvalidInput(f"path must be the path of a file, not {type(path).__name__}; use data= for its bytes")
     name = str(os.fspath(path))
     try:
         # Looked at before it is opened: opening a pipe would wait for ever.

@@ -3,7 +3,7 @@
 import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from rememo.errors import InvalidInput
@@ -71,6 +71,13 @@ def check_offset(value: object, field: str = "offset") -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise InvalidInput(f"{field} must be a whole number from 0, not {value!r}")
     return value
+
+
+def check_many(value: object, field: str) -> tuple[Any, ...]:
+    """Return what a collection holds; a text is none, though it can be gone through letter by letter."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InvalidInput(f"{field} must be a collection such as a list, not {type(value).__name__}")
+    return tuple(cast("Iterable[Any]", value))
 
 
 def check_function(value: object, field: str) -> None:

@@ -16,7 +16,7 @@ from operator import ge, gt, le, lt
 from typing import Any, cast
 
 from rememo.errors import InvalidFilter
-from rememo.model.check import Json, check_json, check_label, dump_json
+from rememo.model.check import Json, check_json, check_label, check_many, dump_json
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
@@ -169,7 +169,11 @@ def make_filter(
         raise InvalidFilter(f"pinned must be True or False, not {pinned!r}")
     kinds: tuple[str, ...] = ()
     if kind is not None:
-        kinds = (check_kind(kind),) if isinstance(kind, str) else tuple(sorted({check_kind(one) for one in kind}))
+        kinds = (
+            (check_kind(kind),)
+            if isinstance(kind, str)
+            else tuple(sorted({check_kind(one) for one in check_many(kind, "kind")}))
+        )
         if not kinds:
             raise InvalidFilter("kind is an empty collection; leave it out to mean every kind")
     if isinstance(ids, str):
@@ -177,7 +181,7 @@ def make_filter(
     return Filter(
         scope=scope,
         kinds=kinds,
-        ids=None if ids is None else tuple(check_label(one, "id") for one in ids),
+        ids=None if ids is None else tuple(check_label(one, "id") for one in check_many(ids, "ids")),
         after=after,
         before=before,
         conditions=conditions + parse_conditions("metadata", metadata or {}),

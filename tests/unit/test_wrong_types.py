@@ -1,0 +1,56 @@
+"""What callers without a type checker pass by mistake is a typed error that says what was meant, and changes nothing."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rememo import Memory
+from rememo.errors import InvalidInput
+
+GIVEN: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "undo of an id": (lambda memory: memory.undo("an-id"), r"undo\(\) takes the receipt of a write, not str"),
+    "kind": (lambda memory: memory.list(kind=3), "kind must be a collection such as a list, not int"),
+    "ids": (lambda memory: memory.list(ids=3), "ids must be a collection such as a list, not int"),
+    "items": (lambda memory: memory.add_many(None), "items must be a collection such as a list, not NoneType"),
+    "roles": (lambda memory: memory.messages.history(roles=3), "roles must be a collection such as a list, not int"),
+    "images": (
+        lambda memory: memory.messages.add("user", "look", images="https://example.org/a.png"),
+        "images must be a collection such as a list, not str",
+    ),
+    "sources": (
+        lambda memory: memory.facts.add("I", "like", "tea", sources="an-id"),
+        "sources must be a collection such as a list, not str",
+    ),
+    "include": (
+        lambda memory: memory.compose("hello", include=3),
+        "include must be a collection such as a list, not int",
+    ),
+    "path": (lambda memory: memory.documents.add(path=3), "path must be the path of a file, not int"),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_what_cannot_be_meant_is_told_by_its_name(given: str):
+    call, says = GIVEN[given]
+    with Memory(":memory:", embedder=None) as memory:
+        with pytest.raises(InvalidInput, match=says):
+            call(memory)
+        assert memory.count() == 0
+
+
+@pytest.mark.parametrize("url", [None, 3, b"a.db", []])
+def test_a_memory_without_an_address_makes_no_file_of_that_name(
+    url: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="the address of a memory must be text or a path"):
+        Memory(url)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", [{"settings": {}}, {"settings": {"learn": False}}, {"embedder": object()}])
+def test_a_memory_is_opened_by_settings_and_an_embedder(given: dict[str, Any]):
+    with pytest.raises(InvalidInput, match=r"settings must be Settings|an embedder must have a name"):
+        Memory(":memory:", **given)
