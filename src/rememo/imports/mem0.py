@@ -24,9 +24,10 @@ _LISTS: Final = ("results", "memories")
 _STORAGE: Final = "storage.sqlite"
 _OWN: Final = (
     "id", "memory", "text", "data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata",
-    "text_lemmatized", "score", "structured_attributes", "expiration_date", "linked_memory_ids", "content", "app_id",
+    "text_lemmatized", "score", "structured_attributes", "expiration_date", "linked_memory_ids", "content",
     "category_ids", "archived_at", "deleted_at",
 )  # fmt: skip
+_NOTHING: Final = (("state", "active"), ("app_id", None))
 _OWNER: Final = "user.user_id"
 """Where OpenMemory tells whose all of it is; the memories themselves name a row of its database."""
 _EMPTY: Final = "a memory without words"
@@ -70,7 +71,8 @@ def read(place: Place) -> Iterator[Found]:
 def _page(values: Json, owner: str | None) -> Iterator[Found]:
     pages = next((as_list(values.get(name)) for name in _LISTS if name in values), [values])
     for one in pages:
-        yield _memory(as_object(one) | ({"user_id": owner} if owner else {}))
+        # Of OpenMemory, `user_id` and `app_id` are rows of its database; of the service, what its users gave.
+        yield _memory(as_object(one) | ({"user_id": owner, "app_id": None} if owner else {}))
 
 
 def _folder(place: Place) -> Iterator[Found]:
@@ -102,7 +104,7 @@ def _memory(values: Json) -> Found:
     if not text.strip():
         return Left(_EMPTY)
     id = label(values.get("id")) or digest(values)
-    more = {name: value for name, value in values.items() if name not in _OWN and (name, value) != ("state", "active")}
+    more = {name: value for name, value in values.items() if name not in _OWN and (name, value) not in _NOTHING}
     return Item(
         kind="note", origin=("mem0", id), id=id, text=text,
         user=label(values.get("user_id")), agent=label(values.get("agent_id")), room=label(values.get("run_id")),
