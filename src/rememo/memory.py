@@ -492,6 +492,7 @@ class Memory(Records):
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
         self._view.need_present()
+        self._view.need_no_batch("snapshot()")
         audit = self._engine.audit
         note = None if audit is None else audit.note("snapshot", Scope(tenant=self.bound.tenant), ids=(name,))
         return self._engine.store.put_snapshot(self.bound.tenant, check_label(name, "name"), self._engine.now(), note)

@@ -72,6 +72,23 @@ class BatchSuite(Suite):
         assert texts(memory.list()) == ["there"]
         assert memory.verify().ok
 
+    def test_what_cannot_wait_is_refused_instead_of_done_at_once(self, memory: Memory) -> None:
+        memory.kv.set("there", 1)
+        with memory.batch() as batch:
+            for write in (
+                lambda: batch.kv.set("k", 1),
+                lambda: batch.kv.delete("there"),
+                lambda: batch.kv.invalidate("*"),
+                lambda: batch.profiles.update("p", name="Ana"),
+                batch.profiles.forget_all,
+                lambda: batch.snapshot("now"),
+            ):
+                with pytest.raises(InvalidInput, match="batch"):
+                    write()
+        assert memory.kv.keys() == ["there"]
+        assert memory.profiles.get("p") is None
+        assert memory.snapshots() == {}
+
     def test_a_waiting_record_can_be_updated(self, memory: Memory) -> None:
         with memory.batch() as batch:
             id = batch.add("draft", metadata={"a": 1}).id

@@ -20,6 +20,7 @@ class KeyValues:
 
     def __init__(self, view: View) -> None:
         scope = view.scope
+        self._view = view
         self._engine = view.engine
         self._scope = scope
         self._tenant = scope.tenant
@@ -143,4 +144,6 @@ class KeyValues:
         if self._past:
             verb = "written" if write else "read"
             raise ReadOnly(f"key-value state has no past and cannot be {verb} through a view of the past")
+        if write:
+            self._view.need_no_batch("writing key-value state")
         return self._engine.kv

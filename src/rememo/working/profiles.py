@@ -87,7 +87,7 @@ class Profiles:
         Fields are given by name, or as a mapping where their names are not Python's. What is not given stays, mappings
         are merged field by field, and None takes a field away.
         """
-        self._need_now()
+        self._need_writable()
         check_label(key, "key")
         settings = self._engine.settings
         if fields is not None and not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -118,13 +118,13 @@ class Profiles:
 
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""
-        self._need_now()
+        self._need_writable()
         self._cache.drop(self._place(check_label(key, "key")))
         return self._engine.kv.delete(self._tenant, self._space, key, self._engine.now())
 
     def forget_all(self) -> int:
         """Forget every profile of this scope; returns how many."""
-        self._need_now()
+        self._need_writable()
         return self._engine.kv.invalidate(self._tenant, self._space, "*", self._engine.now())
 
     def keys(self) -> list[str]:
@@ -147,6 +147,10 @@ class Profiles:
 
     def _place(self, key: str) -> tuple[str, str, str]:
         return self._tenant, self._space, key
+
+    def _need_writable(self) -> None:
+        self._need_now()
+        self._view.need_no_batch("changing a profile")
 
     def _need_now(self) -> None:
         if self._view.known_at is not None:
