@@ -87,7 +87,7 @@ class Settings:
     """Where short-term state is held: with the records, or on a Redis server (`redis://host:6379/0`)."""
     kv_holds: tuple[str, ...] = ("kv", "flows", "caches")
     """What such a server holds: any of kv, flows, caches, sessions, profiles. All else stays with the records."""
-    archive: str = ""
+    archive: str = field(default="", repr=False)  # a key may stand behind its ?
     """Where records are put away before policies remove them: a folder, or an address such as `s3://bucket/prefix`."""
     archive_timeout: float = 30.0
     """Seconds that one request to the archive may take."""

@@ -7,6 +7,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.errors import InvalidInput
+from rememo.settings import PRIVATE
 
 
 def toml(folder: Path, text: str) -> Path:
@@ -114,6 +115,12 @@ def test_a_file_that_was_asked_for_must_be_there_and_be_toml(tmp_path: Path):
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInput, match="is not TOML"):
         Settings.load(file=tmp_path / "bytes.toml", environ={})
+
+
+def test_what_may_hold_a_password_is_not_shown():
+    word = "a-word-nobody-may-see"
+    held: dict[str, Any] = dict.fromkeys(PRIVATE, word) | {"archive": f"s3://b?secret_access_key={word}"}
+    assert word not in repr(Settings(**held, llm_model="m"))
 
 
 def test_settings_do_not_change_but_copies_do():
