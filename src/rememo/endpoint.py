@@ -379,11 +379,18 @@ class _Line:
             self.loop.close()
 
     async def _let_go(self) -> None:
-        tasks = [one for one in asyncio.all_tasks() if one is not asyncio.current_task()]
+        own, loop = asyncio.current_task(), asyncio.get_running_loop()
+        tasks = asyncio.all_tasks() - {own}
         for one in tasks:
             one.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.client.aclose()
+        # A stream that was let go of closes itself part by part, each in a task that the one before brings about.
+        await loop.shutdown_asyncgens()
+        await asyncio.sleep(0)
+        while others := asyncio.all_tasks() - {own}:
+            await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.sleep(0)
 
     def end(self) -> None:
         """Ask the loop to stop, with whatever runs on it; waits for nobody.
