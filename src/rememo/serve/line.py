@@ -54,9 +54,8 @@ class Line(HttpToolsProtocol):
         super().data_received(data)
         if self._refused or self.transport.is_closing():
             return
-        if (
-            self._in_head and self._head
-        ):  # something of the next one has come; a line that is silent is uvicorn's to end
+        # Something of the next one has come; a line that is silent is uvicorn's to end.
+        if self._in_head and self._head:
             if self._head > self._options.max_head:
                 self._refuse_head()
             elif self._late is None:

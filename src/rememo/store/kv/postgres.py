@@ -264,7 +264,7 @@ class PostgresKeyValue:
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace."""
         pages = partial(self._pages, _DUMP, {"tenant": tenant, "now": to_micros(moment)})
-        return entries(partial(self._safe.contents, tenant), pages, to_entry)
+        yield from entries(partial(self._safe.contents, tenant), pages, to_entry)
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""

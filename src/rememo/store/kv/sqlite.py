@@ -221,7 +221,7 @@ class SqliteKeyValue:
         """Give every entry of a tenant with its namespace."""
         columns = "space, key, value, version, expires_at, sliding"
         pages = partial(self._pages, tenant, columns, to_micros(moment))
-        return entries(partial(self._safe.contents, tenant), pages, to_entry)
+        yield from entries(partial(self._safe.contents, tenant), pages, to_entry)
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
