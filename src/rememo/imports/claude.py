@@ -146,7 +146,8 @@ class _Export:
             yield Left(_SUMMARY)
         parents = _parents(messages)
         path = shown(parents, label(values.get("current_leaf_message_uuid")), lambda id: _time(messages[id]))
-        if beside := [id for id in messages if id not in {*path}]:
+        talked = {*path}
+        if beside := [id for id in messages if id not in talked]:
             yield Beside(
                 room, tuple((f"claude:{room}", f"{id}{part}") for id in beside for part in _parts(messages[id]))
             )
