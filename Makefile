@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test frameworks models release soak docs lint types imports bench clean
+.PHONY: serve test oldest frameworks models release soak docs lint types imports bench clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
@@ -38,6 +38,10 @@ imports: $(VENV)/.installed
 test: lint types imports .node/.installed .peers/.installed
 	$(BIN)/python tools/browser.py
 	$(BIN)/pytest -n 3
+
+# The unit tests on the system's Python, which is often an earlier patch release.
+oldest: $(VENV)/.installed
+	$(BIN)/python tools/oldest.py
 
 # The adapters, beside the frameworks as they are published, in environments of their own.
 frameworks: $(VENV)/.installed
@@ -76,4 +80,4 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.dashboard
 
 clean:
-	rm -rf $(VENV) screens .node .peers .frameworks dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) screens .node .peers .frameworks .oldest dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,7 @@
 """`rememo doctor` and `rememo jobs`: what is not well, and how to mend it."""
 
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
 from typing import Annotated, Final
@@ -12,6 +14,7 @@ from rememo.cli.output import AsJson, File, console, print_json, print_table
 from rememo.cli.records import Tenant
 from rememo.errors import RememoError
 from rememo.keep.checkup import Finding, checkup
+from rememo.keep.python_faults import Release, find_python_faults
 from rememo.settings import Settings
 
 _EXTRAS: Final = {
@@ -45,6 +48,7 @@ def doctor(
     missing = [name for name, package in _EXTRAS.items() if find_spec(package) is None]
     installed = ", ".join(name for name in _EXTRAS if name not in missing) or "none"
     findings.append(Finding(what="extras", level="ok", said=f"installed: {installed}"))
+    findings += _check_python(python_release())
     try:
         # What is looked at is not changed by looking: no worker starts here.
         with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
@@ -62,6 +66,21 @@ def doctor(
                 console.print(f"     {escape(one.mend)}", highlight=False, style="dim")
     if any(one.level == "bad" for one in findings):
         raise typer.Exit(1)
+
+
+def python_release() -> Release:
+    """Return the release of Python that runs this."""
+    return sys.version_info[:3]
+
+
+def _check_python(release: Release) -> Iterator[Finding]:
+    shown_release = ".".join(map(str, release))
+    faults = find_python_faults(release)
+    if not faults:
+        yield Finding(what="python", level="ok", said=shown_release)
+    for fault in faults:
+        mend = f"install {'.'.join(map(str, fault.fixed))} or newer, unless your distribution has mended it"
+        yield Finding(what="python", level="note", said=f"{shown_release}: {fault.description}", mend=mend)
 
 
 def jobs(

@@ -27,6 +27,7 @@ PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nMIIEow+/=\n-----
         ("378282246310005 and 3782 822463 10005", "[redacted: card] and [redacted: card]"),
         ("IBAN DE89 3704 0044 0532 0130 00 BANK", "IBAN [redacted: iban] BANK"),
         ("GB33BUKB20201555555555", "[redacted: iban]"),
+        ("DE89370400440532013000 0 DE89370400440532013000", "[redacted: iban] 0 [redacted: iban]"),
         (f"write to {MAIL}, please", "write to [redacted: email], please"),
         ("<josé@exämple.org>", "<[redacted: email]>"),
         ("call +49 (30) 123-4567 or (555) 123-4567", "call [redacted: phone] or [redacted: phone]"),
@@ -40,6 +41,8 @@ PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nMIIEow+/=\n-----
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLXNpZw", "[redacted: key]"),
         (f"before\n{PEM}\nafter", "before\n[redacted: key]\nafter"),
         ("-----BEGIN PRIVATE KEY-----\nMIIEow", "[redacted: key]"),
+        (f"{PEM} {PEM} {KEY}", "[redacted: key] [redacted: key] [redacted: key]"),
+        ("-----BEGIN PRIVATE KEY-----a-b--c---d----e-----", "[redacted: key]-----"),
         ("postgresql://app:hunter2@db.example.org/x", "postgresql://[redacted: key]@db.example.org/x"),
     ],
 )
@@ -90,7 +93,8 @@ def test_it_is_stable_and_leaves_nothing(text: str, secrets: list[str]):
     "piece",
     [
         "1 ", "1-", "4111 ", "4", "a@", "a.", "a@a.", "+1 ", "+", "(1", "eyJaaaaaaaa.", "eyJaaaaaaaaaa-", "://a:b",
-        "://", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "DE12 ", "DE12", "sk-", "00 1", "0123 ", "ghp_a",
+        "://", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "DE12 ", "DE12", "DE89370400440532013000 ", "-----BEGIN PRIVATE KEY-----a-", "-----BEGIN PRIVATE KEY----",
+        "eyJaaaaaaaa.aaaaaaaa", "eyJ", "sk-", "00 1", "0123 ", "ghp_a",
     ],
 )  # fmt: skip
 def test_hostile_texts_take_no_longer_than_they_are_long(piece: str):
