@@ -1,11 +1,13 @@
 """The bench beside the peers, with the two that need no installing; a real process each, as for all."""
 
+import venv
 from pathlib import Path
 
 import pytest
 
-from rememo.bench.peers.run import Work, measure
+from rememo.bench.peers.run import OURS, Work, measure
 from rememo.bench.peers.table import draw, table
+from rememo.bench.peers.wrappers import PEERS
 from rememo.errors import InvalidInput
 
 SMALL = Work(size=40, searches=5, seconds=30, each=5, acknowledged=5)
@@ -46,3 +48,20 @@ def test_what_a_peer_said_is_shown():
 def test_a_peer_that_is_not_there_is_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="no peer nobody"):
         measure(["nobody"], SMALL, home=tmp_path)
+
+
+def test_the_peers_may_be_installed_in_a_folder_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The environment is a real one that holds nothing but the name of its package: the work is tried, and told of."""
+    monkeypatch.chdir(tmp_path)
+    home = Path("peers") / "langgraph"
+    venv.create(home, symlinks=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    name, _, number = PEERS["langgraph"].needs[0].partition("==")
+    folder = packages / f"{name.replace('-', '_')}-{number}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n")
+    (home / ".installed").write_text("\n".join((*PEERS["langgraph"].needs, *OURS)))
+    report = measure(["langgraph"], SMALL, home=Path("peers"))
+    (result,) = report["results"]
+    assert result["version"] == number
+    assert result["adds"] == {"said": "it ended with 1"}

@@ -23,7 +23,7 @@ from rememo.bench.peers.wrappers import PEERS
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.recall.embed.wordfiles import vectors_file
 
-_OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rememo itself this environment serves
+OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rememo itself this environment serves
 WRITERS: Final = 4
 _QUALITY: Final = 20
 """How many times as long asking questions may take as other work: their conversations are added first."""
@@ -71,6 +71,7 @@ def measure(
     if shutil.which("uv") is None and find_spec("uv") is None:
         raise MissingExtra("the peers' environments are made by uv: pip install uv")
     results: list[Result] = []
+    home = home.absolute()  # the work is done in folders of its own
     with tempfile.TemporaryDirectory() as folder:
         questions = None if data is None else _questions(*data, Path(folder) / "questions.jsonl")
         for peer in peers:
@@ -208,13 +209,13 @@ def _install(peer: str, home: Path) -> Path:
         return Path(sys.executable)
     folder = home / peer.removesuffix("-in-memory")
     python, done = folder / "bin" / "python", folder / ".installed"
-    wanted = "\n".join((*PEERS[peer].needs, *_OURS))
+    wanted = "\n".join((*PEERS[peer].needs, *OURS))
     if not (done.exists() and done.read_text() == wanted):
         shutil.rmtree(folder, ignore_errors=True)
         uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
         for command in (
             ["venv", "--quiet", "--python", sys.executable, str(folder)],
-            ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *PEERS[peer].needs, *_OURS],
+            ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *PEERS[peer].needs, *OURS],
         ):
             subprocess.run([uv, *command], check=True)  # noqa: S603 - our own command
         done.write_text(wanted)
