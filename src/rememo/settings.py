@@ -1,6 +1,7 @@
 """Settings: from arguments, else the environment (`REMEMO_*`), else `rememo.toml`, else what stands here."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -11,6 +12,7 @@ from rememo.errors import InvalidInput
 
 _PREFIX = "REMEMO_"
 _TRUE = {"1", "true", "yes", "on"}
+_MODE = re.compile(r"0?6[0246][0246]")
 _FALSE = {"0", "false", "no", "off"}
 REDACTED = ("keys", "cards", "ibans", "emails", "phones")
 """What can be taken out of a text before it is stored."""
@@ -57,6 +59,9 @@ class Settings:
     """What is looked at of a question; the rest is left out."""
     max_file_bytes: int = 0
     """The largest the embedded file may grow; 0 is as large as the disk."""
+    file_mode: str = "600"
+    """Who may read and write new files (the memory itself, backups, exports, archives in a folder), as `chmod` takes it:
+    `640` lets the file's group read them. Files that are there keep the mode they have."""
     max_provided_bytes: int = 1_048_576
     """The most that one provider may give to a composed state: text, values and data together."""
     compress_above: int = 4_096
@@ -128,6 +133,7 @@ class Settings:
         """Refuse values that cannot be meant."""
         if self.durability not in ("full", "fast"):
             raise InvalidInput(f'durability must be "full" or "fast", not {self.durability!r}')
+        _check_mode(self.file_mode)
         for name in ("guard_off", "redact", "kv_holds"):
             object.__setattr__(self, name, _words(getattr(self, name), name))
         if unknown := set(self.redact) - set(REDACTED):
@@ -190,6 +196,11 @@ class Settings:
         return cls(**values)
 
     @property
+    def file_permissions(self) -> int:
+        """The mode of new files as a number."""
+        return int(self.file_mode, 8)
+
+    @property
     def spend(self) -> "Spend":
         """What may be spent on models, and what they cost."""
         prices = self.spend_prompt_price, self.spend_completion_price, self.spend_embed_price
@@ -215,6 +226,14 @@ def trust_table(text: object) -> dict[str, float]:
             )
         table[name] = trust
     return table
+
+
+def _check_mode(mode: object) -> None:
+    if not (isinstance(mode, str) and _MODE.fullmatch(mode)):
+        raise InvalidInput(
+            f'file_mode must be as chmod takes it, the owner\'s right to read and write included, such as "600" or "660",'
+            f" not {mode!r}"
+        )
 
 
 def _words(value: object, name: str) -> tuple[str, ...]:

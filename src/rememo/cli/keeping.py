@@ -16,6 +16,7 @@ from rememo.cli.opening import keyring, open_memory, place, shown
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
 from rememo.engine.opening import embedder_by_name, file_of, repair_file
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
+from rememo.files import create_file, open_new_text
 from rememo.keep.encrypt import VARIABLE, Keyring
 from rememo.keep.targets import make_target
 from rememo.model.scope import LABELS, Scope
@@ -75,6 +76,7 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
         with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
             part = Path(folder) / target.name
             with console.status("copying"):
+                create_file(part, Settings.load().file_permissions)
                 shutil.copyfile(source, part)
             # The copy is opened, not the backup: opening a file writes to it.
             with (
@@ -236,9 +238,20 @@ def _where(scope: Scope) -> str:
     return " ".join(f"{name}={label}" for name, label in labels.items() if label is not None) or "everywhere"
 
 
-def new_key() -> None:
-    """Print a new master key for encryption; keep it safe, without it nothing can be read."""
-    print(Keyring.new_key())
+def new_key(
+    file: Annotated[Path | None, typer.Argument(help="Write it to this new file, which only you can read.")] = None,
+) -> None:
+    """Make a new master key for encryption and print it or write it to a file; without it nothing can be read."""
+    if file is None:
+        print(Keyring.new_key())
+        return
+    if file.exists():
+        raise AlreadyExists(f"{file} is there already; choose another file for the key")
+    try:
+        with open_new_text(file) as target:
+            target.write(f"{Keyring.new_key()}\n")
+    except OSError as error:
+        raise InvalidInput(f"the key file {file} could not be written: {error.strerror}") from error
 
 
 def rotate_keys(

@@ -6,6 +6,7 @@ from typing import Final
 
 from rememo.client.asking import Asking
 from rememo.errors import AlreadyExists, InvalidInput, RememoError
+from rememo.files import open_new_bytes
 from rememo.keep.export import Transferred
 from rememo.serve.wire import decode
 
@@ -46,7 +47,7 @@ def take_away(
         raise AlreadyExists(f"{target} is there already; choose another file for {what}")
     part = target.with_name(target.name + ".part")
     try:
-        with asking.stream(address, query) as answer, part.open("wb") as file:
+        with asking.stream(address, query) as answer, open_new_bytes(part) as file:
             for piece in answer.iter_bytes():
                 file.write(piece)
         part.rename(target)

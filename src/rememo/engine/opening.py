@@ -75,6 +75,7 @@ def _open_store(
         durability=settings.durability,
         busy_timeout=settings.busy_timeout,
         max_bytes=settings.max_file_bytes,
+        file_mode=settings.file_permissions,
     )
     try:
         safe = Safe(database, seal=open_seal(SqliteVault(database), encryption), compress_above=settings.compress_above)
@@ -177,8 +178,9 @@ def repair_file(source: str, target: str, *, encryption: Encryption | None = Non
     """Save what can be read of a damaged file into a new one; a sealed one needs its keys."""
     from rememo.store.sqlite.repair import repair
 
-    analyzer = Analyzer(Settings.load().language)
-    return repair(source, target, analysis=_analysis(analyzer), encryption=encryption)
+    settings = Settings.load()
+    analysis = _analysis(Analyzer(settings.language))
+    return repair(source, target, analysis=analysis, encryption=encryption, file_mode=settings.file_permissions)
 
 
 def _analysis(analyzer: Analyzer) -> Analysis:

@@ -170,7 +170,8 @@ def open_archive(engine: Engine) -> ArchiveStore:
         raise InvalidInput(
             'no archive is set: give Settings(archive="/folder") or "s3://bucket/prefix", or set REMEMO_ARCHIVE'
         )
-    return ArchiveStore(engine.settings.archive, timeout=engine.settings.archive_timeout)
+    settings = engine.settings
+    return ArchiveStore(settings.archive, timeout=settings.archive_timeout, file_mode=settings.file_permissions)
 
 
 def holding(engine: Engine, scope: Scope, ids: Iterable[str] | None) -> list[str]:

@@ -11,6 +11,7 @@ from rememo._version import __version__
 from rememo.engine.audit import ComplianceCheck
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput
+from rememo.files import open_new_text
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.check import check_function, check_label, check_limit, check_offset, dump_json
 from rememo.model.scope import Scope
@@ -108,7 +109,7 @@ class Audit:
             "hash": end.hash,
         }
         try:
-            with part.open("w", encoding="utf-8", newline="\n") as file:
+            with open_new_text(part, self._view.engine.settings.file_permissions) as file:
                 file.write(dump_json(first) + "\n")
                 for line in self._lines(end.count):
                     file.write(dump_json(exported(line)) + "\n")

@@ -1,6 +1,7 @@
 """Encryption: master keys wrap one data key for each tenant, and the data keys seal what the store holds."""
 
 import binascii
+import logging
 import os
 import secrets
 from base64 import b64decode, b64encode
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from rememo.errors import Corrupt, InvalidInput, KeyMismatch
+from rememo.files import is_open_to_others
 from rememo.keep.keys import KEY_BYTES, DataKey, TenantKeys, cipher, derive, need_cryptography
 from rememo.store.seal import Vault, Wrapped
 
@@ -17,6 +19,7 @@ Key = bytes | str | Callable[[], bytes | str]
 
 VARIABLE = "REMEMO_MASTER_KEY"
 _NONCE = 12
+_log = logging.getLogger("rememo.encrypt")
 _MOST_TENANTS = 4_096
 _STORE = ""
 _HEX_LETTERS = 2 * KEY_BYTES
@@ -43,9 +46,14 @@ class Keyring:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Read the keys from a file, the current one first, each in a line of its own."""
+        """Read the keys from a file, the current one first, each in a line of its own.
+
+        A file that others can read is used all the same, and a warning goes to the log `rememo.encrypt`.
+        """
         try:
             content = Path(path).read_bytes()
+            if is_open_to_others(path):
+                _log.warning("the key file %s can be read or changed by other users: chmod 600 %s", path, path)
         except OSError as error:
             raise InvalidInput(f"the key file {path} cannot be read: {error.strerror}") from None
         if len(content) == KEY_BYTES:

@@ -19,6 +19,7 @@ import numpy as np
 from rememo._version import __version__
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch
+from rememo.files import open_new_text
 from rememo.keep.lines import LineLock
 from rememo.model.audit import Note
 from rememo.model.check import check_label, check_version, dump_json
@@ -60,7 +61,7 @@ def export(
         raise AlreadyExists(f"{target} is there already; choose another file for the export")
     part = target.with_name(target.name + ".part")
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
+        with open_new_text(part, engine.settings.file_permissions) as file:
             counts = _write(engine, scope, file, known_at, None if plain else _new_lock(engine))
         if engine.audit is not None:
             # Before the file is there: what cannot be noted is not taken away.

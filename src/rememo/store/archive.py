@@ -1,7 +1,7 @@
 """Where archives are kept: a folder, S3, Google Cloud Storage or Azure, through `obstore`.
 
 Each call is tried a few times, with a growing pause, and then raises `ArchiveError`. What was put is confirmed: read back
-and compared. A folder's files are synced to the disk, which `obstore` does not do.
+and compared. A folder's files are for their owner only and are synced to the disk; `obstore` does neither.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from rememo.errors import ArchiveError, InvalidInput, MissingExtra, NotFound
+from rememo.files import PRIVATE_MODE, make_folders, open_new_bytes
 
 T = TypeVar("T")
 
@@ -27,7 +28,9 @@ _SCHEMES = ("file", "s3", "gs", "az")
 class ArchiveStore:
     """Objects by name at one address."""
 
-    def __init__(self, url: str, *, timeout: float, pause: Callable[[float], object] = time.sleep) -> None:
+    def __init__(
+        self, url: str, *, timeout: float, file_mode: int = PRIVATE_MODE, pause: Callable[[float], object] = time.sleep
+    ) -> None:
         """Take an address: a folder, `file:///folder`, `s3://bucket/prefix`, `gs://…` or `az://…`.
 
         Options of the store may follow as a query: `s3://bucket/prefix?endpoint=http://localhost:9000&region=eu-west-1`.
@@ -37,6 +40,7 @@ class ArchiveStore:
         self._obstore = _obstore()
         self._pause = pause
         self._folder: Path | None = None
+        self._file_mode = file_mode
         try:
             self._store = self._open(url, timeout)
         except self._failures as error:
@@ -48,7 +52,8 @@ class ArchiveStore:
             raise InvalidInput(f"an archive is a folder or one of {', '.join(_SCHEMES)}://…, not {self.url!r}")
         if parts.scheme in ("", "file") or "://" not in url:
             self._folder = Path(unquote(parts.path) if parts.scheme == "file" else url).absolute()
-            return self._obstore.store.LocalStore(str(self._folder), mkdir=True)
+            make_folders(self._folder, self._file_mode)
+            return self._obstore.store.LocalStore(str(self._folder))
         options: dict[str, Any] = dict(parse_qsl(parts.query))
         client: dict[str, Any] = {"timeout": timedelta(seconds=timeout)}
         if str(options.get("endpoint", "")).startswith("http://"):
@@ -66,9 +71,10 @@ class ArchiveStore:
         """Store an object and confirm it: when this returns, the same bytes were read back."""
 
         def put() -> None:
-            self._obstore.put(self._store, name, content)
-            if self._folder is not None:
-                _sync(self._folder, name)
+            if self._folder is None:
+                self._obstore.put(self._store, name, content)
+            else:
+                _write(self._folder, name, content, self._file_mode)
             back = bytes(self._obstore.get(self._store, name).bytes())
             if hashlib.sha256(back).digest() != hashlib.sha256(content).digest():
                 raise OSError(f"{len(back)} bytes were read back that are not the {len(content)} written")
@@ -117,6 +123,21 @@ def _obstore() -> ModuleType:
         raise MissingExtra(
             f'archives need the package obstore, which cannot be imported ({error}): pip install "rememo[s3]"'
         ) from error
+
+
+def _write(folder: Path, name: str, content: bytes, mode: int) -> None:
+    """Write a file as `obstore` would, but for its owner only, and synced to the disk."""
+    path = folder / name
+    make_folders(path.parent, mode)
+    # Names that end so are no objects to `obstore`: one that is half written is never listed.
+    part = path.with_name(f"{path.name}#{os.getpid()}")
+    try:
+        with open_new_bytes(part, mode) as file:
+            file.write(content)
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+    _sync(folder, name)
 
 
 def _sync(folder: Path, name: str) -> None:

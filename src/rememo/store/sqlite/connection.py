@@ -1,9 +1,16 @@
 """What Rememo uses of an apsw connection, typed by hand: the library's own types are partly unknown before Python 3.12."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
 
 import apsw
+
+from rememo.files import PRIVATE_MODE, create_file
+
+MEMORY: Final = ":memory:"
 
 Bindings = Sequence[Any] | Mapping[str, Any]
 
@@ -86,6 +93,15 @@ class Connection(Protocol):
         ...
 
 
-def connect(path: str) -> Connection:
-    """Open a file, making it when it is not there."""
-    return cast("Connection", apsw.Connection(path))
+# Held while a file is made: closing it would let go of the locks that another thread's connection has on it.
+_making = threading.Lock()
+
+
+def connect(path: str, mode: int = PRIVATE_MODE) -> Connection:
+    """Open a file, making it with a mode when it is not there; its log gets the same mode."""
+    with _making:
+        if path and path != MEMORY:
+            # SQLite would make it as open as the umask allows. What cannot be made, SQLite reports.
+            with suppress(OSError):
+                create_file(Path(path).resolve(), mode)
+        return cast("Connection", apsw.Connection(path))

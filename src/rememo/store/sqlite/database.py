@@ -16,16 +16,16 @@ from typing import Any, TypeVar
 import apsw
 
 from rememo.errors import Busy, Closed, Corrupt, StorageError
+from rememo.files import PRIVATE_MODE, create_file
 from rememo.store.migrations import Plan
 from rememo.store.sqlite import forks
-from rememo.store.sqlite.connection import Connection, connect
+from rememo.store.sqlite.connection import MEMORY, Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
 from rememo.store.sqlite.migrate import check_ours, migrate
 from rememo.store.sqlite.turns import Turns, Work
 
 T = TypeVar("T")
 
-MEMORY = ":memory:"
 _LEAST_SQLITE = 3_051_003  # the fix for the WAL-reset bug, which can damage a file that several processes write
 _CHECKPOINT_PAGES = 4_000
 _LARGE_LOG_PAGES = 16_000
@@ -53,7 +53,14 @@ class Database:
     """The connections to one file. Thread-safe and fork-safe; `close` is final."""
 
     def __init__(
-        self, path: str, *, durability: str, busy_timeout: float, max_bytes: int = 0, contract: bool = False
+        self,
+        path: str,
+        *,
+        durability: str,
+        busy_timeout: float,
+        max_bytes: int = 0,
+        contract: bool = False,
+        file_mode: int = PRIVATE_MODE,
     ) -> None:
         if apsw.SQLITE_VERSION_NUMBER < _LEAST_SQLITE:
             raise StorageError(
@@ -64,6 +71,7 @@ class Database:
         self._busy_timeout = busy_timeout
         self._max_bytes = max_bytes
         self._contract = contract
+        self._file_mode = file_mode
         self.migrated: Plan | None = None
         """What was done to the file when it was opened."""
         self._closed = False
@@ -93,7 +101,7 @@ class Database:
     # ---- connections
 
     def _connect(self) -> Connection:
-        connection = connect(self.path)
+        connection = connect(self.path, self._file_mode)
         connection.set_busy_handler(self._patience(self._busy_timeout))
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("temp_store", "MEMORY")
@@ -241,8 +249,12 @@ class Database:
         return reader
 
     def copy_to(self, path: str) -> None:
-        """Write a compact copy of one consistent state to a new file; writers go on meanwhile."""
+        """Write a compact copy of one consistent state to a new file, which must not be there; writers go on meanwhile."""
         self._need_open()
+        try:
+            create_file(path, self._file_mode)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
         if self.in_memory:
             with self._reading() as connection:
                 connection.execute("VACUUM INTO ?", (path,))

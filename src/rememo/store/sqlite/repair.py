@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
+from rememo.files import PRIVATE_MODE
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.commits import content_hash
@@ -70,7 +71,14 @@ class RepairReport:
     """How many those are, as far as it can be known."""
 
 
-def repair(source: str, target: str, *, analysis: Analysis, encryption: Encryption | None = None) -> RepairReport:
+def repair(
+    source: str,
+    target: str,
+    *,
+    analysis: Analysis,
+    encryption: Encryption | None = None,
+    file_mode: int = PRIVATE_MODE,
+) -> RepairReport:
     """Write what can be read of a damaged file to a new one.
 
     No other process may write to the source meanwhile. A file of which nothing can be read raises `Corrupt`, and one of
@@ -86,7 +94,7 @@ def repair(source: str, target: str, *, analysis: Analysis, encryption: Encrypti
         with Pages(str(Path(source).absolute())) as pages:
             if pages.header_readable and pages.application() not in (APPLICATION_ID, 0):
                 raise IncompatibleStore(f"{source} is a database of another program; there is nothing to repair")
-            database = Database(str(part), durability="full", busy_timeout=5)
+            database = Database(str(part), durability="full", busy_timeout=5, file_mode=file_mode)
             try:
                 rescue = _Rescue(pages, database, analysis, encryption)
                 database.write(rescue.take)
