@@ -15,7 +15,7 @@ from rememo import Change, Memory
 from rememo.errors import InvalidInput, NotFound, RateLimited, Unauthorised
 from rememo.serve.auth import Keys
 from rememo.serve.limits import RateLimit
-from rememo.serve.service import is_loopback
+from rememo.serve.local import is_loopback
 from rememo.testing import ManualClock
 
 
@@ -53,6 +53,33 @@ def test_an_open_server_answers_those_only_who_mean_it(web: httpx.Client):
     assert is_loopback("[::1]")
     assert not is_loopback("0.0.0.0")  # noqa: S104 - that is the point
     assert not is_loopback("127.0.0.1.evil.example")
+
+
+@pytest.mark.parametrize(
+    ("header", "elsewhere", "here"),
+    [
+        ("X-Forwarded-For", ["203.0.113.5", "127.0.0.1, 203.0.113.5", "203.0.113.5, 127.0.0.1", "unknown", ""], "127.0.0.1"),
+        ("X-Real-IP", ["203.0.113.5", "2001:db8::1", "203.0.113.5:443", ""], "::1"),
+        ("Forwarded", ["for=203.0.113.5", 'by=127.0.0.1;for="[2001:db8::1]:443"', "for=127.0.0.1, for=203.0.113.5",
+                       "For=_hidden", "proto=https", ""], 'for="[::1]:80";proto=http'),
+        ("CF-Connecting-IP", ["203.0.113.5"], "127.0.0.1"),
+    ],
+)  # fmt: skip
+def test_an_open_server_does_not_take_those_for_local_who_come_through_a_proxy(
+    web: httpx.Client, keys: Keys, header: str, elsewhere: list[str], here: str
+):
+    for value in elsewhere:
+        refused = web.get("/v1/records", headers={header: value})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "unauthorised"), value
+        assert "proxy" in refused.json()["error"]["message"]
+        assert web.get("/v1/records", headers={header: value, "Authorization": "Token x"}).status_code == 401
+    assert web.get("/v1/records", headers={header: here}).status_code == 200
+    _, text = keys.add()
+    assert web.get("/v1/records", headers={header: elsewhere[0], **bearer(text)}).status_code == 200
+
+
+def test_an_open_server_does_not_answer_a_proxy_that_names_nobody(web: httpx.Client):
+    assert web.get("/v1/records", headers={"Via": "1.1 gateway"}).status_code == 401
 
 
 def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys: Keys):

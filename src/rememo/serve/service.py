@@ -1,13 +1,11 @@
 """Service: a memory being served. Who asks is known first, then what is asked runs on a bounded number of threads."""
 
 import asyncio
-import ipaddress
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -19,6 +17,7 @@ from rememo.model.scope import LABELS, Scope
 from rememo.serve.auth import ALL_TENANTS, RESERVED, RIGHTS, Key, Keys
 from rememo.serve.faults import HttpFault
 from rememo.serve.limits import RateLimit, Threads
+from rememo.serve.local import clients_behind_proxies, hostname, is_local, is_loopback
 from rememo.serve.rest.signature import moment_of
 from rememo.serve.rest.table import Reach, Right
 
@@ -26,7 +25,6 @@ T = TypeVar("T")
 
 _OPEN: Final = Key(id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC))
 """Who asks where there are no keys: whoever is on this machine."""
-_LOOPBACK_NAMES: Final = {"localhost"}
 _DIGITS: Final = 20
 _ROOT_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
 
@@ -126,12 +124,17 @@ class Service:
         given = request.headers.get("authorization")
         scheme, _, text = (given or "").partition(" ")
         # Clients of mem0 send a key wherever they ask, so on a server without keys any of theirs will do.
-        is_open = (given is None or scheme.lower() == "token") and _is_local(request) and not self.keys.any()
+        is_open = (given is None or scheme.lower() == "token") and is_local(request) and not self.keys.any()
         if given is not None and not is_open:
             if scheme.lower() not in ("bearer", "token"):
                 raise Unauthorised("send the key as `Authorization: Bearer rememo_…`")
             key = self.keys.check(text.strip())
         elif not is_open:
+            if any(True for _ in clients_behind_proxies(request.headers)) and not self.keys.any():
+                raise Unauthorised(
+                    "this came through a proxy, and a server without keys answers this machine only; make a key with"
+                    " `rememo keys add` and send it as `Authorization: Bearer rememo_…`"
+                )
             raise Unauthorised("this server wants a key: send it as `Authorization: Bearer rememo_…`")
         else:
             # A page's simple requests, such as a form, are sent without asking first; a key it cannot know.
@@ -167,7 +170,7 @@ class Service:
         origin = request.headers.get("origin")
         if origin is None or origin in self.options.origins:
             return
-        here, there = _hostname(f"//{request.headers.get('host', '')}"), _hostname(origin)
+        here, there = hostname(f"//{request.headers.get('host', '')}"), hostname(origin)
         if not (is_loopback(here) and is_loopback(there)):
             raise Forbidden(f"web pages of {origin[:200]!r} may not ask here; `rememo serve --origin` allows them")
 
@@ -257,27 +260,3 @@ def too_slow(seconds: float) -> HttpFault:
 def _told_size(request: Request) -> int:
     told = request.headers.get("content-length", "0")
     return int(told) if told.isdecimal() and len(told) <= _DIGITS else 0
-
-
-def _hostname(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:  # brackets that hold no address
-        return ""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, and nothing else can reach it."""
-    if host in _LOOPBACK_NAMES:
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_local(request: Request) -> bool:
-    """Whether a request comes from this machine and means it: a web page may not send its visitors here by a name."""
-    name = request.headers.get("host", "")
-    host = name[: name.index("]") + 1] if "]" in name else name.partition(":")[0]
-    return request.client is not None and is_loopback(request.client.host) and is_loopback(host)
