@@ -60,8 +60,8 @@ def serve(
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
     from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
     from rememo.serve.listen import listen  # noqa: PLC0415 - the same
-    from rememo.serve.server import Server  # noqa: PLC0415 - the same
     from rememo.serve.local import is_loopback  # noqa: PLC0415 - the same
+    from rememo.serve.server import Server  # noqa: PLC0415 - the same
     from rememo.serve.service import Options  # noqa: PLC0415 - the same
     from rememo.serve.upkeep import Upkeep  # noqa: PLC0415 - the same
 
