@@ -564,8 +564,8 @@ class AsyncMessages(Mirror):
         """Remember a turn; it is durable and findable when this returns, and learned from later.
 
         `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
-        a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message in
-        this scope; one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
+        a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message of
+        this room, whoever wrote it (without a room: of this scope); one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
         `data` is kept in `record.data` beside the turn's own fields, whose names it may not have: a framework's own
         message, for example. Outside a batch, a limit of the room is applied before this returns.
         """
@@ -658,13 +658,17 @@ class AsyncMessages(Mirror):
         return await self._call(self._own.latest, n)
 
     async def replies(self, id: str | tuple[ExternalId, ExternalId], *, limit: int = 100) -> list[Message]:
-        """Return the direct answers to a message, oldest first; of more than `limit`, the latest."""
+        """Return the direct answers to a message, oldest first; of more than `limit`, the latest.
+
+        The message may be anybody's in this room; the answers are those in this scope.
+        """
         return await self._call(self._own.replies, id, limit=limit)
 
     async def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
         """Return what a message answers, what that answers, and so on: from the root to the message itself.
 
-        It begins later where a message in between is gone, and where links go round in a circle it is cut there.
+        It begins later where a message in between is gone, and where links go round in a circle it is cut there. Links
+        are followed through the whole room, and the messages in this scope are given.
         """
         return await self._call(self._own.thread, id)
 

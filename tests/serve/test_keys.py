@@ -311,3 +311,38 @@ def test_too_much_at_once_is_told_to_come_back(serve: Any, memory: Memory):
         assert first.result(30).status_code == 201
         assert web.get("/v1/records").status_code == 200
     memory.hooks.remove(hold)
+
+
+@pytest.mark.requirement("message.reply-to")
+def test_a_key_replies_within_what_it_may_know_of(web: httpx.Client, memory: Memory, keys: Keys):
+    question = memory.scope(user="ana", room="group").messages.add("user", "The code is Zanzibar.").id
+    own = memory.scope(user="bo", room="group").messages.add("user", "Hello.").id
+    _, of_room = keys.add(user="bo", room="group", rights=["read", "write"])
+    _, of_user = keys.add(user="bo", rights=["read", "write"])
+    _, of_tenant = keys.add(rights=["read", "write"])
+    group: dict[str, str] = {"user": "bo", "room": "group"}
+
+    def reply(key: str, target: str, **labels: str) -> httpx.Response:
+        body = {"role": "user", "content": "Yes.", "reply_to": target}
+        return web.post("/v1/messages", params=labels, json=body, headers=bearer(key))
+
+    # Bound to the room: it may know which messages there are, and reads none of them but its own.
+    answered = reply(of_room, question)
+    assert answered.status_code == 201, answered.text
+    id = answered.json()["ids"][0]
+    for path in (f"/v1/messages/{id}/thread", f"/v1/messages/{question}/replies"):
+        shown = web.get(path, headers=bearer(of_room))
+        assert [one["record"]["id"] for one in shown.json()["items"]] == [id], shown.text
+        assert "Zanzibar" not in shown.text
+    assert web.get(f"/v1/messages/{question}", headers=bearer(of_room)).status_code == 404
+    assert reply(of_room, "nobody").status_code == 404
+
+    # Bound to a user of any room: what it cannot read is not there, in a room that it only asks for too.
+    refused, absent = reply(of_user, question, **group), reply(of_user, "nobody", **group)
+    assert (refused.status_code, absent.status_code) == (404, 404)
+    assert refused.text.replace(question, "nobody").split('"id"')[0] == absent.text.split('"id"')[0]
+    assert web.get(f"/v1/messages/{question}/replies", params=group, headers=bearer(of_user)).status_code == 404
+    assert reply(of_user, own, **group).status_code == 201
+
+    # Of a whole tenant: it may read the room, and writes in it as whom it says.
+    assert reply(of_tenant, question, **group).status_code == 201

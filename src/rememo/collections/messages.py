@@ -18,6 +18,7 @@ from rememo.model.filters import Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
+from rememo.model.record import Record
 from rememo.model.times import to_utc
 
 _LEARNED = ("user", "assistant")
@@ -60,8 +61,8 @@ class Messages(Kind):
         """Remember a turn; it is durable and findable when this returns, and learned from later.
 
         `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
-        a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message in
-        this scope; one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
+        a repeat is stored once and its receipt says `ignored`. `reply_to` is the id, or the external id, of a message of
+        this room, whoever wrote it (without a room: of this scope); one that is not there raises `NotFound`. The content may be empty only beside tool calls or images.
         `data` is kept in `record.data` beside the turn's own fields, whose names it may not have: a framework's own
         message, for example. Outside a batch, a limit of the room is applied before this returns.
         """
@@ -152,23 +153,29 @@ class Messages(Kind):
         return self.history(n)
 
     def replies(self, id: str | tuple[ExternalId, ExternalId], *, limit: int = 100) -> list[Message]:
-        """Return the direct answers to a message, oldest first; of more than `limit`, the latest."""
-        asked = self._record(self._id(id, "id"))
-        return [Message(record) for record in self._read(self._filter(data={"reply_to": asked.id}), limit)]
+        """Return the direct answers to a message, oldest first; of more than `limit`, the latest.
+
+        The message may be anybody's in this room; the answers are those in this scope.
+        """
+        asked = self._id(id, "id")
+        if self._in_room(asked) is None:
+            raise NotFound(f"there is no {self.kind} {asked!r} in this scope")
+        return [Message(record) for record in self._read(self._filter(data={"reply_to": asked}), limit)]
 
     def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
         """Return what a message answers, what that answers, and so on: from the root to the message itself.
 
-        It begins later where a message in between is gone, and where links go round in a circle it is cut there.
+        It begins later where a message in between is gone, and where links go round in a circle it is cut there. Links
+        are followed through the whole room, and the messages in this scope are given.
         """
         record = self._record(self._id(id, "id"))
         found = {record.id: record}
         while (above := record.data.get("reply_to")) is not None and above not in found:
-            answered = self._view.find(above)
-            if answered is None or answered.kind != self.kind:
+            answered = self._in_room(above)
+            if answered is None:
                 break
             found[above] = record = answered
-        return [Message(one) for one in reversed(found.values())]
+        return [Message(record) for record in reversed(found.values()) if self._view.scope.contains(record.scope)]
 
     def window(
         self, max_tokens: int, *, counter: TokenCounter | None = None, known_at: datetime | None = None
@@ -269,7 +276,12 @@ class Messages(Kind):
         batch = self._view.batching
         if batch is not None and batch.waiting(id) is not None:
             return id
-        record = self._view.find(id)
-        if record is None or record.kind != self.kind:
-            raise NotFound(f"reply_to: there is no message {reply_to!r} in this scope; add it first, or leave it out")
+        if self._in_room(id) is None:
+            place = "scope" if self._view.scope.room is None else "room"
+            raise NotFound(f"reply_to: there is no message {reply_to!r} in this {place}; add it first, or leave it out")
         return id
+
+    def _in_room(self, id: str) -> Record | None:
+        """Return a message of this room, whoever wrote it; it is not to be shown where it is not in this scope."""
+        record = self._view.whole_room().find(id)
+        return None if record is None or record.kind != self.kind else record

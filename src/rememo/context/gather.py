@@ -22,7 +22,7 @@ from rememo.learn.statements import folded
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition
 from rememo.model.record import Record
-from rememo.model.scope import LABELS, Scope
+from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 
 RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
@@ -63,12 +63,7 @@ def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -
         scope = Scope(tenant=scope.tenant, agent=scope.agent)
     elif recall == "tenant":
         scope = Scope(tenant=scope.tenant)
-    return view.narrow(scope if view.wall is None else _behind(view.wall, scope))
-
-
-def _behind(wall: Scope, scope: Scope) -> Scope:
-    """Return as much of a scope as lies behind a wall."""
-    return replace(scope, **{name: held for name in LABELS if (held := getattr(wall, name)) is not None})
+    return view.narrow(scope if view.wall is None else scope.within(view.wall))
 
 
 # ---- turns and passages

@@ -49,6 +49,20 @@ class View:
             )
         return replace(self, scope=scope)
 
+    def whole_room(self) -> "View":
+        """Return the view of all that is in this view's room, whoever wrote it: for links between messages.
+
+        It says which messages there are, and its contents are for no caller who could not read them anyhow. Behind a
+        wall that binds other labels but not this room, it sees what the wall lets through. A view without a room stays
+        as it is.
+        """
+        if self.scope.room is None:
+            return self
+        scope = Scope(tenant=self.scope.tenant, room=self.scope.room)
+        if self.wall is not None and self.wall.room != scope.room:
+            scope = scope.within(self.wall)
+        return replace(self, scope=scope)
+
     def at(self, moment: datetime) -> "View":
         """Return a view of the past; one of a view of the past never sees more than that one."""
         return replace(self, known_at=moment if self.known_at is None else min(moment, self.known_at))

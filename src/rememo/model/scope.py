@@ -40,6 +40,10 @@ class Scope:
                 scope = replace(scope, **{name: value})
         return scope
 
+    def within(self, wall: "Scope") -> "Scope":
+        """Return as much of this scope as lies behind a wall: the labels that the wall binds are the wall's."""
+        return replace(self, **{name: held for name in LABELS if (held := getattr(wall, name)) is not None})
+
     def contains(self, other: "Scope") -> bool:
         """Whether a view of this scope sees a record of the other."""
         return (

@@ -192,6 +192,43 @@ class ScopeSuite(Suite):
         assert texts(memory.list()) == ["from alice", "from bob", "between us"]
         assert {one.scope.user for one in memory.scope(room="group").list()} == {"alice", "bob"}
 
+    @pytest.mark.requirement("message.reply-to")
+    def test_a_reply_reaches_every_message_of_its_room(self, memory: Memory) -> None:
+        ana, bo = memory.scope(user="ana", room="group"), memory.scope(user="bo", room="group")
+        planner = memory.scope(agent="planner", room="group")
+        question = ana.messages.add("user", "Where shall we go?", external_id=("chat", 1)).id
+        answer = bo.messages.add("user", "To Porto.", reply_to=question).id
+        summary = planner.messages.add("assistant", "Porto it is.", reply_to=answer).id
+        thanks = ana.messages.add("user", "Thank you both!", reply_to=("chat", 1)).id
+        last = ana.messages.add("user", "See you there.", reply_to=summary).id
+        group = memory.scope(room="group").messages
+        assert [message.id for message in group.thread(last)] == [question, answer, summary, last]
+        assert [message.id for message in group.replies(question)] == [answer, thanks]
+        # A view of one user is shown its own messages, whoever wrote those in between.
+        assert [message.id for message in ana.messages.thread(last)] == [question, last]
+        assert [message.id for message in bo.messages.replies(question)] == [answer]
+        assert [message.id for message in bo.messages.replies(("chat", 1))] == [answer]
+        with pytest.raises(NotFound):
+            bo.messages.get(question)
+        with pytest.raises(NotFound):
+            bo.messages.thread(question)
+
+    @pytest.mark.requirement("message.reply-to")
+    def test_a_reply_stays_in_its_room(self, memory: Memory) -> None:
+        bo = memory.scope(user="bo", room="group")
+        own_elsewhere = memory.scope(user="bo", room="private").messages.add("user", "Between us.").id
+        elsewhere = memory.scope(user="ana", room="private").messages.add("user", "Between us.").id
+        other_tenant = memory.scope(tenant="other", user="ana", room="group").messages.add("user", "Hello").id
+        note = memory.scope(user="ana", room="group").add("no message").id
+        for target in (own_elsewhere, elsewhere, other_tenant, note):
+            with pytest.raises(NotFound, match="reply_to: there is no message"):
+                bo.messages.add("user", "Yes", reply_to=target)
+            with pytest.raises(NotFound):
+                bo.messages.replies(target)
+        # A view without a room reaches what it can read, and nothing else.
+        with pytest.raises(NotFound, match="reply_to: there is no message"):
+            memory.scope(user="bo").messages.add("user", "Yes", reply_to=elsewhere)
+
     @pytest.mark.requirement("scope.list")
     def test_rooms_users_and_agents_are_listed_within_the_scope(self, memory: Memory, clock: ManualClock) -> None:
         memory.add("nobody's")
