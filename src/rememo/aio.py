@@ -431,13 +431,20 @@ class AsyncKeyValues(Mirror):
         return await self._call(self._own.version, key)
 
     async def set(
-        self, key: str, value: Any, *, ttl: float | str | timedelta | None = None, sliding: bool = False
+        self,
+        key: str,
+        value: Any,
+        *,
+        ttl: float | str | timedelta | None = None,
+        sliding: bool = False,
+        keep_ttl: bool = False,
     ) -> int:
         """Store a JSON value and return its version.
 
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
+        Without a `ttl` it has no end, but for `keep_ttl`: then the end of the value that it replaces is its own.
         """
-        return await self._call(self._own.set, key, value, ttl=ttl, sliding=sliding)
+        return await self._call(self._own.set, key, value, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl)
 
     async def compare_and_set(
         self,
@@ -447,13 +454,20 @@ class AsyncKeyValues(Mirror):
         expected_version: int,
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
     ) -> int:
         """Store a value only if the version that is there is the expected one (0: nothing there).
 
-        Returns the new version; another version raises `VersionConflict`.
+        Returns the new version; another version raises `VersionConflict`. Its end is given as by `set()`.
         """
         return await self._call(
-            self._own.compare_and_set, key, value, expected_version=expected_version, ttl=ttl, sliding=sliding
+            self._own.compare_and_set,
+            key,
+            value,
+            expected_version=expected_version,
+            ttl=ttl,
+            sliding=sliding,
+            keep_ttl=keep_ttl,
         )
 
     async def update(
@@ -467,7 +481,8 @@ class AsyncKeyValues(Mirror):
     ) -> Any:
         """Replace a value by what `change` makes of it, and return that; nothing comes in between.
 
-        `change` runs again when another thread or process was faster, so it must not do anything else.
+        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        process was faster, so it must not do anything else.
         """
         return await self._call(self._own.update, key, change, default=default, ttl=ttl, sliding=sliding)
 

@@ -1266,12 +1266,26 @@ class RemoteKeyValues:
         """Return the version of a value, for `compare_and_set`; 0 when there is none."""
         return cast("int", self._asking.call("kv.version", {"key": key}))
 
-    def set(self, key: str, value: Any, *, ttl: float | str | timedelta | None = None, sliding: bool = False) -> int:
+    def set(
+        self,
+        key: str,
+        value: Any,
+        *,
+        ttl: float | str | timedelta | None = None,
+        sliding: bool = False,
+        keep_ttl: bool = False,
+    ) -> int:
         """Store a JSON value and return its version.
 
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
+        Without a `ttl` it has no end, but for `keep_ttl`: then the end of the value that it replaces is its own.
         """
-        return cast("int", self._asking.call("kv.set", {"key": key, "value": value, "ttl": ttl, "sliding": sliding}))
+        return cast(
+            "int",
+            self._asking.call(
+                "kv.set", {"key": key, "value": value, "ttl": ttl, "sliding": sliding, "keep_ttl": keep_ttl}
+            ),
+        )
 
     def compare_and_set(
         self,
@@ -1281,16 +1295,24 @@ class RemoteKeyValues:
         expected_version: int,
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
     ) -> int:
         """Store a value only if the version that is there is the expected one (0: nothing there).
 
-        Returns the new version; another version raises `VersionConflict`.
+        Returns the new version; another version raises `VersionConflict`. Its end is given as by `set()`.
         """
         return cast(
             "int",
             self._asking.call(
                 "kv.compare_and_set",
-                {"key": key, "value": value, "expected_version": expected_version, "ttl": ttl, "sliding": sliding},
+                {
+                    "key": key,
+                    "value": value,
+                    "expected_version": expected_version,
+                    "ttl": ttl,
+                    "sliding": sliding,
+                    "keep_ttl": keep_ttl,
+                },
             ),
         )
 

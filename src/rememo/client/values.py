@@ -33,14 +33,17 @@ class ClientKeyValues(RemoteKeyValues):
     ) -> Any:
         """Replace a value by what `change` makes of it, and return that; nothing comes in between.
 
-        `change` runs again when another thread or process was faster, so it must not do anything else.
+        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        process was faster, so it must not do anything else.
         """
         for _ in range(_MOST_TRIES):
             # The version first: a value that came in between is then not taken for the one of that version.
             version = self.version(key)
             value = change(super().get(key) if version else default)
             try:
-                self.compare_and_set(key, value, expected_version=version, ttl=ttl, sliding=sliding)
+                self.compare_and_set(
+                    key, value, expected_version=version, ttl=ttl, sliding=sliding, keep_ttl=ttl is None
+                )
             except VersionConflict:
                 continue
             return value

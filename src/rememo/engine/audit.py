@@ -208,13 +208,14 @@ class AuditedKeyValue:
         *,
         ttl: float | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
         expected: int | None = None,
         note: Note | None = None,
     ) -> int | None:
         """Store a value and note it."""
         note = note or self._note("kv.set", tenant, space, key)
         return self._kv.set(
-            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, expected=expected, note=note
+            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
         )  # fmt: skip
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:

@@ -90,6 +90,64 @@ class KeyValueSuite(Suite):
         clock.advance(3600)
         assert memory.kv.get("k") == 2
 
+    @pytest.mark.requirement("kv.set-get-delete")
+    def test_an_update_keeps_the_end(self, memory: Memory, clock: ManualClock) -> None:
+        memory.kv.set("session", 0, ttl=60)
+        for count in range(1, 6):
+            clock.advance(10)
+            assert memory.kv.update("session", lambda value: value + 1) == count
+        clock.advance(9)
+        assert memory.kv.get("session") == 5
+        clock.advance(1)
+        assert memory.kv.get("session") is None
+
+    def test_an_update_keeps_an_end_that_slides(self, memory: Memory, clock: ManualClock) -> None:
+        memory.kv.set("session", 0, ttl=60, sliding=True)
+        clock.advance(50)
+        memory.kv.update("session", lambda value: value + 1)
+        for _ in range(3):
+            clock.advance(50)
+            assert memory.kv.get("session") == 1
+        clock.advance(61)
+        assert memory.kv.get("session") is None
+
+    def test_an_update_may_give_another_end(self, memory: Memory, clock: ManualClock) -> None:
+        memory.kv.set("session", 0, ttl=60, sliding=True)
+        memory.kv.update("session", lambda value: value + 1, ttl=600)
+        for _ in range(5):
+            clock.advance(100)
+            assert memory.kv.get("session") == 1
+        clock.advance(100)
+        assert memory.kv.get("session") is None
+
+    def test_an_update_gives_no_end_to_what_has_none(self, memory: Memory, clock: ManualClock) -> None:
+        memory.kv.set("gone", 0, ttl=60, sliding=True)
+        memory.kv.set("plain", 0)
+        clock.advance(60)
+        for key in ("gone", "new", "plain"):
+            memory.kv.update(key, lambda value: value + 1, default=0)
+        clock.advance(3600)
+        assert [memory.kv.get(key) for key in ("gone", "new", "plain")] == [1, 1, 1]
+
+    def test_a_value_may_be_set_with_the_end_that_is_there(self, memory: Memory, clock: ManualClock) -> None:
+        memory.kv.set("fixed", 1, ttl=60)
+        memory.kv.set("sliding", 1, ttl=60, sliding=True)
+        memory.kv.set("plain", 1)
+        clock.advance(30)
+        for key in ("fixed", "plain", "new"):
+            memory.kv.set(key, 2, keep_ttl=True)
+        version = memory.kv.version("sliding")
+        assert memory.kv.compare_and_set("sliding", 2, expected_version=version, keep_ttl=True) == version + 1
+        with pytest.raises(VersionConflict):
+            memory.kv.compare_and_set("sliding", 3, expected_version=version, keep_ttl=True)
+        clock.advance(30)
+        assert memory.kv.keys() == ["new", "plain", "sliding"]
+        assert memory.kv.get("sliding") == 2
+        clock.advance(60)
+        assert memory.kv.keys() == ["new", "plain"]
+        with pytest.raises(InvalidInput, match="keep_ttl"):
+            memory.kv.set("plain", 3, ttl=60, keep_ttl=True)
+
     @pytest.mark.requirement("kv.invalidate-pattern")
     def test_invalidate_by_pattern(self, memory: Memory) -> None:
         for key in ("user:1", "user:2", "user:10", "User:3", "room:1", "*", "a[b]"):

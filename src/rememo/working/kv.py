@@ -37,12 +37,21 @@ class KeyValues:
         entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
         return 0 if entry is None else entry.version
 
-    def set(self, key: str, value: Any, *, ttl: float | str | timedelta | None = None, sliding: bool = False) -> int:
+    def set(
+        self,
+        key: str,
+        value: Any,
+        *,
+        ttl: float | str | timedelta | None = None,
+        sliding: bool = False,
+        keep_ttl: bool = False,
+    ) -> int:
         """Store a JSON value and return its version.
 
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
+        Without a `ttl` it has no end, but for `keep_ttl`: then the end of the value that it replaces is its own.
         """
-        version = self._set(key, value, ttl, sliding=sliding, expected=None)
+        version = self._set(key, value, ttl, sliding=sliding, keep_ttl=keep_ttl, expected=None)
         return version or 0
 
     def compare_and_set(
@@ -53,12 +62,13 @@ class KeyValues:
         expected_version: int,
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
     ) -> int:
         """Store a value only if the version that is there is the expected one (0: nothing there).
 
-        Returns the new version; another version raises `VersionConflict`.
+        Returns the new version; another version raises `VersionConflict`. Its end is given as by `set()`.
         """
-        version = self._set(key, value, ttl, sliding=sliding, expected=expected_version)
+        version = self._set(key, value, ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected_version)
         if version is None:
             raise VersionConflict(
                 f"key {key!r} is not at version {expected_version}; read it again and repeat the change"
@@ -76,13 +86,15 @@ class KeyValues:
     ) -> Any:
         """Replace a value by what `change` makes of it, and return that; nothing comes in between.
 
-        `change` runs again when another thread or process was faster, so it must not do anything else.
+        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        process was faster, so it must not do anything else.
         """
         for _ in range(_MOST_TRIES):
             entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
             value = change(default if entry is None else json.loads(entry.value))
             expected = 0 if entry is None else entry.version
-            if self._set(key, value, ttl, sliding=sliding, expected=expected) is not None:
+            version = self._set(key, value, ttl, sliding=sliding, keep_ttl=ttl is None, expected=expected)
+            if version is not None:
                 return value
         raise VersionConflict(f"key {key!r} changed {_MOST_TRIES} times while it was being updated; try again later")
 
@@ -118,11 +130,20 @@ class KeyValues:
         return Cached(self._engine, self._scope, name, load, save=save, ttl=ttl, sliding=sliding)
 
     def _set(
-        self, key: str, value: Any, ttl: float | str | timedelta | None, *, sliding: bool, expected: int | None
+        self,
+        key: str,
+        value: Any,
+        ttl: float | str | timedelta | None,
+        *,
+        sliding: bool,
+        keep_ttl: bool,
+        expected: int | None,
     ) -> int | None:
         settings = self._engine.settings
         if sliding and ttl is None:
             raise InvalidInput("sliding needs a ttl: say how long a value lives after each read")
+        if keep_ttl and ttl is not None:
+            raise InvalidInput("give ttl or keep_ttl, not both: keep_ttl leaves the end as it is")
         if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 0):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"expected_version must be a whole number from 0, not {expected!r}")
         checked = check_json(value, "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth)
@@ -137,6 +158,7 @@ class KeyValues:
             self._engine.now(),
             ttl=None if ttl is None else to_seconds(ttl, "ttl"),
             sliding=sliding,
+            keep_ttl=keep_ttl,
             expected=expected,
         )
 

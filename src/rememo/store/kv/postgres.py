@@ -28,12 +28,16 @@ _ANYHOW = "tenant = %(tenant)s AND space = %(space)s AND key = ANY(%(names)s::te
 _GET = f"SELECT key, value, version, expires_at, sliding FROM kv WHERE {_ANYHOW} AND {_ALIVE}"
 _PROLONG = f"UPDATE kv SET expires_at = %(later)s WHERE {_HERE} AND expires_at > %(now)s"
 # An expired entry still counts its versions on: a swap that waits for the old value must fail.
-_REPLACE = f"""UPDATE kv SET value = %(value)s, version = version + 1, expires_at = %(ends)s, sliding = %(sliding)s
+_KEPT = f"%(keep_ttl)s AND {_ALIVE}"
+_REPLACE = f"""UPDATE kv SET value = %(value)s, version = version + 1,
+  expires_at = CASE WHEN {_KEPT} THEN expires_at ELSE %(ends)s::bigint END,
+  sliding = CASE WHEN {_KEPT} THEN sliding ELSE %(sliding)s::bigint END
 WHERE {_HERE} AND (%(expected)s::bigint IS NULL OR %(expected)s::bigint = CASE WHEN {_ALIVE} THEN version ELSE 0 END)
 RETURNING version"""
 # Where values are sealed for their version, it must be known first.
 _RENAME = f"UPDATE kv SET key = %(key)s WHERE {_ANYHOW} AND key <> %(key)s"
-_VERSION = f"SELECT CASE WHEN {_ALIVE} THEN version ELSE -version END FROM kv WHERE {_HERE} FOR UPDATE"
+_HELD = f"""SELECT CASE WHEN {_ALIVE} THEN version ELSE -version END, expires_at, sliding FROM kv
+WHERE {_HERE} FOR UPDATE"""
 _SET = """INSERT INTO kv AS held (tenant, space, key, value, version, expires_at, sliding)
 VALUES (%(tenant)s, %(space)s, %(key)s, %(value)s, %(version)s, %(ends)s, %(sliding)s)
 ON CONFLICT (tenant, space, key) DO UPDATE
@@ -113,6 +117,7 @@ class PostgresKeyValue:
         *,
         ttl: float | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
         expected: int | None = None,
         note: Note | None = None,
     ) -> int | None:
@@ -127,6 +132,7 @@ class PostgresKeyValue:
             "now": now,
             "ends": None if life is None else now + life,
             "sliding": life if sliding else None,
+            "keep_ttl": keep_ttl,
             "expected": expected,
         }
         if self._safe.seal is not None:
@@ -152,11 +158,13 @@ class PostgresKeyValue:
         place = {**values, "key": contents.put_name(name), "names": list(contents.names(name))}
         session.execute(_RENAME, place)
         # Below zero: it has expired, and still counts its versions on.
-        held: int = session.value(_VERSION, place) or 0
+        held, ends, slides = session.row(_HELD, place) or (0, None, None)
         if expected is not None and expected != max(held, 0):
             return None
         version = abs(held) + 1 if held else floor + 1
         kept = contents.put(values["value"], FIELD, identity(values["space"], name), version)
+        if values["keep_ttl"] and held > 0:
+            place |= {"ends": ends, "sliding": slides}
         session.execute(_SET, {**place, "value": kept, "version": version})
         if note is not None:
             append(session, veiled(note, contents))

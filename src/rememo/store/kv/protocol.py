@@ -57,10 +57,15 @@ class KeyValue(Protocol):
         *,
         ttl: float | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
         expected: int | None = None,
         note: Note | None = None,
     ) -> int | None:
-        """Store a value and return its version; None when `expected` is not the version that is there (0: nothing)."""
+        """Store a value and return its version; None when `expected` is not the version that is there (0: nothing).
+
+        It lives for `ttl` from now, with `keep_ttl` until the end of the value that it replaces, which slides on if it
+        did; where there is none of these, it has no end.
+        """
         ...
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:

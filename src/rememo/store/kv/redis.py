@@ -56,6 +56,7 @@ class RedisKeyValue:
         *,
         ttl: float | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
         expected: int | None = None,
         note: Note | None = None,
     ) -> int | None:
@@ -71,6 +72,7 @@ class RedisKeyValue:
             life if sliding and life is not None else _NONE,
             _NONE if life is None else _millis(life),
             _NONE if expected is None else expected,
+            "1" if keep_ttl else _NONE,
         )
         keys = (place.index, place.ends, place.value(key), place.spaces, place.floor)
         version = self._server.run(SET, keys, arguments, wrote=True)

@@ -52,13 +52,14 @@ class RoutedKeyValue:
         *,
         ttl: float | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
         expected: int | None = None,
         note: Note | None = None,
     ) -> int | None:
         """Store a value and return its version; None when it is not the expected one, or a cache cannot hold it now."""
         try:
             return self._of(space).set(
-                tenant, space, key, value, moment, ttl=ttl, sliding=sliding, expected=expected, note=note
+                tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
             )  # fmt: skip
         except Unavailable:
             if self._where(space) == "cache":

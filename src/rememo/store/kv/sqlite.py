@@ -85,6 +85,7 @@ class SqliteKeyValue:
         *,
         ttl: float | None = None,
         sliding: bool = False,
+        keep_ttl: bool = False,
         expected: int | None = None,
         note: Note | None = None,
     ) -> int | None:
@@ -96,19 +97,19 @@ class SqliteKeyValue:
             contents = self._safe.contents(tenant)
             name = _rename(connection, tenant, space, contents.names(key))
             row: Any = connection.execute(
-                "SELECT version, expires_at FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, name)
+                "SELECT version, expires_at, sliding FROM kv WHERE tenant = ? AND space = ? AND key = ?",
+                (tenant, space, name),
             ).get
             # An expired entry still counts its versions on: a swap that waits for the old value must fail.
-            held, ends = (0, None) if row is None else row
+            held, ends, slides = (0, None, None) if row is None else row
             alive = ends is None or ends > now
             if expected is not None and expected != (held if alive else 0):
                 return None
             version = held + 1 if row is not None else _floor(connection, tenant) + 1
             kept = contents.put(value, FIELD, identity(space, key), version)
-            connection.execute(
-                _SET,
-                (tenant, space, name, kept, version, None if life is None else now + life, life if sliding else None),
-            )
+            if not (keep_ttl and alive):
+                ends, slides = None if life is None else now + life, life if sliding else None
+            connection.execute(_SET, (tenant, space, name, kept, version, ends, slides))
             if note is not None:
                 append(connection, veiled(note, contents))
             return version

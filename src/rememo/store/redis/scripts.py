@@ -108,20 +108,26 @@ end
 return {{value, version, ends, sliding}}
 """)
 
-# KEYS: index, ends, value, spaces, floor. ARGV: key, now, space, text, end, sliding, millis to live, expected version.
+# KEYS: index, ends, value, spaces, floor. ARGV: key, now, space, text, end, sliding, millis to live, expected version,
+# "1" to keep the end that is there.
 SET = _script("""
 local meta = redis.call('HGET', KEYS[1], ARGV[1])
-local held, alive = 0, false
+local held, alive, kept_end, kept_sliding = 0, false, '-', '-'
 if meta then
-  local version, ends = parts(meta)
-  held = tonumber(version)
+  local version, ends, sliding = parts(meta)
+  held, kept_end, kept_sliding = tonumber(version), ends, sliding
   alive = ahead(ends, ARGV[2]) and redis.call('EXISTS', KEYS[3]) == 1
 end
 if ARGV[8] ~= '-' and tonumber(ARGV[8]) ~= (alive and held or 0) then return false end
 -- An expired entry still counts its versions on: a swap that waits for the old value must fail.
 if not meta then held = tonumber(redis.call('GET', KEYS[5]) or '0') end
 local version = whole(held + 1)
-put(KEYS[1], KEYS[2], KEYS[3], ARGV[1], version, ARGV[5], ARGV[6], ARGV[4], ARGV[7])
+if alive and ARGV[9] == '1' then
+  redis.call('HSET', KEYS[1], ARGV[1], version .. ' ' .. kept_end .. ' ' .. kept_sliding)
+  redis.call('SET', KEYS[3], ARGV[4], 'KEEPTTL')
+else
+  put(KEYS[1], KEYS[2], KEYS[3], ARGV[1], version, ARGV[5], ARGV[6], ARGV[4], ARGV[7])
+end
 sweep(KEYS[1], KEYS[2], KEYS[5], KEYS[4], ARGV[2])
 settle(KEYS[1], KEYS[2], KEYS[4], ARGV[3], ARGV[2])
 return version
