@@ -509,7 +509,7 @@ class AsyncKeyValues(Mirror):
     ) -> "AsyncCached":
         """Return values that are kept elsewhere, such as agents' configuration, to be held ready here.
 
-        `load(key)` reads one from where it is kept, `save(key, value)` writes one there. What was loaded lives for `ttl`
+        `load(key)` reads one from where it is kept, `save(key, value)` writes one there; both are plain functions. What was loaded lives for `ttl`
         at the most, and goes at once when it is written or forgotten.
         """
         view = AsyncCached.__new__(AsyncCached)
@@ -2019,7 +2019,8 @@ class AsyncTyped(Mirror, Generic[V]):
     async def get(self, *, known_at: datetime | None = None) -> V:
         """Return a copy of the value, now or as it was known then; the default when nothing is stored.
 
-        A stored value that does not fit the type goes through `migrate`; without one it raises `TypeMismatch`.
+        A stored value that does not fit the type, or has other fields than the type stores, goes through `migrate`.
+        Without one, a value that does not fit raises `TypeMismatch`.
         """
         return await self._call(self._own.get, known_at=known_at)
 
@@ -2487,7 +2488,7 @@ class AsyncMemory(AsyncRecords):
         """Return a value of any type that pydantic can check, kept under a name in exactly this scope.
 
         The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
-        one that does not fit the type any more.
+        one that does not fit the type any more, or has other fields than the type has.
         """
         return AsyncTyped[V](
             await self._call(self._own.typed, name, default, type=type, migrate=migrate), self._threads

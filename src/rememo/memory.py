@@ -32,7 +32,7 @@ from rememo.keep.versions import Diff
 from rememo.learn.answer import Answer
 from rememo.learn.llm.protocol import LLM
 from rememo.model.changed import Changed
-from rememo.model.check import check_label
+from rememo.model.check import check_function, check_label
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -300,7 +300,7 @@ class Memory(Records):
         """Return a value of any type that pydantic can check, kept under a name in exactly this scope.
 
         The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
-        one that does not fit the type any more.
+        one that does not fit the type any more, or has other fields than the type has.
         """
         from rememo.working.typed import Typed
 
@@ -671,6 +671,8 @@ class Memory(Records):
         from rememo.keep.reembed import reembed
 
         self._view.need_present()
+        if progress is not None:
+            check_function(progress, "progress")
         done = reembed(self._engine, embedder, progress)
         self._record("reembed", versions=done)
         return done

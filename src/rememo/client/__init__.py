@@ -126,7 +126,7 @@ class Client(RemoteMemory):
         """Return a value of any type that pydantic can check, kept under a name in exactly this scope.
 
         The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
-        one that does not fit the type any more.
+        one that does not fit the type any more, or has other fields than the type has.
         """
         return Typed(far_view(self._asking), name, default, type=type, migrate=migrate)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rememo.client.faces import RemoteAudit, RemoteContextValues, RemoteKeyValues, RemoteWorking
 from rememo.client.files import take_away
 from rememo.errors import VersionConflict
+from rememo.model.check import check_function
 
 _MOST_TRIES: Final = 1_000
 
@@ -36,6 +37,7 @@ class ClientKeyValues(RemoteKeyValues):
         It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
         process was faster, so it must not do anything else.
         """
+        check_function(change, "change")
         for _ in range(_MOST_TRIES):
             # The version first: a value that came in between is then not taken for the one of that version.
             version = self.version(key)

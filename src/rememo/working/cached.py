@@ -1,5 +1,6 @@
 """Cached values: what is kept elsewhere, held ready as key-value state and never older than its last write."""
 
+import inspect
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -7,7 +8,7 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput
-from rememo.model.check import check_json, check_label, dump_json
+from rememo.model.check import check_function, check_json, check_label, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 
@@ -29,6 +30,9 @@ class Cached:
         ttl: float | str | timedelta = "1h",
         sliding: bool = False,
     ) -> None:
+        check_function(load, "load")
+        if save is not None:
+            check_function(save, "save")
         self._engine = engine
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room, "cached", check_label(name, "name")])
@@ -53,7 +57,7 @@ class Cached:
         if entry is None:
             mark = kv.set(*place, _LOADING, self._engine.now(), ttl=_LONGEST_LOAD, expected=0)
         try:
-            text = self._text(key, self._load(key))
+            text = self._text(key, self._loaded(key))
         except BaseException:
             if mark is not None:
                 kv.delete(*place, self._engine.now())
@@ -82,6 +86,16 @@ class Cached:
         """Load anew the next time whatever a glob pattern matches; returns how many were held."""
         place = self._tenant, self._space, check_label(pattern, "pattern")
         return self._engine.kv.invalidate(*place, self._engine.now())
+
+    def _loaded(self, key: str) -> Any:
+        value = self._load(key)
+        if inspect.iscoroutine(value):  # what a plain function may give that calls an async one
+            value.close()
+            raise InvalidInput(
+                f"load gave a coroutine for key {key!r}, which nobody awaits; let it wait for the value, such as by"
+                " asyncio.run_coroutine_threadsafe(…).result()"
+            )
+        return value
 
     def _text(self, key: str, value: Any) -> str:
         settings = self._engine.settings

@@ -7,7 +7,7 @@ from typing import Any
 
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
-from rememo.model.check import check_json, check_label, dump_json
+from rememo.model.check import check_function, check_json, check_label, dump_json
 from rememo.model.times import to_seconds
 from rememo.store.kv.protocol import KeyValue
 from rememo.working.cached import Cached
@@ -89,6 +89,7 @@ class KeyValues:
         It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
         process was faster, so it must not do anything else.
         """
+        check_function(change, "change")
         for _ in range(_MOST_TRIES):
             entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
             value = change(default if entry is None else json.loads(entry.value))
@@ -123,7 +124,7 @@ class KeyValues:
     ) -> Cached:
         """Return values that are kept elsewhere, such as agents' configuration, to be held ready here.
 
-        `load(key)` reads one from where it is kept, `save(key, value)` writes one there. What was loaded lives for `ttl`
+        `load(key)` reads one from where it is kept, `save(key, value)` writes one there; both are plain functions. What was loaded lives for `ttl`
         at the most, and goes at once when it is written or forgotten.
         """
         self._kv()

@@ -1,6 +1,7 @@
 """Shapes: values of any type that pydantic can check, to JSON and back without a loss."""
 
 import dataclasses
+import json
 import reprlib
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -78,6 +79,18 @@ class Shape(Generic[V]):
             raise TypeMismatch(
                 f"{self._what} is stored as {_short(text)}, which is not {named(self._kind)}: {told(error)}; {self._cure}"
             ) from None
+
+    def has_fields_of(self, text: str, value: V) -> bool:
+        """Whether JSON text has the names, all the way down, that the value made of it would be stored by.
+
+        Names that a type does not know are left out when a value is made, and new ones filled by defaults: then the text
+        was stored by another type, however well it fits.
+        """
+        try:
+            again = self._adapter.dump_python(value, mode="json", warnings=False)
+        except ValueError:
+            return False
+        return _field_names(json.loads(text)) == _field_names(again)
 
     def convert(self, value: object) -> V:
         """Return a value of this type made of whatever fits; raises `TypeMismatch`."""
@@ -195,6 +208,16 @@ def _fields(value: object) -> list[str] | None:
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value)]
     return None
+
+
+def _field_names(value: Any) -> str:
+    """Return the names in a JSON value, with those inside each; elements of a list have no order, since sets have none."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return dump_json({name: _field_names(fields[name]) for name in sorted(fields)})
+    if isinstance(value, list):
+        return dump_json(sorted({_field_names(element) for element in cast("list[Any]", value)}))
+    return ""
 
 
 def _short(text: str) -> str:

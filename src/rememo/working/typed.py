@@ -67,6 +67,8 @@ class Typed(Generic[V]):
             raise InvalidInput(
                 f"the type of {name!r} cannot be told from None; say it, such as type=UserSession | None"
             )
+        if migrate is not None:
+            check_function(migrate, "migrate")
         self._name = check_label(name, "name")
         self._what = f"typed value {name!r}"
         self._view = view
@@ -78,6 +80,7 @@ class Typed(Generic[V]):
         self._id = external_record_id(STATE, [scope.agent, scope.user, scope.room, name])
         self._wanted = Filter(scope=scope, ids=(self._id,))
         self._held: tuple[datetime | None, str] = None, ""
+        self._checked: tuple[datetime | None, bool] = None, False
 
     @property
     def name(self) -> str:
@@ -98,7 +101,8 @@ class Typed(Generic[V]):
     def get(self, *, known_at: datetime | None = None) -> V:
         """Return a copy of the value, now or as it was known then; the default when nothing is stored.
 
-        A stored value that does not fit the type goes through `migrate`; without one it raises `TypeMismatch`.
+        A stored value that does not fit the type, or has other fields than the type stores, goes through `migrate`.
+        Without one, a value that does not fit raises `TypeMismatch`.
         """
         record = self._find(known_at)
         return self._shape.load(self._default) if record is None else self._load(record)
@@ -134,6 +138,7 @@ class Typed(Generic[V]):
         """
         self._view.need_present()
         self._view.need_no_batch("update()")
+        check_function(change, "change")
         for _ in range(_MOST_TRIES):
             record = self._find()
             made = change(self._shape.load(self._default) if record is None else self._load(record))
@@ -221,15 +226,27 @@ class Typed(Generic[V]):
         if self._migrate is None:
             return self._shape.load(text)
         try:
-            return self._shape.load(text)
+            value = self._shape.load(text)
         except TypeMismatch:
-            try:
-                made = self._migrate(json.loads(text))
-            except Exception as error:
-                raise TypeMismatch(
-                    f"migrate= of {self._what} failed for version {record.version}: {type(error).__name__}: {error}"
-                ) from error
+            pass
+        else:
+            if self._is_of_this_type(record, text, value):
+                return value
+        try:
+            made = self._migrate(json.loads(text))
+        except Exception as error:
+            raise TypeMismatch(
+                f"migrate= of {self._what} failed for version {record.version}: {type(error).__name__}: {error}"
+            ) from error
         return self._shape.convert(made)
+
+    def _is_of_this_type(self, record: Record, text: str, value: V) -> bool:
+        """Whether a version was stored by this type or one with the same fields; found out once from read to read."""
+        recorded_at, same = self._checked
+        if recorded_at != record.recorded_at:
+            same = self._shape.has_fields_of(text, value)
+            self._checked = record.recorded_at, same
+        return same
 
     def _text(self, record: Record) -> str:
         """Return the stored JSON; kept from one read to the next, since it is the dearest part of one."""

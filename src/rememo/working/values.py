@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from rememo.collections.fields import Kind, external_record_id
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
-from rememo.model.check import check_json, check_label
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.model.check import check_function, check_json, check_label
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE, Record
 from rememo.model.scope import Scope
@@ -55,8 +55,7 @@ class ContextValues(Kind):
         view = self._view
         view.need_present()
         view.need_no_batch("context.update()")
-        if not callable(change):
-            raise InvalidInput(f"change must be a function of the value, not {change!r}; set() keeps a value")
+        check_function(change, "change")
         id = value_id(view.scope, CONTEXT, check_label(name, "name"))
         for _ in range(_MOST_TRIES):
             record = view.find(id)

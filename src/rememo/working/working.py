@@ -12,6 +12,7 @@ from rememo.collections.records import Records
 from rememo.collections.thoughts import Thoughts
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
+from rememo.model.check import check_function
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE
 from rememo.model.scope import Scope
@@ -110,6 +111,7 @@ class Working:
 
         `change` runs again when another thread or process was faster, so it must not do anything else.
         """
+        check_function(change, "change")
         rule = self._declared.get(field)
         if rule is None:
             raise InvalidInput(f"{type(self).__name__} has no field {field!r}; context.update() changes free values")

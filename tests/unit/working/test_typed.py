@@ -54,6 +54,14 @@ class Strict(BaseModel):
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
 
 
+class Point2(BaseModel):
+    left: int = 0
+
+
+class Point3(BaseModel):
+    x: int = 0
+
+
 class Point(NamedTuple):
     x: int
     y: float
@@ -230,6 +238,77 @@ def test_a_stored_value_that_fits_no_more_names_the_way_out(memory: Memory):
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     with pytest.raises(TypeMismatch, match=r"migrate= of .* did not give Place"):
         memory.typed("place", blank, migrate=lambda _: 7).get()  # pyright: ignore[reportArgumentType] - meant
+
+
+class Colours(BaseModel):
+    """What was stored: by names that the next one has not."""
+
+    colour: str = "white"
+    parts: list[Point2] = []
+
+
+class Colors(BaseModel):
+    color: str = "white"
+    parts: list[Point3] = []
+
+
+@pytest.mark.requirement("typed.generic")
+def test_a_renamed_field_is_migrated_though_everything_has_a_default(memory: Memory):
+    memory.typed("paint", Colours()).set(Colours(colour="red"))
+    seen: list[Any] = []
+
+    def migrate(old: Any) -> Colors:
+        seen.append(old)
+        return Colors(color=old["colour"])
+
+    box = memory.typed("paint", Colors(), migrate=migrate)
+    assert box.get().color == "red"
+    assert seen == [{"colour": "red", "parts": []}]
+    assert [version.value.color for version in box.history()] == ["red"]
+    assert box.update(lambda held: held.model_copy(update={"color": held.color + "dish"})).color == "reddish"
+    seen.clear()
+    assert box.get().color == "reddish"
+    assert seen == [], "what the type itself stored needs no change"
+
+
+def test_a_field_that_was_renamed_inside_is_migrated(memory: Memory):
+    memory.typed("paint", Colours()).set(Colours(parts=[Point2(left=1), Point2(left=2)]))
+
+    def migrate(old: Any) -> Any:
+        return {"color": old["colour"], "parts": [{"x": part["left"]} for part in old["parts"]]}
+
+    assert [part.x for part in memory.typed("paint", Colors(), migrate=migrate).get().parts] == [1, 2]
+
+
+def test_a_field_that_is_new_lets_a_value_be_migrated(memory: Memory):
+    @dataclass
+    class Whole:
+        name: str = ""
+
+    @dataclass
+    class Parted:
+        name: str = ""
+        surname: str = ""
+
+    memory.typed("who", Whole()).set(Whole(name="Ana Lopes"))
+    box = memory.typed("who", Parted(), migrate=lambda old: Parted(*old["name"].split()))
+    assert box.get() == Parted("Ana", "Lopes")
+    assert memory.typed("who", Parted()).get() == Parted("Ana Lopes"), "without migrate= pydantic decides"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Session, Session(tags={"a", "b"}, place=Place(city="Porto", since=date(2026, 1, 1)))),
+        (dict[str, Any], {"free": {"keys": [1, {"a": None}]}}),
+        (list[Point], [Point(1, 2.0)]),
+        (dict[Mood, list[Place]], {Mood.CALM: [Place(city="Faro", since=date(2026, 1, 1))]}),
+        (Session | None, None),
+    ],
+)
+def test_what_a_type_stored_is_not_migrated(memory: Memory, kind: Any, value: Any):
+    memory.typed("box", value, type=kind).set(value)
+    assert memory.typed("box", value, type=kind, migrate=lambda _: 1 / 0).get() == value
 
 
 # ---- copies and changes
