@@ -879,13 +879,14 @@ class AsyncRelationships(Mirror):
         target: str,
         type: str,
         *,
-        strength: float = 0.5,
+        strength: float | None = None,
         sentiment: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        """Connect an entity with a target; one that is there already takes the new strength, sentiment and metadata.
+        """Connect an entity with a target; one that is there already takes the strength, sentiment and metadata given.
 
-        `strength` is where it starts: after n interactions it is 1 - (1 - strength) · 0.9^n.
+        `strength` is where it is now, 0.5 for a new one unless given: after n more interactions it is
+        1 - (1 - strength) · 0.9^n.
         """
         return await self._call(
             self._own.add, entity, target, type, strength=strength, sentiment=sentiment, metadata=metadata
@@ -899,7 +900,10 @@ class AsyncRelationships(Mirror):
         sentiment: float | Unset | None = NOTHING,
         metadata: Mapping[str, Any] | Unset | None = NOTHING,
     ) -> Receipt:
-        """Change what was told of a relationship; `metadata` replaces what was there."""
+        """Change what was told of a relationship; `metadata` replaces what was there.
+
+        `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
+        """
         return await self._call(self._own.update, id, strength=strength, sentiment=sentiment, metadata=metadata)
 
     async def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:

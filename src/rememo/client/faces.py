@@ -430,13 +430,14 @@ class RemoteRelationships:
         target: str,
         type: str,
         *,
-        strength: float = 0.5,
+        strength: float | None = None,
         sentiment: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        """Connect an entity with a target; one that is there already takes the new strength, sentiment and metadata.
+        """Connect an entity with a target; one that is there already takes the strength, sentiment and metadata given.
 
-        `strength` is where it starts: after n interactions it is 1 - (1 - strength) · 0.9^n.
+        `strength` is where it is now, 0.5 for a new one unless given: after n more interactions it is
+        1 - (1 - strength) · 0.9^n.
         """
         return cast(
             "Receipt",
@@ -461,7 +462,10 @@ class RemoteRelationships:
         sentiment: float | Unset | None = NOTHING,
         metadata: Mapping[str, Any] | Unset | None = NOTHING,
     ) -> Receipt:
-        """Change what was told of a relationship; `metadata` replaces what was there."""
+        """Change what was told of a relationship; `metadata` replaces what was there.
+
+        `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
+        """
         return cast(
             "Receipt",
             self._asking.call(

@@ -8,7 +8,7 @@ from typing import Any
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.learn.predicates import normalise_predicate, normalise_subject
-from rememo.learn.relationships import Link, link_fields
+from rememo.learn.relationships import BASE, Link, interaction_counts, link_fields
 from rememo.learn.statements import folded
 from rememo.model.check import check_label, check_limit, check_unit
 from rememo.model.filters import Condition
@@ -39,15 +39,18 @@ class Relationships:
         target: str,
         type: str,
         *,
-        strength: float = 0.5,
+        strength: float | None = None,
         sentiment: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        """Connect an entity with a target; one that is there already takes the new strength, sentiment and metadata.
+        """Connect an entity with a target; one that is there already takes the strength, sentiment and metadata given.
 
-        `strength` is where it starts: after n interactions it is 1 - (1 - strength) · 0.9^n.
+        `strength` is where it is now, 0.5 for a new one unless given: after n more interactions it is
+        1 - (1 - strength) · 0.9^n.
         """
-        own: dict[str, Any] = {"strength": check_unit(strength, "strength")}
+        own: dict[str, Any] = {}
+        if strength is not None:
+            own["strength"] = check_unit(strength, "strength")
         if sentiment is not None:
             own["sentiment"] = _sentiment(sentiment)
         return self._change(
@@ -62,7 +65,10 @@ class Relationships:
         sentiment: float | Unset | None = NOTHING,
         metadata: Mapping[str, Any] | Unset | None = NOTHING,
     ) -> Receipt:
-        """Change what was told of a relationship; `metadata` replaces what was there."""
+        """Change what was told of a relationship; `metadata` replaces what was there.
+
+        `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
+        """
         own: dict[str, Any] = {}
         if strength is not NOTHING:
             own["strength"] = check_unit(strength, "strength")
@@ -222,6 +228,10 @@ class Relationships:
             told: dict[str, Any] = {**data["own"], **own}
             if touched is not None:
                 told |= _touched(told, touched)
+            elif create:
+                told.setdefault("strength", BASE)  # told by hand, so that it stays when facts are taken back
+            if "strength" in own:
+                told["since"] = interaction_counts(data)
             fields = link_fields({**data, "own": {name: value for name, value in told.items() if value is not None}})
             if metadata is not NOTHING:
                 fields["metadata"] = metadata

@@ -1,6 +1,6 @@
 """Relationships out of facts: "my sister Ana" connects two people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -52,12 +52,24 @@ class Link:
         return str(UUID(bytes=blake2b(dump_json(parts).encode(), digest_size=16).digest(), version=5))
 
 
+def interaction_counts(data: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many interactions a relationship's data holds: touches by hand, and what facts say."""
+    learned: Mapping[str, Any] = data.get("learned") or {}
+    return data["own"].get("count", 0), learned.get("count", 0)
+
+
 def link_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record's content, with everything that follows from its data worked out anew.
 
     `own` is what was told by hand (`strength`, and `count`, `first` and `last` of touches), `learned` what facts say.
+    `since` in `own` has the counts of both when the strength was set: what came later strengthens it.
     """
-    own, learned = data["own"], data.get("learned")
+    own: Mapping[str, Any] = data["own"]
+    learned: Mapping[str, Any] | None = data.get("learned")
+    then: Sequence[int] = own.get("since", (0, 0))
+    since = [min(pair) for pair in zip(then, interaction_counts(data), strict=True)]
+    if "since" in own:
+        own = {**own, "since": since}  # what facts take back and say again counts again
     parts = [part for part in (own, learned) if part and part.get("count")]
     count = sum(part["count"] for part in parts)
     base = BASE if own.get("strength") is None else own["strength"]
@@ -67,8 +79,9 @@ def link_fields(data: Mapping[str, Any]) -> dict[str, Any]:
         "text": f"{entity} and {target}: {type.replace('_', ' ')}",
         "data": {
             **data,
+            "own": own,
             "match": {"entity": folded(entity), "target": folded(target), "type": type},
-            "strength": strengthened(base, count),
+            "strength": strengthened(base, count - sum(since)),
             "count": count,
             "first": first,
             "last": max((part["last"] for part in parts), default=None),

@@ -40,6 +40,55 @@ def test_a_relationship_is_added_found_and_changed(memory: Memory):
 
 
 @pytest.mark.requirement("relationship.create-query-update")
+def test_a_strength_that_is_set_holds_and_later_interactions_count_from_there(memory: Memory):
+    relationships = memory.relationships
+    id = relationships.touch("ana", "Bo", "friend").id
+    for _ in range(4):
+        relationships.touch("ana", "Bo", "friend")
+    relationships.update(id, strength=0.2)
+    assert (relationships.get(id).strength, relationships.get(id).count) == (0.2, 5)
+    assert relationships.list(min_strength=0.3) == []
+    relationships.touch("ana", "Bo", "friend")
+    assert relationships.get(id).strength == pytest.approx(1 - 0.8 * 0.9)
+    relationships.add("ana", "Bo", "friend", strength=0.1)
+    assert relationships.get(id).strength == 0.1
+    relationships.touch("ana", "Bo", "friend")
+    grown = relationships.get(id).strength
+    assert grown == pytest.approx(1 - 0.9 * 0.9)
+    relationships.add("ana", "Bo", "friend", sentiment=0.5)
+    assert relationships.get(id).strength == grown, "what is not said again stays as it has become"
+    relationships.update(id, sentiment=-0.5)
+    assert relationships.get(id).strength == grown
+
+
+@pytest.mark.requirement("relationship.create-query-update")
+def test_a_strength_may_be_set_on_what_was_learned(memory: Memory, clock: ManualClock):
+    relationships = relationships_of(memory)
+
+    def hear(text: str) -> str:
+        clock.advance(60)
+        id = say(memory, text).id
+        worker_of(memory).run_until_idle()
+        return id
+
+    first = hear("My sister Bea works at CERN.")
+    (sister,) = relationships.list(type="sister")
+    assert relationships.add("ana", "Bea", "sister").outcome == "updated"
+    assert relationships.get(sister.id).strength == sister.strength == pytest.approx(0.55)
+    relationships.update(sister.id, strength=0.3)
+    assert relationships.get(sister.id).strength == 0.3
+    second = hear("My sister Bea is coming over.")
+    assert relationships.get(sister.id).strength == pytest.approx(1 - 0.7 * 0.9)
+    for message in (first, second):
+        memory.delete(message)
+        unlearn(memory, message)
+    worker_of(memory).run_until_idle()
+    assert (relationships.get(sister.id).strength, relationships.get(sister.id).count) == (0.3, 0)
+    hear("My sister Bea is at home.")
+    assert relationships.get(sister.id).strength == pytest.approx(1 - 0.7 * 0.9), "each that comes again counts again"
+
+
+@pytest.mark.requirement("relationship.create-query-update")
 def test_each_interaction_counts_and_strengthens_a_little_less(memory: Memory, clock: ManualClock):
     relationships = relationships_of(memory)
     start = clock()
