@@ -25,6 +25,7 @@ from rememo.collections.limits import Evict, Limits
 from rememo.collections.message import Message
 from rememo.collections.messages import Messages
 from rememo.collections.posts import Post, Posts
+from rememo.collections.pruning import Pruned
 from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
 from rememo.collections.summaries import Summaries
@@ -32,6 +33,7 @@ from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
 from rememo.collections.turn import Image
+from rememo.collections.working_limits import WorkingLimits
 from rememo.context.item import Context, Recall
 from rememo.context.pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
@@ -81,9 +83,7 @@ from rememo.working.call import Call
 from rememo.working.flows import Flow, FlowState
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
-from rememo.working.limits import WorkingLimits
 from rememo.working.profiles import Profile, Profiles
-from rememo.working.pruning import Pruned
 from rememo.working.recent import RecentMessages
 from rememo.working.sessions import Session, Sessions
 from rememo.working.shapes import V
@@ -1783,16 +1783,27 @@ class AsyncWorking(Mirror):
         return await self._call(self._own.change, field, change)
 
     async def limits(self) -> WorkingLimits:
-        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
+        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts.
+
+        `enforced` names those that `limit` set, which hold after every write.
+        """
         return await self._call(self._own.limits)
 
     async def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+
+        What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
+        by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
+        """
         return await self._call(
             self._own.limit, max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts
         )
+
+    async def unlimit(self) -> bool:
+        """Take the limits of this workbench away; False when it had none."""
+        return await self._call(self._own.unlimit)
 
     async def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None

@@ -16,11 +16,13 @@ from rememo.collections.goals import Goal
 from rememo.collections.limits import Evict, Limits
 from rememo.collections.message import Message
 from rememo.collections.posts import Post
+from rememo.collections.pruning import Pruned
 from rememo.collections.records import Duration
 from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task
 from rememo.collections.thoughts import Thought
 from rememo.collections.turn import Image
+from rememo.collections.working_limits import WorkingLimits
 from rememo.context.item import Context, Recall
 from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
@@ -48,9 +50,7 @@ from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undon
 from rememo.model.unset import NOTHING, Unset
 from rememo.recall.question import THRESHOLD
 from rememo.store.protocol import Check, Stats
-from rememo.working.limits import WorkingLimits
 from rememo.working.profiles import Profile
-from rememo.working.pruning import Pruned
 from rememo.working.sessions import Session
 from rememo.working.stats import WorkingStats
 from rememo.working.todos import Todo
@@ -1726,13 +1726,20 @@ class RemoteWorking:
         return cast("Receipt", self._asking.call("working.think", {"text": text, "step": step, "metadata": metadata}))
 
     def limits(self) -> WorkingLimits:
-        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
+        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts.
+
+        `enforced` names those that `limit` set, which hold after every write.
+        """
         return cast("WorkingLimits", self._asking.call("working.limits", {}))
 
     def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+
+        What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
+        by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
+        """
         return cast(
             "WorkingLimits",
             self._asking.call(
@@ -1740,6 +1747,10 @@ class RemoteWorking:
                 {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
             ),
         )
+
+    def unlimit(self) -> bool:
+        """Take the limits of this workbench away; False when it had none."""
+        return cast("bool", self._asking.call("working.unlimit", {}))
 
     def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rememo.collections.fields import Kind, present
+from rememo.collections.pruning import enforce_limits
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, check_text, dump_json
@@ -118,7 +119,9 @@ class Actions(Kind):
             "text": "\n".join(said), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": at, "id": id,
             "pinned": pinned, "importance": importance, "source": source, "trust": trust,
         }  # fmt: skip
-        return self._view.put([fields], key)
+        receipt = self._view.put([fields], key)
+        enforce_limits(self._view, (self.kind,), receipt)
+        return receipt
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Action:
         """Return an action; one that is not in this scope raises `NotFound`."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -11,7 +12,8 @@ from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.check import check_label, check_limit, check_offset, check_text, dump_json
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record import STATE, Record
+from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 
 ExternalId = str | int
@@ -118,6 +120,12 @@ def external(value: object, field: str = "external_id") -> list[str]:
 def external_record_id(kind: str, parts: Sequence[str | None]) -> str:
     """Return the id of the record that these parts name: the same in every process, so it is stored once."""
     return str(uuid5(_NAMESPACE, dump_json([kind, *parts])))
+
+
+@lru_cache(maxsize=4_096)
+def value_id(scope: Scope, use: str, name: str) -> str:
+    """Return the id of the record that holds a value of exactly this scope."""
+    return external_record_id(STATE, [use, scope.agent or "", scope.user or "", scope.room or "", name])
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 from rememo.collections.fields import ExternalId, Kind, external, external_record_id, naming
 from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
+from rememo.collections.pruning import enforce_limits
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, more_data, turn_data
 from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
 from rememo.context.turns import newest_turns
@@ -249,6 +250,7 @@ class Messages(Kind):
         receipt = self._view.put(items, key)
         if receipt.status != "pending" and "added" in receipt.outcomes.values():
             self._limits.enforce()
+        enforce_limits(self._view, (self.kind,), receipt)
         return receipt
 
     def _fields(

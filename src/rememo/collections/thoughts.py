@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from rememo.collections.fields import Kind, choice, need_text
+from rememo.collections.pruning import enforce_limits
 from rememo.engine.view import View
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -68,7 +69,9 @@ class Thoughts(Kind):
             "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": at,
             "id": id, "pinned": pinned, "importance": importance,
         }  # fmt: skip
-        return self._view.put([fields], key)
+        receipt = self._view.put([fields], key)
+        enforce_limits(self._view, (self.kind,), receipt)
+        return receipt
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Thought:
         """Return a thought; one that is not in this scope raises `NotFound`."""

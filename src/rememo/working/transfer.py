@@ -5,22 +5,22 @@ older versions. Ids and times are kept, so that what refers to a message still d
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from rememo.collections.fields import choice, external_record_id, priority_of
+from rememo.collections.fields import choice, external_record_id, priority_of, value_id
 from rememo.collections.limits import Limits, read_limits
 from rememo.collections.tasks import STATUSES
 from rememo.collections.thoughts import STEPS
+from rememo.collections.working_limits import LIMITS, WorkingLimits
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, dump_json
 from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
-from rememo.working.limits import WorkingLimits
-from rememo.working.values import CONTEXT, LIMITS, is_value, value_id
+from rememo.working.values import CONTEXT, is_value
 
 FORMAT = "rememo-working"
 FORMAT_VERSION = 1
@@ -201,7 +201,7 @@ def wanted_value(scope: Scope, use: str, name: str, value: Any) -> Wanted:
 
 def wanted_limits(scope: Scope, limits: WorkingLimits) -> Wanted:
     """Return the record of limits that are wanted."""
-    return wanted_value(scope, LIMITS, LIMITS, asdict(limits))
+    return wanted_value(scope, LIMITS, LIMITS, limits.to_json())
 
 
 def _mapping(value: object, known: set[str], needed: tuple[str, ...]) -> Mapping[str, Any]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from functools import lru_cache
 from typing import Any, Protocol
 
-from rememo.collections.fields import Kind, external_record_id
+from rememo.collections.fields import Kind, value_id
+from rememo.collections.working_limits import LIMITS
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.model.check import check_function, check_json, check_label
@@ -13,7 +13,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import STATE, Record
 from rememo.model.scope import Scope
 
-CONTEXT, LIMITS = "context", "limits"
+CONTEXT = "context"
 _MOST_TRIES = 1_000
 
 
@@ -90,12 +90,6 @@ class ContextValues(Kind):
     def _fields(self, name: str, value: Any, *, on_conflict: str = "error") -> dict[str, Any]:
         rule = self._rules.get(check_label(name, "name"))
         return value_fields(self._view, CONTEXT, name, value if rule is None else rule.stored(value), on_conflict)
-
-
-@lru_cache(maxsize=4_096)
-def value_id(scope: Scope, use: str, name: str) -> str:
-    """Return the id of the record that holds a value of exactly this scope."""
-    return external_record_id(STATE, [use, scope.agent or "", scope.user or "", scope.room or "", name])
 
 
 def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str = "error") -> dict[str, Any]:

@@ -6,12 +6,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rememo.collections.actions import Actions
+from rememo.collections.fields import value_id
 from rememo.collections.limits import RoomLimits
 from rememo.collections.messages import Messages
+from rememo.collections.pruning import Pruned, enforce_limits, prune
 from rememo.collections.records import Records
 from rememo.collections.thoughts import Thoughts
+from rememo.collections.working_limits import LIMITED, LIMITS, WorkingLimits, stored_limits
 from rememo.engine.view import View
-from rememo.errors import InvalidInput
+from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_function
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE
@@ -19,13 +22,11 @@ from rememo.model.scope import Scope
 from rememo.model.unset import NOTHING
 from rememo.working.call import Call, calling
 from rememo.working.declared import Declared, assignable, declare
-from rememo.working.limits import WorkingLimits
-from rememo.working.pruning import Pruned, prune
 from rememo.working.restoring import restore, restore_export
 from rememo.working.stats import WorkingStats, weigh
 from rememo.working.todos import Todos
 from rememo.working.transfer import export_of, held, read_export
-from rememo.working.values import LIMITS, ContextValues, value_fields, value_id
+from rememo.working.values import ContextValues, value_fields
 
 
 class Working:
@@ -124,19 +125,37 @@ class Working:
     # ---- keeping it small
 
     def limits(self) -> WorkingLimits:
-        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts."""
-        record = self._view.find(value_id(self._view.scope, LIMITS, LIMITS))
-        return WorkingLimits() if record is None else WorkingLimits.read(record.data["value"])
+        """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts.
+
+        `enforced` names those that `limit` set, which hold after every write.
+        """
+        return stored_limits(self._view) or WorkingLimits()
 
     def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Set how much `prune` leaves here from now on; what is not given stays. Nothing leaves by itself."""
+        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+
+        What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
+        by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
+        """
         if max_messages is max_actions is max_thoughts is None:
             raise InvalidInput("limit() was given nothing to change; limits() tells what holds")
-        limits = self.limits().but(max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts)
-        self._view.put([value_fields(self._view, LIMITS, LIMITS, asdict(limits), "replace")])
+        limits = self.limits().enforcing(max_messages=max_messages, max_actions=max_actions, max_thoughts=max_thoughts)
+        self._view.put([value_fields(self._view, LIMITS, LIMITS, limits.to_json(), "replace")])
+        if self._view.batching is None:
+            enforce_limits(self._view, LIMITED)
         return limits
+
+    def unlimit(self) -> bool:
+        """Take the limits of this workbench away; False when it had none."""
+        self._view.need_present()
+        self._view.need_no_batch("working.unlimit()")
+        try:
+            self._view.remove(value_id(self._view.scope, LIMITS, LIMITS))
+        except NotFound:
+            return False
+        return True
 
     def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None

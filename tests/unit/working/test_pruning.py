@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings
+from rememo.collections.pruning import leaving_messages, leaving_records
+from rememo.collections.working_limits import WorkingLimits
 from rememo.context.window import call_ids, units
 from rememo.errors import InvalidInput, ReadOnly
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
-from rememo.working.limits import WorkingLimits
-from rememo.working.pruning import leaving_messages, leaving_records
 
 
 @pytest.fixture
-def memory() -> Iterator[Memory]:
-    with Memory(":memory:", embedder=None, settings=Settings(learn=False), clock=ManualClock()) as memory:
+def memory(clock: ManualClock) -> Iterator[Memory]:
+    with Memory(":memory:", embedder=None, settings=Settings(learn=False), clock=clock) as memory:
         yield memory
 
 
@@ -67,15 +67,75 @@ def test_nothing_to_prune_is_nothing_done(memory: Memory):
 def test_limits_are_kept_and_stand_in_for_what_is_not_given(memory: Memory):
     working = memory.scope(room="r").working
     assert working.limits() == WorkingLimits(max_messages=100, max_actions=50, max_thoughts=200)
+    assert working.limits().enforced == ()
     working.limit(max_actions=2)
-    assert working.limit(max_thoughts=3) == WorkingLimits(max_messages=100, max_actions=2, max_thoughts=3)
+    both = working.limit(max_thoughts=3)
+    assert both == working.limits()
+    assert (both.max_messages, both.max_actions, both.max_thoughts) == (100, 2, 3)
+    assert both.enforced == ("max_actions", "max_thoughts")
     for number in range(4):
-        working.actions.add("search", id=f"a{number}")
-        working.think("hm")
-    assert working.prune(max_thoughts=4).actions == ("a0", "a1")
-    assert len(working.thoughts.list()) == 4
-    assert working.prune().count == 1
+        working.messages.add("user", f"question {number}")
+    assert working.prune(max_messages=3).count == 1
     assert memory.working.limits() == WorkingLimits()
+
+
+@pytest.mark.requirement("working.prune")
+def test_a_limit_is_kept_by_every_way_to_write(memory: Memory, clock: ManualClock):
+    room = memory.scope(room="r")
+    room.actions.add("old", id="pinned", pinned=True)
+    for number in range(6):
+        room.actions.add("old", id=f"old{number}")
+    room.working.limit(max_actions=2)
+    assert [one.id for one in room.actions.list()] == ["pinned", "old5"], "at once"
+    clock.advance()
+    with room.working.tool("search"):
+        pass
+    assert [one.tool for one in room.actions.list()] == ["old", "search"]
+    room.actions.add("by the collection")
+    assert [one.tool for one in room.actions.list()] == ["old", "by the collection"]
+    room.working.actions.add("by the workbench")
+    assert [one.tool for one in room.actions.list()] == ["old", "by the workbench"]
+    with room.batch() as batch:
+        for _ in range(3):
+            batch.actions.add("in a batch")
+    room.actions.add("the next")
+    assert [one.tool for one in room.actions.list()] == ["old", "the next"]
+    for number in range(300):
+        room.thoughts.add("THINK", f"thought {number}")
+    assert len(room.thoughts.list(limit=1_000)) == 300, "what was not limited is not touched"
+    room.working.limit(max_thoughts=2, max_messages=3)
+    room.working.think("the last")
+    assert [one.record.text for one in room.thoughts.list()] == ["thought 299", "the last"]
+    room.messages.add("system", "Be brief.")
+    for number in range(4):
+        room.messages.add("user", f"question {number}")
+        room.messages.add("assistant", "", tool_calls=[{"id": f"c{number}"}])
+        room.messages.add("tool", "result", tool_call_id=f"c{number}")
+    assert [one.role for one in room.messages.history()] == ["system", "assistant", "tool"]
+    assert memory.scope(room="other").actions.add("elsewhere").outcome == "added"
+
+
+def test_a_limit_can_be_taken_away(memory: Memory):
+    working = memory.scope(room="r").working
+    assert working.unlimit() is False
+    working.limit(max_actions=1)
+    assert working.unlimit() is True
+    for _ in range(3):
+        working.actions.add("search")
+    assert len(working.actions.list()) == 3
+    assert working.limits() == WorkingLimits()
+
+
+def test_limits_of_before_hold_for_pruning_alone(memory: Memory):
+    room = memory.scope(room="r")
+    room.working.limit(max_actions=2)
+    (held,) = room.list(kind="state")
+    old = {name: value for name, value in held.data["value"].items() if name != "enforced"}
+    room.update(held.id, data=held.data | {"value": old})
+    for _ in range(4):
+        room.actions.add("search")
+    assert len(room.actions.list()) == 4
+    assert room.working.prune().count == 2
 
 
 def test_limits_that_cannot_be_meant(memory: Memory):
@@ -188,6 +248,6 @@ def test_whatever_the_turns_are(turns: list[tuple[dict[str, Any], bool]], most: 
 @given(st.lists(st.booleans(), max_size=12), st.integers(1, 12))
 def test_whatever_is_pinned(pins: list[bool], most: int):
     records = [_record(place, {}, pinned=pinned) for place, pinned in enumerate(pins)]
-    leaving = leaving_records(records, most)
+    over = max(0, len(records) - most)
     free = [record for record in records if not record.pinned]
-    assert leaving == free[: max(0, len(records) - most)]
+    assert leaving_records(records, over) == free[:over]

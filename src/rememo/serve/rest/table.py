@@ -176,6 +176,7 @@ OPERATIONS: Final = (
     _read("GET", "/working:stats", "working.stats"),
     _read("GET", "/working:limits", "working.limits"),
     _write("PUT", "/working:limits", "working.limit"),
+    _write("DELETE", "/working:limits", "working.unlimit"),
     _write("POST", "/working:prune", "working.prune"),
     _write("POST", "/working:think", "working.think", status=201),
     _write("POST", "/todos", "working.todos.add", status=201),

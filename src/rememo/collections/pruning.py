@@ -1,17 +1,22 @@
 """Pruning: the oldest of a workbench leave, what matters stays."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
+from rememo.collections.working_limits import LIMITED, WorkingLimits, stored_limits
 from rememo.context.window import units
 from rememo.engine.view import View
 from rememo.errors import NotFound, VersionConflict
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.store.protocol import Remove
-from rememo.working.limits import WorkingLimits
 
 _MOST_TRIES = 50
+_AHEAD = 32
+"""How many are read beyond those that must leave, since pinned ones stay."""
+
+_log = logging.getLogger("rememo.working")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +37,14 @@ class Pruned:
         return len(self.messages) + len(self.actions) + len(self.thoughts)
 
 
-def prune(view: View, limits: WorkingLimits) -> Pruned:
-    """Let what is too much leave, in one transaction; what another changes meanwhile is looked at again."""
+def prune(view: View, limits: WorkingLimits, kinds: Container[str] = LIMITED) -> Pruned:
+    """Let what is too much of some kinds leave, in one transaction; what another changes meanwhile is looked at again."""
     view.need_present()
     view.need_no_batch("working.prune()")
     for _ in range(_MOST_TRIES):
         leaving = {
-            "messages": leaving_messages(_held(view, "message", limits.max_messages), limits.max_messages),
-            "actions": leaving_records(_held(view, "action", limits.max_actions), limits.max_actions),
-            "thoughts": leaving_records(_held(view, "thought", limits.max_thoughts), limits.max_thoughts),
+            f"{kind}s": _leaving(view, kind, getattr(limits, limit)) if kind in kinds else []
+            for kind, limit in LIMITED.items()
         }
         records = [record for each in leaving.values() for record in each]
         writes = [Remove(id=one.id, scope=view.scope, expected=one.version) for one in records]
@@ -54,11 +58,40 @@ def prune(view: View, limits: WorkingLimits) -> Pruned:
     raise VersionConflict(f"the workbench changed {_MOST_TRIES} times while it was being pruned; try again later")
 
 
-def _held(view: View, kind: str, most: int) -> list[Record]:
-    """Return the records of a kind, oldest first; none where there are not too many."""
+def enforce_limits(view: View, kinds: Iterable[str], receipt: Receipt | None = None) -> None:
+    """Let what is too much of some kinds leave, where limits of exactly this scope are to hold after every write.
+
+    With a receipt, only when it added something. What was written stands, whatever happens here.
+    """
+    if receipt is not None and (receipt.status == "pending" or "added" not in receipt.outcomes.values()):
+        return
+    limits = stored_limits(view)
+    if limits is None:
+        return
+    limited = [kind for kind in kinds if LIMITED[kind] in limits.enforced]
+    try:
+        if limited:
+            prune(view, limits, limited)
+    except VersionConflict as error:
+        _log.warning("a workbench holds more than its limits until the next write: %s", error)
+
+
+def _leaving(view: View, kind: str, most: int) -> list[Record]:
+    """Return the records of a kind that are too many, oldest first."""
     store, now = view.engine.store, view.engine.now()
     filter = view.filter(kind=kind)
-    return store.read(filter, now) if store.count(filter, now) > most else []
+    over = store.count(filter, now) - most
+    if over <= 0:
+        return []
+    if kind == "message":
+        return leaving_messages(store.read(filter, now), most)
+    size = over + _AHEAD
+    while True:
+        records = store.read(filter, now, limit=size, oldest=True)
+        leaving = leaving_records(records, over)
+        if len(leaving) == over or len(records) < size:
+            return leaving
+        size *= 4
 
 
 def leaving_messages(records: Sequence[Record], most: int) -> list[Record]:
@@ -80,7 +113,6 @@ def leaving_messages(records: Sequence[Record], most: int) -> list[Record]:
     return [records[place] for place in sorted(chosen)]
 
 
-def leaving_records(records: Sequence[Record], most: int) -> list[Record]:
-    """Return the records that are too many, oldest first; pinned ones stay, and count too."""
-    over = len(records) - most
-    return [record for record in records if not record.pinned][:over] if over > 0 else []
+def leaving_records(records: Sequence[Record], over: int) -> list[Record]:
+    """Return the oldest of records, as many as are too many; pinned ones stay."""
+    return [record for record in records if not record.pinned][:over]
