@@ -634,8 +634,12 @@ class AsyncMessages(Mirror):
             key=key,
         )
 
-    async def clear(self) -> int:
-        """End every message in this scope; returns how many. What was learned from them goes too, all else stays."""
+    async def clear(self) -> Receipt:
+        """End every message in this scope, in one transaction; all else stays.
+
+        What was learned from them goes too, in jobs that `wait()` on the receipt waits for; `undo()` of it brings
+        everything back.
+        """
         return await self._call(self._own.clear)
 
     async def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:

@@ -153,9 +153,13 @@ class RemoteMessages:
             ),
         )
 
-    def clear(self) -> int:
-        """End every message in this scope; returns how many. What was learned from them goes too, all else stays."""
-        return cast("int", self._asking.call("messages.clear", {}))
+    def clear(self) -> Receipt:
+        """End every message in this scope, in one transaction; all else stays.
+
+        What was learned from them goes too, in jobs that `wait()` on the receipt waits for; `undo()` of it brings
+        everything back.
+        """
+        return cast("Receipt", self._asking.call("messages.clear", {}))
 
     def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:
         """Return a message by its id or its external id; one that is not in this scope raises `NotFound`."""

@@ -114,8 +114,12 @@ class Messages(Kind):
         more = {"metadata": metadata, "occurred_at": at, "trust": trust}
         return self._put([one | more for one in both], key)
 
-    def clear(self) -> int:
-        """End every message in this scope; returns how many. What was learned from them goes too, all else stays."""
+    def clear(self) -> Receipt:
+        """End every message in this scope, in one transaction; all else stays.
+
+        What was learned from them goes too, in jobs that `wait()` on the receipt waits for; `undo()` of it brings
+        everything back.
+        """
         self._view.need_no_batch("messages.clear()")
         return self._view.remove_all(Filter(scope=self._view.scope, kinds=(self.kind,)), operation="clear")
 

@@ -146,12 +146,12 @@ class Records:
             raise InvalidFilter(
                 "delete_where() was given nothing to choose by; use clear() to end everything in this scope"
             )
-        return self._view.remove_all(filter)
+        return len(self._view.remove_all(filter).ids)
 
     def clear(self) -> int:
         """End every record in this scope; returns how many. The memory stays usable, and its past readable."""
         self._view.need_no_batch("clear()")
-        return self._view.remove_all(Filter(scope=self.bound), operation="clear")
+        return len(self._view.remove_all(Filter(scope=self.bound), operation="clear").ids)
 
     # ---- reading
 

@@ -192,8 +192,8 @@ class View:
                 batch.remove(part)
         return _pending([id])
 
-    def remove_all(self, filter: Filter, *, operation: str = "write") -> int:
-        """End every record that a filter means, in quarantine or not; returns how many."""
+    def remove_all(self, filter: Filter, *, operation: str = "write") -> Receipt:
+        """End every record that a filter means, in quarantine or not."""
         self.need_present()
         filter = filter.narrowed(quarantined=None)
         parts: list[Remove] = []
@@ -201,7 +201,7 @@ class View:
             documents = self.engine.store.read(filter.narrowed(kinds=("document",)), self.engine.now())
             parts = parts_of(self.engine, documents)
         # What belongs to another goes first: the filter may mean it too, and then finds it gone.
-        return len(self.commit([*parts, RemoveAll(filter=filter)], operation=operation).ids)
+        return self.commit([*parts, RemoveAll(filter=filter)], operation=operation)
 
     def commit(self, writes: Iterable[Write], key: str | None = None, *, operation: str = "write") -> Receipt:
         """Write at once, as one transaction."""

@@ -206,6 +206,26 @@ def test_a_thread_begins_where_a_message_is_gone(room: Memory):
     assert texts(chat.thread(leaf)) == ["leaf"]
 
 
+@pytest.mark.requirement("cleanup.manual")
+def test_clearing_can_be_awaited_and_undone(tmp_path: Path):
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        chat = memory.scope(user="ana", room="kitchen")
+        chat.messages.add("user", "My sister Bea works at CERN.").wait()
+        note = chat.add("a note stays").id
+        other = memory.scope(user="ana", room="garden").messages.add("user", "Hello").id
+        learned = {fact.id for fact in chat.facts.list()}
+        assert learned
+        receipt = chat.messages.clear()
+        assert (len(receipt.ids), set(receipt.outcomes.values())) == (1, {"deleted"})
+        assert receipt.wait().status == "done"
+        assert (chat.messages.history(), chat.facts.list(), chat.relationships.list()) == ([], [], [])
+        assert {record.id for record in memory.list()} == {note, other}
+        chat.undo(receipt).wait()
+        assert texts(chat.messages.history()) == ["My sister Bea works at CERN."]
+        assert {fact.id for fact in chat.facts.list()} == learned
+        assert messages(memory.scope(room="empty")).clear().ids == ()
+
+
 @pytest.mark.requirement("memory.pairs")
 def test_a_pair_is_stored_whole_or_not_at_all(room: Memory):
     chat = messages(room)
@@ -276,7 +296,7 @@ def test_clear_ends_the_messages_of_the_scope_and_nothing_else(memory: Memory, r
     messages(memory.scope(room="other")).add("user", "stay")
     messages(room).add_pair("go", "gone")
     note = room.add("a note").id
-    assert messages(room).clear() == 2
+    assert len(messages(room).clear().ids) == 2
     assert messages(room).history() == []
     assert room.get(note).text == "a note"
     assert len(messages(memory).history()) == 1
