@@ -10,7 +10,7 @@ from rememo.collections.message import Message
 from rememo.collections.pruning import enforce_limits
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, more_data, turn_data
 from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
-from rememo.context.turns import newest_turns
+from rememo.context.turns import summarised_window
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.room_summaries import RoomSummaries
@@ -187,14 +187,16 @@ class Messages(Kind):
     ) -> list[Message]:
         """Return the newest messages that fit a number of tokens, oldest first, whole and without a hole.
 
-        System messages are always there. What a summary of the room stands for is passed over. A tool call and its
+        System messages are always there. What a summary of the room stands for is passed over, and the summary is shown
+        before the turns, as a system message whose `record.kind` is `summary`, in a quarter of the tokens at the most and
+        where the newest turn leaves room for it. A tool call and its
         results are shown together or not at all; a result whose call is gone is left out. When the newest turn alone does
         not fit, its longest text is cut at the end and marked with "…"; `InvalidInput` when even that does not help. A
         message costs 4 tokens beside its text, an image 765.
         """
         most, counter = check_limit(max_tokens, "max_tokens", maximum=MOST_TOKENS), check_counter(counter)
         view = self._view if known_at is None else self._view.at(to_utc(known_at, "known_at"))
-        return [Message(record) for record in newest_turns(view, counter, most)]
+        return [Message(record) for record in summarised_window(view, counter, most)]
 
     def for_model(
         self, *, system: str | None = None, user: str | None = None, image: Image | None = None, limit: int = 20

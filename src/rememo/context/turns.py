@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from rememo.context.fence import fenced
 from rememo.context.tokens import TokenCounter, cut_to, message_tokens
 from rememo.context.window import newest_that_fit, orphans, units
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
-from rememo.learn.running import stood_for
+from rememo.learn.chapters import chapters_of
+from rememo.learn.running import departed, digest, running, stood_for
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.store.protocol import Timeline
@@ -15,6 +17,60 @@ from rememo.store.protocol import Timeline
 _FIRST_PAGE, _FARTHEST = 32, 16_384
 _MANY_NEW = 500
 _RULES = "system messages"
+_SUMMARY = 0.25
+"""What of a window a summary of the past may take."""
+_MOST_TRIES = 4
+"""How often a summary is made shorter, where counters differ, before it is left out."""
+
+
+def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Record]:
+    """Return the newest messages that fit, behind a summary of what is not shown any more, where the view sees one.
+
+    The summary is a record of kind `summary` with the role of a system message and its text in a fence. It stands after
+    the system messages, takes a quarter of the tokens at the most, and nothing that the newest turn needs.
+    """
+    turns = newest_turns(view, counter, most)
+    summary = _summary(view, counter, int(most * _SUMMARY))
+    if summary is None:
+        return turns
+    left = most - message_tokens(counter, summary.text, summary.data)
+    try:
+        fewer = newest_turns(view, counter, left)
+    except InvalidInput:
+        return turns
+    if turns and (not fewer or fewer[-1].text != turns[-1].text):
+        return turns
+    place = next((place for place, one in enumerate(fewer) if one.data.get("role") != "system"), len(fewer))
+    return [*fewer[:place], summary, *fewer[place:]]
+
+
+def _summary(view: View, counter: TokenCounter, most: int) -> Record | None:
+    """Return what stands for messages of the view's room that are not shown, as a message of at most so many tokens."""
+    if view.scope.room is None:
+        return None
+    newest = chapters_of(view.engine, view.scope, limit=1, known_at=view.known_at)
+    left = departed(view)
+    if not newest and not left:
+        return None
+    # Where no chapter is seen, the last of the messages stands for when and where they were said.
+    held = replace(newest[0] if newest else left[-1], kind="summary", data={"role": "system"})
+    allowed = most - message_tokens(counter, fenced(""), held.data)
+    for _ in range(_MOST_TRIES):
+        share = allowed // 2 if newest and left else allowed
+        if share <= 0:
+            break
+        texts = [digest(view.engine, left, share)] if left else []
+        # The line that says how much there was stands for nothing by itself.
+        if newest and (found := running(view, share)) is not None and found.summaries:
+            texts.insert(0, found.text)
+        if not any(texts):
+            break
+        text = fenced("\n".join(filter(None, texts)))
+        if (cost := message_tokens(counter, text, held.data)) <= most:
+            return replace(held, text=text)
+        # Counters differ, and sentences leave whole.
+        allowed -= max(cost - most, allowed // 8)
+    return None
 
 
 def newest_turns(

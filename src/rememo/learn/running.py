@@ -7,14 +7,18 @@ from datetime import datetime
 from rememo.context.tokens import default_counter
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
-from rememo.learn.chapters import beside, body, chapters_of, shortened
+from rememo.learn.chapters import beside, body, chapters_of, shortened, turns_of
 from rememo.learn.room_summaries import RoomSummaries
+from rememo.learn.summaries import choose, joined
 from rememo.model.record import Record
+from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 
 _MOST_CHAPTERS = 1_000
 _NEWEST = 32
 """Chapters that a window looks at: they stand for many more messages than it reads behind them."""
+_MOST_DEPARTED = 100
+"""Messages that are looked up one by one for a view that sees no chapter of them."""
 _WHOLE = 0.6
 """What of the length the newest chapters may take; the older share the rest, a line each."""
 
@@ -46,10 +50,46 @@ def running(view: View, max_tokens: int) -> RunningSummary | None:
     count = sum(one.data["count"] for one in found)
     since = min(to_utc(one.data["from"], "from") for one in found)
     until = max(to_utc(one.data["to"], "to") for one in found)
-    what = "1 message" if count == 1 else f"{count:,} messages"
-    head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
+    head = _head(count, since, until)
     used, texts = _within(view.engine, found, max_tokens - default_counter().count(head))
     return RunningSummary(text="\n".join([head, *texts]), count=count, since=since, until=until, summaries=used)
+
+
+def departed(view: View) -> list[Record]:
+    """Return the view's own messages that left its room into chapters of several people, which the view does not see.
+
+    They are read as they last were, oldest first; of many, the latest.
+    """
+    room = view.scope.room
+    if room is None or (view.scope.user is None and view.scope.agent is None):
+        return []
+    whole = Scope(tenant=view.scope.tenant, room=room)
+    chapters = chapters_of(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
+    unseen = [one for one in chapters if not view.scope.contains(one.scope)]
+    left = [id for one in unseen for id in one.data["sources"] if id not in set(one.data.get("kept", ()))]
+    found: list[Record] = []
+    for id in reversed(left[-_MOST_DEPARTED:]):
+        versions = view.engine.store.history(view.scope, id)
+        if view.known_at is not None:
+            versions = [one for one in versions if one.recorded_at <= view.known_at]
+        found += [one for one in versions[-1:] if one.kind == "message"]
+    return sorted(found, key=lambda one: one.at)
+
+
+def digest(engine: Engine, records: Sequence[Record], max_tokens: int) -> str:
+    """Return what messages say in at most so many tokens, in whole sentences, below how many they are and from when."""
+    head = _head(len(records), records[0].at, records[-1].at)
+    counter, turns = default_counter(), turns_of(records)
+    left = max_tokens - counter.count(head)
+    chosen = choose(turns, max_tokens=max(left, 0), counter=counter, analyzer=engine.analyzer)
+    lines = [f"{line.speaker}: {line.text}" for line in joined(turns, chosen)]
+    text = _fitting(lines, left)
+    return f"{head}\n{text}" if text else ""
+
+
+def _head(count: int, since: datetime, until: datetime) -> str:
+    what = "1 message" if count == 1 else f"{count:,} messages"
+    return f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
 
 
 def stood_for(view: View) -> set[str]:

@@ -141,7 +141,7 @@ def test_what_a_policy_summarised_goes_without_being_said_twice(memory: Memory, 
         memory.undo(receipt)
     worker_of(memory).run_until_idle()
     assert [one.id for one in chat.messages.history()] == ids
-    assert [one.id for one in chat.messages.window(1_000)] == ids[4:]
+    assert [one.id for one in chat.messages.window(1_000) if one.record.kind == "message"] == ids[4:]
 
 
 def test_a_large_room_is_done_in_steps_of_bounded_size(memory: Memory, clock: ManualClock):

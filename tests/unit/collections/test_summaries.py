@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.collections.message import Message
-from rememo.context.fence import fenced
-from rememo.context.tokens import default_counter
+from rememo.context.fence import fenced, is_recalled
+from rememo.context.tokens import default_counter, message_tokens
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.learn.worker import Worker
-from rememo.testing.clock import ManualClock
+from rememo.testing.clock import START, ManualClock
 
 from .learning import view_of, worker_of
 
@@ -50,6 +50,11 @@ def work(memory: Memory) -> int:
     return worker_of(memory).run_until_idle()
 
 
+def turns(chat: Memory, max_tokens: int) -> list[Message]:
+    """Return the messages of a window, without the summary of those before them."""
+    return [one for one in chat.messages.window(max_tokens) if one.record.kind == "message"]
+
+
 def texts(found: list[Message]) -> list[str]:
     return [one.content for one in found]
 
@@ -80,7 +85,7 @@ def test_when_enough_have_gathered_they_are_summarised_and_the_last_few_kept(mem
     )
     assert summary.record.scope == chat.bound
     assert len(chat.messages.history(100)) == 30, "verbatim first: nothing is gone"
-    assert [one.id for one in chat.messages.window(10_000)] == [*ids[25:], receipt.id]
+    assert [one.id for one in turns(chat, 10_000)] == [*ids[25:], receipt.id]
     assert [one.content for one in chat.summaries.sources(summary.id)][:2] == [
         "I bought 0 lamps in shop 0.",
         "I bought 1 lamps in shop 1.",
@@ -97,7 +102,51 @@ def test_it_goes_on_and_small_summaries_grow(memory: Memory, chat: Memory):
     assert all(one.count >= 20 for one in found[:-1]), "not one summary for every five"
     covered = [id for one in found for id in one.sources]
     assert len(set(covered)) == len(covered)
-    assert texts(chat.messages.window(10_000)) == [f"I bought {n} lamps in shop {n}." for n in range(55, 60)]
+    assert texts(turns(chat, 10_000)) == [f"I bought {n} lamps in shop {n}." for n in range(55, 60)]
+
+
+@pytest.mark.requirement("summary.threshold")
+def test_a_window_shows_the_summary_of_what_it_no_longer_shows(memory: Memory, chat: Memory):
+    chat.messages.add("system", "Be kind.")
+    chat.messages.limit(max_messages=6, evict="summarise")
+    ids = talk(chat, 40)
+    rules, summary, *newest = chat.messages.window(2_000)
+    assert (rules.content, [one.id for one in newest]) == ("Be kind.", ids[35:])
+    assert (summary.role, summary.record.kind) == ("system", "summary")
+    assert "Summary of 35 messages" in summary.content
+    assert "I bought" in summary.content
+    assert is_recalled(summary.content), "what people said gives no orders to a model"
+    # It takes a quarter at the most, and nothing that the newest turn needs.
+    for most in range(35, 400, 7):
+        shown = chat.messages.window(most)
+        assert sum(message_tokens(default_counter(), one.content, one.record.data) for one in shown) <= most
+        assert shown[-1].content == "I bought 39 lamps in shop 39."
+    then = memory.scope(room="r", user="ana").messages.window(2_000, known_at=START)
+    assert [one.record.kind for one in then if one.record.kind == "summary"] == []
+
+
+@pytest.mark.requirement("summary.threshold")
+@pytest.mark.parametrize("leave", ["limit", "compress", "policy"])
+def test_a_bound_view_has_a_summary_of_its_own_messages_that_left(memory: Memory, clock: ManualClock, leave: str):
+    group = memory.scope(room="group")
+    views = {user: memory.scope(room="group", user=user) for user in ("ana", "kim")}
+    for number in range(10):
+        for user, view in views.items():
+            view.messages.add("user", f"I am {user} and I bought {number} lamps in Porto.")
+            clock.advance(60)
+    if leave == "limit":
+        group.messages.limit(max_messages=2, evict="summarise")
+    elif leave == "compress":
+        memory.summaries.compress(older_than="3m")
+    else:
+        group.summaries.policy(SummaryPolicy(threshold=10, keep=2, originals="remove"))
+        views["ana"].messages.add("user", "I am ana and this is one more.")
+        work(memory)
+    for user, other in (("ana", "kim"), ("kim", "ana")):
+        shown = [one.content for one in views[user].messages.window(1_000)]
+        assert f"{user}: I am {user}" in shown[0]
+        assert other not in "".join(shown)
+    assert group.messages.window(1_000)[0].record.id == group.summaries.list()[-1].id
 
 
 def test_originals_may_be_removed_with_the_same_write(memory: Memory, chat: Memory):
@@ -202,7 +251,7 @@ def test_update_summarises_what_is_there_and_current_tells_it(memory: Memory):
     again = room.summaries.update()
     assert again is not None
     assert again.count == 15
-    assert [one.id for one in room.messages.window(1_000)] == []
+    assert turns(room, 1_000) == []
     assert [id for one in room.summaries.list() for id in one.sources] == [
         *ids,
         *(m.id for m in room.messages.latest(3)),
@@ -288,7 +337,7 @@ def test_a_deleted_summary_lets_its_messages_be_summarised_again(memory: Memory,
     work(memory)
     chat.delete(chat.summaries.list()[0].id)
     work(memory)
-    assert len(chat.messages.window(10_000)) == 10
+    assert len(turns(chat, 10_000)) == 10
     chat.messages.add("user", "And one more lamp.").wait()
     assert chat.summaries.list()[0].count == 11
 
@@ -408,7 +457,7 @@ def test_every_message_is_in_the_window_or_in_one_summary(
         work(memory)
         assert memory.jobs.list("dead") == []
         here = {one.id for one in room.messages.history(1_000)}
-        shown = {one.id for one in room.messages.window(1_000_000)} if here else set[str]()
+        shown = {one.id for one in turns(room, 1_000_000)} if here else set[str]()
         sources = [id for one in room.summaries.list(1_000) for id in one.sources]
         assert len(sources) == len(set(sources)), "in one summary only"
         assert here <= shown | set(sources), "nothing is hidden that no summary stands for"
