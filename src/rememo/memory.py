@@ -32,7 +32,7 @@ from rememo.keep.versions import Diff
 from rememo.learn.answer import Answer
 from rememo.learn.llm.protocol import LLM
 from rememo.model.changed import Changed
-from rememo.model.check import check_function, check_label
+from rememo.model.check import check_flag, check_function, check_label
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -473,7 +473,7 @@ class Memory(Records):
         versions = self._engine.store.history(self.bound, check_label(id, "id"))
         if self._view.known_at is not None:
             versions = [one for one in versions if one.recorded_at <= self._view.known_at]
-        if not quarantined:
+        if not check_flag(quarantined, "quarantined"):
             versions = [one for one in versions if one.quarantine is None]
         if not versions:
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
@@ -553,7 +553,8 @@ class Memory(Records):
         """
         from rememo.keep.export import export
 
-        return export(self._engine, self.bound, path, known_at=self._view.known_at, plain=plain)
+        readable = check_flag(plain, "plain")
+        return export(self._engine, self.bound, path, known_at=self._view.known_at, plain=readable)
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
@@ -576,11 +577,14 @@ class Memory(Records):
         user: str | None = None,
         room: str | None = None,
         agent: str | None = None,
-        tenant: bool = False,
+        tenant: str | None = None,
         ids: Iterable[str] | None = None,
         dry_run: bool = False,
     ) -> ErasureReceipt:
         """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
+
+        To erase everything, name the tenant that this memory is bound to: `erase(tenant="acme")`. Any other name is
+        refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
         from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
@@ -596,7 +600,8 @@ class Memory(Records):
         self._view.need_present()
         self._view.need_no_batch("erase()")
         target = make_target(self.bound, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
-        return preview(self._engine, target) if dry_run else erase(self._engine, target, rewritten)
+        dry = check_flag(dry_run, "dry_run")
+        return preview(self._engine, target) if dry else erase(self._engine, target, rewritten)
 
     def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""
@@ -656,7 +661,7 @@ class Memory(Records):
 
         self._view.need_present()
         self._view.need_no_batch("maintain()")
-        if not dry_run:
+        if not check_flag(dry_run, "dry_run"):
             resume(self._engine, self.bound.tenant, rewritten)
         report = maintain(self._view, dry=dry_run)
         self._composer.sweep()
@@ -691,7 +696,7 @@ class Memory(Records):
 
         self._view.need_present()
         self._view.need_no_batch("rotate_keys()")
-        return rotate_keys(self._engine, self.bound, reencrypt=reencrypt)
+        return rotate_keys(self._engine, self.bound, reencrypt=check_flag(reencrypt, "reencrypt"))
 
     def drop_key(self, *, tenant: str) -> bool:
         """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.

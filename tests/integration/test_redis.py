@@ -156,7 +156,7 @@ def test_nothing_that_blocks_is_asked_of_it(server: RedisServer):
         assert len(memory.kv.keys("user:1*")) == 1_111
         assert memory.kv.invalidate("user:?") == 10
         assert memory.stats().keys == 2_990
-        memory.erase(tenant=True)
+        memory.erase(tenant=memory.bound.tenant)
         assert memory.stats().keys == 0
         asked = {name.removeprefix("cmdstat_") for name in client.info("commandstats")}
         assert "hscan" in asked

@@ -135,6 +135,12 @@ def test_a_person_is_erased_from_afar(client: Client):
     assert client.users() == ["ana"]
     with pytest.raises(InvalidInput, match="told nobody"):
         client.erase()
+    untyped: Any = client
+    for wrong in ({"tenant": True}, {"tenant": "acme"}, {"user": "ana", "dry_run": "no"}):
+        with pytest.raises(InvalidInput):
+            untyped.erase(**wrong)
+    assert client.users() == ["ana"]
+    assert client.erase(tenant="default").counts["records"] == 1
 
 
 def test_no_ids_are_not_all_ids(client: Client):

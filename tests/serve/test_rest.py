@@ -217,13 +217,17 @@ def test_a_person_is_erased_with_a_receipt(web: httpx.Client, memory: Memory):
         ({}, "told nobody"),
         ({"ids": []}, "1 to 10,000"),
         ({"user": "ana", "ids": ["x"]}, "not both"),
-        ({"user": "ana", "tenant": True}, "tenant=True"),
+        ({"user": "ana", "tenant": memory.bound.tenant}, "erases everything"),
+        ({"tenant": "other"}, "bound to tenant 'default' and cannot erase tenant 'other'"),
+        ({"tenant": True}, "tenant"),
+        ({"user": "ana", "dry_run": "false"}, "dry_run"),
+        ({"user": "ana", "dry_run": 0}, "dry_run"),
         ({"user": ""}, "empty"),
         ({"name": "ana"}, "name"),
     ]
     for body, says in wrong:
         assert says in ok(web.post("/v1/erase", json=body), 400)["error"]["message"]
-    assert ok(web.post("/v1/erase", json={"tenant": True}))["counts"]["records"] == 1
+    assert ok(web.post("/v1/erase", json={"tenant": "default"}))["counts"]["records"] == 1
     assert (memory.count(), memory.scope(tenant="other").count()) == (0, 2)
 
 

@@ -122,6 +122,20 @@ def test_erasing(tmp_path: Path):
         assert memory.users() == ["ana"]
 
 
+@pytest.mark.requirement("erase.proof")
+def test_erasing_a_whole_tenant_takes_its_name(tmp_path: Path):
+    file = tmp_path / "a.db"
+    with Memory(file) as memory:
+        memory.add("the greyhound runs all day")
+        memory.scope(tenant="acme").add("the zebrafinch sings all day")
+    unnamed = rememo("erase", file, "--everything", "--yes")
+    assert (unnamed.returncode, "--tenant NAME" in unnamed.stderr) == (1, True)
+    done = rememo("erase", file, "--everything", "--tenant", "acme", "--yes")
+    assert done.returncode == 0, done.stderr
+    with Memory(file) as memory:
+        assert (memory.count(), memory.scope(tenant="acme").count()) == (1, 0)
+
+
 def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):
     (tmp_path / "text.db").write_text("not a database at all, but a text that is long enough to be read as one" * 20)
     refused = rememo("stats", tmp_path / "text.db")

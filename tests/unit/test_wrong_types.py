@@ -27,6 +27,40 @@ GIVEN: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda memory: memory.compose("hello", include=3),
         "include must be a collection such as a list, not int",
     ),
+    "dry_run of maintain": (
+        lambda memory: memory.maintain(dry_run="false"),
+        "dry_run must be True or False, not 'false'",
+    ),
+    "dry_run of maintain, nothing": (lambda memory: memory.maintain(dry_run=0), "dry_run must be True or False, not 0"),
+    "dry_run of erase": (lambda memory: memory.erase(user="kim", dry_run=""), "dry_run must be True or False, not ''"),
+    "ids of erase": (lambda memory: memory.erase(ids=True), "ids must be a collection such as a list, not bool"),
+    "user of erase": (lambda memory: memory.erase(user=True), "user must be text, not bool"),
+    "pinned of delete_where": (
+        lambda memory: memory.delete_where(pinned="no"),
+        "pinned must be True or False, not 'no'",
+    ),
+    "keep_pinned": (
+        lambda memory: memory.retention.set("old", older_than="1d", keep_pinned="yes"),
+        "keep_pinned must be True or False, not 'yes'",
+    ),
+    "allow_all": (
+        lambda memory: memory.retention.set("all", older_than=0, allow_all="no"),
+        "allow_all must be True or False, not 'no'",
+    ),
+    "restart": (
+        lambda memory: memory.flow("feeding", steps=["buy"]).start("kim", restart="no"),
+        "restart must be True or False, not 'no'",
+    ),
+    "clear of a session": (
+        lambda memory: memory.sessions.run("monday", clear="no").__enter__(),
+        "clear must be True or False, not 'no'",
+    ),
+    "reencrypt": (lambda memory: memory.rotate_keys(reencrypt="no"), "reencrypt must be True or False, not 'no'"),
+    "tenant of drop_key": (lambda memory: memory.drop_key(tenant=True), "tenant must be text, not bool"),
+    "plain": (lambda memory: memory.export("never-made.jsonl", plain="no"), "plain must be True or False, not 'no'"),
+    "learn": (lambda memory: memory.messages.add("user", "hello", learn="no"), "learn must be True or False, not 'no'"),
+    "sliding": (lambda memory: memory.kv.set("key", 1, ttl=9, sliding="no"), "sliding must be True or False, not 'no'"),
+    "rollback": (lambda memory: memory.rollback(True), "snapshot must be text, not bool"),
     "path": (lambda memory: memory.documents.add(path=3), "path must be the path of a file, not int"),
 }
 

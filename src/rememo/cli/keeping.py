@@ -19,7 +19,7 @@ from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInpu
 from rememo.files import create_file, open_new_text
 from rememo.keep.encrypt import VARIABLE, Keyring
 from rememo.keep.targets import make_target
-from rememo.model.scope import LABELS, Scope
+from rememo.model.scope import DEFAULT_TENANT, LABELS, Scope
 from rememo.settings import Settings
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
@@ -104,17 +104,25 @@ def erase(
     room: Annotated[str | None, typer.Option(help="Everything of this room.")] = None,
     agent: Annotated[str | None, typer.Option(help="Everything of this agent.")] = None,
     id: Annotated[list[str] | None, typer.Option(help="This record; may be given several times.")] = None,
-    everything: Annotated[bool, typer.Option("--everything", help="The whole tenant.")] = False,
-    tenant: Tenant = "default",
+    everything: Annotated[
+        bool, typer.Option("--everything", help="The whole tenant, which --tenant must name then.")
+    ] = False,
+    tenant: Annotated[str | None, typer.Option(help="The tenant; `default` unless given.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json: AsJson = False,
 ) -> None:
     """Remove a user, room, agent, records or a whole tenant for good, and prove it; exit code 1 when something is left."""
-    with open_memory(file, tenant=tenant) as memory:
-        named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=everything, ids=id or None).named
+    if everything and tenant is None:
+        raise InvalidInput(
+            "--everything erases a whole tenant, so name it: add --tenant NAME (a memory that never named one has the"
+            " tenant `default`); nothing was erased"
+        )
+    with open_memory(file, tenant=DEFAULT_TENANT if tenant is None else tenant) as memory:
+        whole = tenant if everything else None
+        named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=whole, ids=id or None).named
         told = ", ".join(f"{name} {value}" for name, value in named.items())
-        run = partial(memory.erase, user=user, room=room, agent=agent, tenant=everything, ids=id or None)
+        run = partial(memory.erase, user=user, room=room, agent=agent, tenant=whole, ids=id or None)
         if not (yes or dry_run):
             found = ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
             # Where the answer is to be read by a program, what is asked must not stand in it.

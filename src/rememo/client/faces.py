@@ -1974,11 +1974,14 @@ class RemoteMemory:
         user: str | None = None,
         room: str | None = None,
         agent: str | None = None,
-        tenant: bool = False,
+        tenant: str | None = None,
         ids: Iterable[str] | None = None,
         dry_run: bool = False,
     ) -> ErasureReceipt:
         """Remove for good all that belongs to a user, room or agent, some records, or the whole tenant.
+
+        To erase everything, name the tenant that this memory is bound to: `erase(tenant="acme")`. Any other name is
+        refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
         from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the

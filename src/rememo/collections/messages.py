@@ -14,7 +14,7 @@ from rememo.context.turns import summarised_window
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.room_summaries import RoomSummaries
-from rememo.model.check import check_label, check_limit
+from rememo.model.check import check_flag, check_label, check_limit
 from rememo.model.filters import Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
@@ -265,7 +265,7 @@ class Messages(Kind):
         check_turn(role, content, data, self._view.engine.settings)
         data["role"] = role
         fields: dict[str, Any] = {"text": content, "kind": self.kind, "data": data, "source": source}
-        wanted = learn and self._view.engine.settings.learn
+        wanted = check_flag(learn, "learn") and self._view.engine.settings.learn
         # What came out of recall was learned when it went in.
         if wanted and role in _LEARNED and not str(source or "").startswith("recall"):
             fields["jobs"] = (NewJob(id=new_id(), task="learn", payload={}),)

@@ -8,7 +8,7 @@ from rememo.engine.audit import acting_by_default
 from rememo.engine.guard import Check, Rule
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
-from rememo.model.check import check_function, check_label, check_limit, check_offset, check_text
+from rememo.model.check import check_flag, check_function, check_label, check_limit, check_offset, check_text
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -110,12 +110,12 @@ class Quarantine:
         is not fully trusted; with `trusted`, everything. One that fails holds the record back. A name that is taken
         raises `AlreadyExists`.
         """
-        named = check_label(name, "name")
+        named, sees_all = check_label(name, "name"), check_flag(trusted, "trusted")
         why = named if reason is None else check_text(reason, "reason", max_bytes=_LONGEST_REASON)
 
         def register(check: C) -> C:
             check_function(check, "a rule")
-            self._view.engine.guard.add(Rule(name=named, reason=why, check=check, trusted=trusted))
+            self._view.engine.guard.add(Rule(name=named, reason=why, check=check, trusted=sees_all))
             return check
 
         return register

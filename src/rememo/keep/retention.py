@@ -11,7 +11,7 @@ from rememo.errors import InvalidInput, ReadOnly
 from rememo.keep.archive import open_archive
 from rememo.keep.mending import REFERRING
 from rememo.keep.versions import going_back
-from rememo.model.check import check_label, check_unit, dump_json
+from rememo.model.check import check_flag, check_label, check_unit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import KINDS, STATE, check_kind
 from rememo.model.retention import Archived, Does, Maintenance, RetentionPolicy, Undone
@@ -190,9 +190,7 @@ def _checked(name: str, value: Any) -> Any:
         return value
     if name == "keep_important":
         return check_unit(value, name)
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{name} must be True or False, not {value!r}")
-    return value
+    return check_flag(value, name)
 
 
 def _labels(scope: Scope) -> dict[str, str | None]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from rememo.engine.audit import space_of
 from rememo.errors import InvalidInput
-from rememo.model.check import check_label
+from rememo.model.check import check_label, check_many
 from rememo.model.erasure import Target
 from rememo.model.scope import Scope
 
@@ -13,26 +13,54 @@ _MOST_IDS = 10_000
 
 
 def make_target(
-    scope: Scope, *, user: str | None, room: str | None, agent: str | None, tenant: bool, ids: Iterable[str] | None
+    scope: Scope,
+    *,
+    user: str | None,
+    room: str | None,
+    agent: str | None,
+    tenant: str | None,
+    ids: Iterable[str] | None,
 ) -> Target:
-    """Return what is to be erased within a scope; nobody named, or too much at once, is an error."""
+    """Return what is to be erased within a scope; nobody named, or too much at once, is an error.
+
+    `tenant` is the name of the tenant to erase as a whole, and must be the one that the scope belongs to.
+    """
     labels = [one for one in (user, room, agent) if one is not None]
-    if tenant and (labels or ids is not None):
-        raise InvalidInput("tenant=True erases everything; leave user, room, agent and ids out")
-    if ids is not None:
-        if labels:
-            raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
-        wanted = [check_label(one, "id") for one in ([ids] if isinstance(ids, str) else ids)]
-        if not 1 <= len(wanted) <= _MOST_IDS:
-            raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
-        return Target(scope=scope, ids=tuple(sorted(set(wanted))))
-    if tenant:
+    if tenant is not None:
+        check_tenant(scope, tenant)
+        if labels or ids is not None:
+            raise InvalidInput(f"tenant={tenant!r} erases everything; leave user, room, agent and ids out")
         if scope != Scope(tenant=scope.tenant):
             raise InvalidInput("this view is bound to labels and cannot erase its whole tenant; use the memory itself")
         return Target(scope=scope)
+    if ids is not None:
+        if labels:
+            raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
+        wanted = [check_label(one, "id") for one in ([ids] if isinstance(ids, str) else check_many(ids, "ids"))]
+        if not 1 <= len(wanted) <= _MOST_IDS:
+            raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
+        return Target(scope=scope, ids=tuple(sorted(set(wanted))))
     if not labels:
-        raise InvalidInput("erase() was told nobody: name a user, room or agent, some ids, or say tenant=True")
+        raise InvalidInput(
+            "erase() was told nobody: name a user, room or agent, some ids, or the whole tenant by its name:"
+            f" tenant={scope.tenant!r}"
+        )
     return Target(scope=scope.narrow(user=user, room=room, agent=agent))
+
+
+def check_tenant(scope: Scope, tenant: object) -> None:
+    """Refuse to erase a whole tenant unless it is named, and is the one that the scope belongs to."""
+    bound = scope.tenant
+    if not isinstance(tenant, str):
+        raise InvalidInput(
+            f"tenant must be the name of the tenant to erase, not {tenant!r}; nothing was erased:"
+            f" write erase(tenant={bound!r}) to erase everything of the tenant that this memory is bound to"
+        )
+    if tenant != bound:
+        raise InvalidInput(
+            f"this memory is bound to tenant {bound!r} and cannot erase tenant {tenant!r}; nothing was erased:"
+            f" open a memory with tenant={tenant!r} for that"
+        )
 
 
 def doomed_keys(target: Target) -> Callable[[str, str], bool]:

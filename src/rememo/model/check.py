@@ -45,6 +45,13 @@ def check_label(value: object, field: str) -> str:
     return text
 
 
+def check_flag(value: object, field: str) -> bool:
+    """Return True or False; anything else is refused, since both "no" and "false" count as true in Python."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{field} must be True or False, not {value!r}")
+    return value
+
+
 def check_unit(value: object, field: str) -> float:
     """Return a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:

@@ -1,6 +1,7 @@
 """Erasure: gone for good from every read, the past included; others untouched; what was made of it brought in line."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,10 +134,10 @@ class EraseSuite(Suite):
             memory.erase(ids=[])
         with pytest.raises(InvalidInput, match="not both"):
             memory.erase(user="kim", ids=["x"])
-        with pytest.raises(InvalidInput, match="tenant=True"):
-            memory.erase(user="kim", tenant=True)
+        with pytest.raises(InvalidInput, match="erases everything"):
+            memory.erase(user="kim", tenant=memory.bound.tenant)
         with pytest.raises(InvalidInput, match="whole tenant"):
-            memory.scope(user="kim").erase(tenant=True)
+            memory.scope(user="kim").erase(tenant=memory.bound.tenant)
         with pytest.raises(InvalidInput, match="bound to user"):
             memory.scope(user="kim").erase(user="ana")
         with pytest.raises(InvalidInput, match="user is empty"):
@@ -163,13 +164,36 @@ class EraseSuite(Suite):
         memory.erase(agent="b")
         assert memory.count() == 0
 
+    @pytest.mark.requirement("erase.proof")
+    def test_a_whole_tenant_is_erased_by_its_own_name_only(self, memory: Memory) -> None:
+        untyped: Any = memory
+        memory.add("stays")
+        bound = memory.bound.tenant
+        with pytest.raises(InvalidInput, match=f"bound to tenant '{bound}' and cannot erase tenant 'acme'"):
+            memory.erase(tenant="acme")
+        for given in (True, False, 1, ["acme"], {"tenant": bound}):
+            with pytest.raises(InvalidInput, match=f"write erase\\(tenant='{bound}'\\)"):
+                untyped.erase(tenant=given)
+        with pytest.raises(InvalidInput, match="cannot erase tenant ''"):
+            memory.erase(tenant="")
+        for given in ("false", "no", 0, None, ""):
+            with pytest.raises(InvalidInput, match="dry_run must be True or False"):
+                untyped.erase(tenant=bound, dry_run=given)
+        assert texts(memory.list()) == ["stays"]
+        acme = memory.scope(tenant="acme")
+        acme.add("goes")
+        assert acme.erase(tenant="acme", dry_run=True).counts["records"] == 1
+        assert acme.erase(tenant="acme").target == {"tenant": "acme"}
+        assert acme.count() == 0
+        assert texts(memory.list()) == ["stays"]
+
     def test_a_tenant_goes_whole_and_alone(self, memory: Memory, clock: ManualClock) -> None:
         life(memory, clock)
         other = memory.scope(tenant="other")
         other.add("stays", key="k")
         memory.facts.policy("likes", "ask")
         memory.snapshot("named")
-        receipt = memory.erase(tenant=True)
+        receipt = memory.erase(tenant=memory.bound.tenant)
         assert receipt.ok
         stats = memory.stats()
         assert (stats.records, stats.versions, stats.vectors, stats.keys, dict(stats.jobs)) == (0, 0, 0, 0, {})

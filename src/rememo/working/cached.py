@@ -8,7 +8,7 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput
-from rememo.model.check import check_function, check_json, check_label, dump_json
+from rememo.model.check import check_flag, check_function, check_json, check_label, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 
@@ -40,7 +40,7 @@ class Cached:
         self._load = load
         self._save = save
         self._ttl = to_seconds(ttl, "ttl")
-        self._sliding = sliding
+        self._sliding = check_flag(sliding, "sliding")
 
     def get(self, key: str) -> Any:
         """Return a copy of the value: the one held ready, else what `load(key)` gives, which is then held.

@@ -18,7 +18,7 @@ from rememo.errors import (
     RememoError,
     VersionConflict,
 )
-from rememo.model.check import check_label, check_object, check_version, dump_json
+from rememo.model.check import check_flag, check_label, check_object, check_version, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds, to_utc
 from rememo.store.kv.protocol import Entry
@@ -75,9 +75,7 @@ class Flow:
         view.need_no_batch(self._what)
         self._steps = _checked_steps(steps, self._what)
         self._ttl = timedelta(seconds=to_seconds(ttl, "ttl"))
-        if not isinstance(sliding, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InvalidInput(f"sliding must be True or False, not {sliding!r}")
-        self._sliding = sliding
+        self._sliding = check_flag(sliding, "sliding")
         self._allowed = {
             self._declared(step): frozenset(self._declared(one) for one in _texts(after, f"transitions of {step!r}"))
             for step, after in _mapping(transitions, "transitions").items()
@@ -115,6 +113,7 @@ class Flow:
         One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
         """
         user, now = self._user(user), self._engine.now()
+        replaces = check_flag(restart, "restart")
         changes = self._changes(data)
         state = FlowState(
             user=user,
@@ -126,7 +125,7 @@ class Flow:
             expires_at=now + self._ttl,
             version=0,
         )
-        stored = self._store(state, now, expected=None if restart else 0)
+        stored = self._store(state, now, expected=None if replaces else 0)
         if stored is None:
             raise AlreadyExists(
                 f"{self._what} is running for {user!r} already; go on with it, clear() it, or start(restart=True)"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
-from rememo.model.check import check_function, check_json, check_label, dump_json
+from rememo.model.check import check_flag, check_function, check_json, check_label, dump_json
 from rememo.model.times import to_seconds
 from rememo.store.kv.protocol import KeyValue
 from rememo.working.cached import Cached
@@ -141,7 +141,7 @@ class KeyValues:
         expected: int | None,
     ) -> int | None:
         settings = self._engine.settings
-        if sliding and ttl is None:
+        if check_flag(sliding, "sliding") and ttl is None:
             raise InvalidInput("sliding needs a ttl: say how long a value lives after each read")
         if keep_ttl and ttl is not None:
             raise InvalidInput("give ttl or keep_ttl, not both: keep_ttl leaves the end as it is")

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from rememo.engine.opening import open_engine
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, Corrupt, InvalidInput, NotFound, ReadOnly, RememoError, VersionConflict
+from rememo.errors import AlreadyExists, Corrupt, NotFound, ReadOnly, RememoError, VersionConflict
 from rememo.learn.worker import Worker
-from rememo.model.check import dump_json
+from rememo.model.check import check_flag, dump_json
 from rememo.model.receipt import Receipt
 from rememo.model.times import to_utc
 from rememo.store.kv.protocol import Entry
@@ -112,10 +112,9 @@ class Sessions:
         block ends it is gone, and using it raises `Closed`. The name must not be that of a saved session.
         """
         name = self._checked(name)
-        if not isinstance(clear, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InvalidInput(f"clear must be True or False, not {clear!r}")
+        empty = check_flag(clear, "clear")
         self._need_same(entry := self._entry(name), name)
-        if not clear:
+        if not empty:
             with self._lasting(name, known=entry is not None) as working:
                 yield working
             return
