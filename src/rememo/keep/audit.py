@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rememo._version import __version__
 from rememo.engine.audit import ComplianceCheck
@@ -16,13 +16,15 @@ from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.check import check_function, check_label, check_limit, check_offset, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
-from rememo.store.chain import Link, exported, hash_of, no_lines
+from rememo.store.auditing import in_pages
+from rememo.store.chain import Link, exported, hash_of, malformed, no_lines
 
 FORMAT = "rememo-audit"
 FORMAT_VERSION = 1
 _CHUNK = 1_000
 _MOST_FAULTS = 100
 _HASH_CHARS = 64
+_LOWEST = -(2**63)
 
 
 class Audit:
@@ -132,26 +134,32 @@ class Audit:
 
     # ---- verifying
 
-    def _lines(self, count: int) -> Iterator[Link]:
+    def _lines(self, count: int, start: int = 1) -> Iterator[Link]:
         """Give the lines up to a number, those that are there."""
-        scope, start = Scope(tenant=self._tenant), 1
-        while lines := self._store.audit_lines(scope, start=start, limit=_CHUNK):
+        scope = Scope(tenant=self._tenant)
+        for lines in in_pages(lambda first: self._store.audit_lines(scope, start=first, limit=_CHUNK), start):
             for line in lines:
                 if line.number > count:
                     return
                 yield line
-            start = lines[-1].number + 1
 
     def _faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
         previous = no_lines(self._tenant)
         redacted: dict[int, Link] = {}
         met = kept is None or kept.count == 0
-        for line in self._lines(end.count):
+        if end.count < 0:
+            yield f"the number of lines that the store keeps was altered: it is {end.count}"
+        # From the lowest number there can be: nobody lists a line below 1, but nobody but a forger writes one either.
+        for line in self._lines(end.count, _LOWEST):
+            if line.number < 1:
+                yield f"line {line.number} was inserted: the trail begins with line 1"
+                continue
             if line.number > previous.count + 1:
                 yield _missing(previous.count + 1, line.number - 1)
-            elif not _sound(line, bytes.fromhex(previous.hash)):
-                yield f"line {line.number} was altered or inserted: it does not follow from what stands before it"
-            if line.gone is not None:
+            fault = _fault(line, previous)
+            if fault is not None:
+                yield f"line {line.number} was altered{fault}"
+            elif line.gone is not None:
                 redacted[line.number] = line
             previous = AuditHead(count=line.number, hash=line.hash.hex())
             if kept is not None and line.number == kept.count:
@@ -172,14 +180,14 @@ class Audit:
         """Give the lines that something was taken out of though no erasure says so."""
         if not redacted:
             return
-        scope, start = Scope(tenant=self._tenant), 1
+        scope = Scope(tenant=self._tenant)
         said: dict[str, list[tuple[int, int]]] = {"who": [], "what": []}
-        while lines := self._store.audit_lines(scope, start=start, operation="redact", limit=_CHUNK):
+        for lines in in_pages(
+            lambda first: self._store.audit_lines(scope, start=first, operation="redact", limit=_CHUNK)
+        ):
             for line in lines:
-                detail = json.loads(line.detail)
                 for half, ranges in said.items():
-                    ranges += [(first, until) for first, until in detail.get(half, [])]
-            start = lines[-1].number + 1
+                    ranges.extend(_ranges(line, half))
         for number, line in redacted.items():
             for half in json.loads(line.gone or "{}"):
                 if not any(first <= number <= until for first, until in said[half]):
@@ -200,11 +208,30 @@ def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Ca
     return add if check is None else add(check)
 
 
-def _sound(line: Link, previous: bytes) -> bool:
-    try:
-        return hash_of(line, previous) == line.hash
-    except (ValueError, TypeError, AttributeError):
-        return False
+def _fault(line: Link, previous: AuditHead) -> str | None:
+    """Return what is wrong with a line, seen from the one before it, as the end of a sentence; None for nothing."""
+    fault = malformed(line)
+    if fault is not None:
+        return f": {fault}"
+    follows = line.number > previous.count + 1 or hash_of(line, bytes.fromhex(previous.hash)) == line.hash
+    return None if follows else " or inserted: it does not follow from what stands before it"
+
+
+def _ranges(line: Link, half: str) -> "list[tuple[int, int]]":
+    """Return the lines that an erasure says it took a half out of; one that was altered says nothing."""
+    if malformed(line) is not None:
+        return []
+    found: Any = json.loads(line.detail).get(half)
+    pairs = cast("list[Any]", found if isinstance(found, list) else [])
+    return [(one[0], one[1]) for one in pairs if _is_range(one)]
+
+
+def _is_range(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(cast("list[object]", value)) == 2  # noqa: PLR2004 - the first and the last
+        and all(isinstance(one, int) for one in cast("list[object]", value))
+    )
 
 
 def _missing(first: int, until: int) -> str:
@@ -212,5 +239,7 @@ def _missing(first: int, until: int) -> str:
 
 
 def _check_head(head: object) -> None:
-    if not isinstance(head, AuditHead) or head.count < 0 or len(head.hash) != _HASH_CHARS:
+    held = head if isinstance(head, AuditHead) else None
+    fits = held is not None and isinstance(held.count, int) and isinstance(held.hash, str)  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    if held is None or not fits or held.count < 0 or len(held.hash) != _HASH_CHARS:
         raise InvalidInput("head must be what audit.head() returned: AuditHead(count=…, hash=…)")

@@ -23,7 +23,7 @@ from rememo.model.erasure import ErasureReceipt, Target
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.chain import Half
+from rememo.store.chain import Half, malformed
 from rememo.store.chain import Link as Line
 from rememo.store.kv.protocol import EMBED_CACHE, KeyErasing
 from rememo.store.needles import Needles
@@ -125,6 +125,8 @@ class _Erasure:
         self._number = self._store.begin_erasure(target, self._began)
         self._needles = Needles()
         self._terms: dict[str, None] = {}
+        self._unreadable: dict[int, str] = {}
+        """Lines of the audit trail that were altered, with what is wrong with them."""
 
     # ---- the records themselves
 
@@ -294,6 +296,9 @@ class _Erasure:
         def choose(line: Line) -> Sequence[Half]:
             if line.operation == "redact":
                 return ()
+            if (fault := malformed(line)) is not None:
+                self._unreadable[line.number] = fault
+                return ()
             halves: list[Half] = []
             gone = json.loads(line.gone or "{}")
             where = Scope(tenant=self._tenant, agent=line.agent, user=line.user, room=line.room)
@@ -325,6 +330,10 @@ class _Erasure:
         pending = [number for number, other in store.erasures(self._tenant) if other is None]
         unclean = store.purge(self._tenant, _LONGEST_WAIT)
         leftovers = [f"{count} {name}" for name, count in store.remains(target, list(self._terms)).items()] + unasked
+        leftovers += [
+            f"line {number} of the audit trail, which was altered and cannot be redacted: {fault}"
+            for number, fault in sorted(self._unreadable.items())
+        ]
         if unclean is not None:
             leftovers.append(unclean)
         searched = store.search_bytes(self._tenant, self._needles)

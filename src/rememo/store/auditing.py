@@ -1,7 +1,7 @@
 """The audit trail of a store: what is the same for every one of them."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ COLUMNS = 'number, at, operation, detail, actor, session, address, agent, "user"
 REDACTED = ("actor", "session", "address", "agent", "user", "room", "ids", "flags", "salt", "gone")
 """The columns that change when halves of a line are taken out."""
 _CHUNK = 200
+_HIGHEST = 2**63 - 1
 
 
 def veiled(note: Note, contents: Contents) -> Note:
@@ -82,15 +83,24 @@ class Trails:
 
     def redact(self, note: Note, choose: Callable[[Link], Sequence[Half]]) -> int:
         """Take halves out of lines, those that `choose` names of each; a line of its own says which. Returns how many."""
-        scope, start, total = Scope(tenant=note.scope.tenant), 1, 0
-        while lines := self.audit_lines(scope, start=start, limit=_CHUNK):
-            start = lines[-1].number + 1
+        scope, total = Scope(tenant=note.scope.tenant), 0
+        for lines in in_pages(lambda start: self.audit_lines(scope, start=start, limit=_CHUNK)):
             chosen = {line.number: halves for line in lines if (halves := choose(line))}
             if chosen:
                 which = {half: _ranges([one for one, taken in chosen.items() if half in taken]) for half in _HALVES}
                 self._take_out(replace(note, detail=which), chosen)
                 total += len(chosen)
         return total
+
+
+def in_pages(lines_from: Callable[[int], list[Link]], start: int = 1) -> Iterator[list[Link]]:
+    """Give the lines from a number on, page by page."""
+    while lines := lines_from(start):
+        yield lines
+        # A forged line may have the highest number there is, and no store can be asked for what comes after it.
+        if lines[-1].number >= _HIGHEST:
+            return
+        start = lines[-1].number + 1
 
 
 _HALVES: tuple[Half, ...] = ("who", "what")

@@ -6,12 +6,14 @@ place, the chain holds, and nobody can guess what was there.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from os import urandom
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
+from rememo.errors import Corrupt
 from rememo.model.audit import AuditEntry, AuditHead, Note
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
@@ -23,6 +25,13 @@ MOST_IDS = 20
 """Of one write that are kept by name."""
 _SALT = 16
 _NO_SALT = bytes(_SALT)
+_HASH_BYTES = 32
+_DIGEST_CHARS = 40
+_HEX = frozenset("0123456789abcdef")
+_UNREADABLE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading a column raises that holds something else than Rememo writes."""
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -57,7 +66,9 @@ class Link:
         return gone.get("who") or _who(self), gone.get("what") or _what(self)
 
     def without(self, *halves: Half) -> "Link":
-        """Return it with halves taken out."""
+        """Return it with halves taken out; a line that was altered so that it cannot be read raises `Corrupt`."""
+        if (fault := malformed(self)) is not None:
+            raise Corrupt(f"line {self.number} of the audit trail was altered: {fault}")
         gone: dict[str, str] = {} if self.gone is None else json.loads(self.gone)
         who, what = self.digests()
         left = self
@@ -72,20 +83,25 @@ class Link:
         return replace(left, gone=dump_json(gone))
 
     def entry(self, tenant: str) -> AuditEntry:
-        """Return it as users see it."""
-        return AuditEntry(
-            number=self.number,
-            at=from_micros(self.at),
-            operation=self.operation,
-            detail=json.loads(self.detail),
-            scope=Scope(tenant=tenant, agent=self.agent, user=self.user, room=self.room),
-            actor=self.actor,
-            session=self.session,
-            address=self.address,
-            ids=tuple(json.loads(self.ids)),
-            flags=tuple(json.loads(self.flags)),
-            redacted=() if self.gone is None else tuple(json.loads(self.gone)),
-            hash=self.hash.hex(),
+        """Return it as users see it; a line that was altered so that it cannot be read raises `Corrupt`."""
+        return _read(
+            self,
+            lambda: AuditEntry(
+                number=self.number,
+                at=from_micros(self.at),
+                operation=_readable(self.operation) or "",
+                detail=json.loads(self.detail),
+                scope=Scope(
+                    tenant=tenant, agent=_readable(self.agent), user=_readable(self.user), room=_readable(self.room)
+                ),
+                actor=_readable(self.actor),
+                session=_readable(self.session),
+                address=_readable(self.address),
+                ids=tuple(json.loads(self.ids)),
+                flags=tuple(json.loads(self.flags)),
+                redacted=() if self.gone is None else tuple(json.loads(self.gone)),
+                hash=self.hash.hex(),
+            ),
         )
 
 
@@ -130,11 +146,94 @@ def no_lines(tenant: str) -> AuditHead:
 
 
 def exported(link: Link) -> dict[str, Any]:
-    """Return a line with everything that is needed to check it elsewhere."""
+    """Return a line with everything that is needed to check it elsewhere; one that cannot be read raises `Corrupt`."""
+    return _read(link, lambda: _exported(link))
+
+
+def _exported(link: Link) -> dict[str, Any]:
     lists = {"detail": json.loads(link.detail), "ids": json.loads(link.ids), "flags": json.loads(link.flags)}
     gone = None if link.gone is None else json.loads(link.gone)
     fields = {name: getattr(link, name) for name in link.__slots__}
     return fields | lists | {"salt": link.salt.hex(), "gone": gone, "hash": link.hash.hex()}
+
+
+def malformed(link: Link) -> str | None:
+    """Return which column of a line holds something that Rememo never writes, and what it should be; None for none.
+
+    What the hashes do not cover is checked here too: whatever is taken out must leave its columns empty.
+    """
+    for name, wanted, fits in _COLUMNS:
+        value = getattr(link, name)
+        try:
+            if fits(value):
+                continue
+        except _UNREADABLE:
+            pass
+        return f"its column {name!r} is not {wanted}"
+    gone: dict[str, str] = {} if link.gone is None else json.loads(link.gone)
+    for half, columns, salt in (
+        ("who", (link.actor, link.session, link.address), link.salt[:_SALT]),
+        ("what", (link.agent, link.user, link.room), link.salt[_SALT:]),
+    ):
+        lists = ("[]", "[]") if half == "who" else (link.ids, link.flags)
+        if half in gone and (any(one is not None for one in columns) or lists != ("[]", "[]") or salt != _NO_SALT):
+            return f"its column 'gone' says that {half!r} was taken out, but something stands in its place"
+    return None
+
+
+def _read(link: Link, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except _UNREADABLE:
+        fault = malformed(link) or "it cannot be read"
+        raise Corrupt(
+            f"line {link.number} of the audit trail was altered: {fault}; audit.verify() lists every line that was"
+        ) from None
+
+
+def _readable(label: str | None) -> str | None:
+    """Return a label with question marks for what is no UTF-8 in the store."""
+    return label if label is None or label.isascii() else label.encode(errors="replace").decode()
+
+
+def _is_text(value: object) -> bool:
+    # What is no UTF-8 in the store is read with surrogates in its place.
+    return isinstance(value, str) and value.encode().decode() == value
+
+
+def _is_label(value: object) -> bool:
+    return value is None or _is_text(value)
+
+
+def _is_list(value: object) -> bool:
+    items: object = json.loads(value) if isinstance(value, str) else None
+    return isinstance(items, list) and all(isinstance(one, str) for one in cast("list[object]", items))
+
+
+def _is_gone(value: object) -> bool:
+    if value is None:
+        return True
+    held: object = json.loads(value) if isinstance(value, str) else None
+    if not isinstance(held, dict) or not held or dump_json(cast("dict[str, Any]", held)) != value:
+        return False
+    halves = cast("dict[str, object]", held)
+    return set(halves) <= {"who", "what"} and all(
+        isinstance(one, str) and len(one) == _DIGEST_CHARS and _HEX.issuperset(one) for one in halves.values()
+    )
+
+
+_COLUMNS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("number", "a whole number from 1", lambda value: isinstance(value, int) and value >= 1),
+    ("at", "a time in microseconds", lambda value: isinstance(value, int) and bool(from_micros(value))),
+    ("operation", "text", _is_text),
+    ("detail", "a JSON object", lambda value: _is_text(value) and isinstance(json.loads(value), dict)),
+    *((name, "text", _is_label) for name in ("actor", "session", "address", "agent", "user", "room")),
+    ("ids", "a JSON list of texts", _is_list),
+    ("flags", "a JSON list of texts", _is_list),
+    ("salt", f"{2 * _SALT} bytes", lambda value: isinstance(value, bytes) and len(value) == 2 * _SALT),
+    ("gone", "the digests that an erasure leaves", _is_gone),
+    ("hash", f"{_HASH_BYTES} bytes", lambda value: isinstance(value, bytes) and len(value) == _HASH_BYTES),
+)
 
 
 def _who(link: Link) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from rememo.errors import Corrupt
 from rememo.model.audit import AuditHead, Note
 from rememo.store.auditing import COLUMNS, REDACTED, Trails
 from rememo.store.chain import Half, Link, forge, no_lines
@@ -10,6 +11,10 @@ from rememo.store.contents import Contents
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 
+_TEXTS = ("operation", "detail", "actor", "session", "address", "agent", "user", "room", "ids", "flags", "gone")
+_AS_BYTES = ", ".join(
+    f'CAST("{name}" AS BLOB)' if name in _TEXTS else name for name in COLUMNS.replace('"', "").split(", ")
+)
 _INSERT = f"INSERT INTO audit (tenant, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LINE = f"SELECT {COLUMNS} FROM audit WHERE tenant = ? AND number = ?"
 _REDACT = "UPDATE audit SET " + ", ".join(f'"{name}" = ?' for name in REDACTED) + " WHERE tenant = ? AND number = ?"
@@ -37,7 +42,7 @@ def append(connection: Connection, note: Note, head: AuditHead | None = None) ->
 
 def _head(connection: Connection, tenant: str) -> AuditHead:
     row: Any = connection.execute(_HEAD, (tenant,)).get
-    return AuditHead(count=row[0], hash=row[1].hex()) if row and row[0] else no_lines(tenant)
+    return AuditHead(count=row[0], hash=row[1].hex()) if row and row[0] and row[1] is not None else no_lines(tenant)
 
 
 class AuditTable(Trails, Part):
@@ -56,7 +61,18 @@ class AuditTable(Trails, Part):
             return _head(connection, tenant), last or 0
 
     def _audit_rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        return self._database.rows(sql, values)
+        try:
+            return self._database.rows(sql, values)
+        except Corrupt:
+            # A text that is no UTF-8 makes the whole page unreadable; as bytes, the line that was altered can be named.
+            rows = self._database.rows(sql.replace(COLUMNS, _AS_BYTES, 1), values)
+            return [
+                tuple(
+                    value.decode("utf-8", "surrogateescape") if name in _TEXTS and isinstance(value, bytes) else value
+                    for name, value in zip(Link.__slots__, row, strict=True)
+                )
+                for row in rows
+            ]
 
     def _audit_contents(self, tenant: str) -> Contents | None:
         return self._safe.readable(tenant)
