@@ -2736,11 +2736,11 @@ class AsyncMemory(AsyncRecords):
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
-        past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
-        the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
+        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
         error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go.
+        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
         """
         return await self._call(
             self._own.erase, user=user, room=room, agent=agent, tenant=tenant, ids=ids, dry_run=dry_run

@@ -76,10 +76,11 @@ if TYPE_CHECKING:
 
 _POOL = "pool:"
 _DOORS: Final = (
-    "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.overflow",
-    "collections.posts", "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
+    "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
+    "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
     "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "learn.answering", "learn.llm.learning",
-    "working.flowing", "working.hooks", "working.kv", "working.profiles", "working.sessions", "working.typed",
+    "working.flowing", "working.hooks", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
+    "working.typed",
 )  # fmt: skip
 """These bring everything with them that is loaded later than this file."""
 _MICROSECOND = timedelta(microseconds=1)
@@ -587,21 +588,25 @@ class Memory(Records):
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew or removed, and audit lines lose what tells of it. No view of the
-        past, undo or roll-back brings it back. The receipt says what was removed, and what a search of the index and of
-        the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
+        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
         error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go.
+        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
         """
-        from rememo.collections.overflow import rewritten
         from rememo.keep.erase import erase, preview
         from rememo.keep.targets import make_target
+        from rememo.working.session_erasure import clean_session
 
         self._view.need_present()
         self._view.need_no_batch("erase()")
         target = make_target(self.bound, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
         dry = check_flag(dry_run, "dry_run")
-        return preview(self._engine, target) if dry else erase(self._engine, target, rewritten)
+        if dry:
+            return preview(self._engine, target, clean_session)
+        receipt = erase(self._engine, target, clean_session)
+        self._composer.forget()
+        return receipt
 
     def verify(self) -> Check:
         """Check that the file is sound and that records, words, vectors and jobs agree."""
@@ -655,14 +660,14 @@ class Memory(Records):
         `retention.undo`; `dry_run=True` tells what would be done. A run or an
         erasure that was interrupted is ended by the next one.
         """
-        from rememo.collections.overflow import rewritten
         from rememo.keep.erase import resume
         from rememo.keep.maintain import maintain
+        from rememo.working.session_erasure import clean_session
 
         self._view.need_present()
         self._view.need_no_batch("maintain()")
         if not check_flag(dry_run, "dry_run"):
-            resume(self._engine, self.bound.tenant, rewritten)
+            resume(self._engine, self.bound.tenant, clean_session)
         report = maintain(self._view, dry=dry_run)
         self._composer.sweep()
         return report

@@ -93,7 +93,9 @@ def test_what_others_say_too_is_no_leftover_but_what_only_the_store_says_is(url:
         assert receipt.ok, receipt.leftovers
         assert receipt.checked["pieces_others_have"] >= 1
         memory.scope(user="kimberly").add("A sentence that stands where nobody looks for it.")
-        rows(url, "INSERT INTO snapshots VALUES ('default', 'A sentence that stands where nobody looks for it.', 1)")
+        scope = '{"agent":null,"user":null,"room":"r"}'
+        values = (scope, "A sentence that stands where nobody looks for it.", '{"written":[]}')
+        rows(url, "INSERT INTO keys (tenant, scope, key, commit, at) VALUES ('default', %s, %s, %s, 1)", values)
         [left] = memory.erase(user="kimberly").leftovers
         assert "pieces of texts elsewhere" in left
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import resource
+import signal
 import sys
 import threading
 import time
@@ -17,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo import Memory, Settings
+from rememo import Keyring, Memory, Settings
 from rememo.errors import Closed, RememoError, VersionConflict
+from rememo.store.postgres.database import Database as PostgresDatabase
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
 
@@ -480,6 +482,29 @@ def erase_user(path: str, user: str) -> None:
         say("ready")
         receipt = memory.erase(user=user)
         say({"counts": dict(receipt.counts), "leftovers": receipt.leftovers, "checked": dict(receipt.checked)})
+
+
+def erase_until(url: str, user: str, writes: str, key: str) -> None:
+    """Erase in a sealed store, and die by `kill -9` right after so many writes; tell how many there were if it ends before."""
+    done = 0
+
+    def counted(own: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*given: Any, **named: Any) -> Any:
+            nonlocal done
+            result = own(*given, **named)
+            done += 1
+            if done == int(writes):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+
+        return write
+
+    settings = Settings(durability="fast", worker=False, audit=True)
+    with Memory(url, embedder=None, encryption=Keyring(key), settings=settings) as memory:
+        for database in (Database, PostgresDatabase):
+            database.write = counted(database.write)
+        memory.erase(user=user)
+    say(done)
 
 
 def chat_on(path: str, who: str) -> None:

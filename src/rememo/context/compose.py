@@ -102,6 +102,10 @@ class Composer:
         """Forget states that are too old; returns how many."""
         return self._here.cache.sweep(self._engine.now())
 
+    def forget(self) -> None:
+        """Forget all states: a provider may have said in one what was erased since, and nothing else tells."""
+        self._here.cache.clear()
+
     def stop(self) -> None:
         """Run nothing more; what hangs is left to itself."""
         self._here.pool.close()

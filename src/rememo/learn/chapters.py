@@ -5,7 +5,7 @@ turn. Its data names its sources by id, and those of them that are still there b
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -70,6 +70,8 @@ class Terms:
     kept: bool = False
     """Whether the messages stay beside it."""
     max_tokens: int = MAX_TOKENS
+    by_sentences: bool = False
+    """Whether it is made of sentences at once, whatever writer there is."""
 
 
 # ---- reading
@@ -135,6 +137,43 @@ def again(
     fields = _fields(engine, records, terms, ids=[one.id for one in records])
     fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
     return engine.revise(held, fields)
+
+
+def without_sources(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
+    """Return the write of a chapter made anew of the sources that are not erased; None when it has none left.
+
+    It is made of sentences at once: nobody waits for a model while a chapter still says what is to be erased. Where there
+    is a writer (`has_writer`), `again` makes it anew whenever that is asked for.
+    """
+    scope = Scope(tenant=held.scope.tenant)
+    beside_it: set[str] = set(held.data.get("kept", ()))
+    lost = [id for id in held.data.get("left_out", ()) if id not in erased]
+    records: list[Record] = []
+    stays: list[str] = []
+    for id in held.data["sources"]:
+        versions = [] if id in erased else engine.store.history(scope, id)
+        if not versions:
+            continue
+        if id in beside_it and versions[-1].superseded_at is not None:
+            lost.append(id)  # it was deleted since, and comes back into the chapter if it is restored
+            continue
+        records.append(versions[-1])
+        stays += [id] if id in beside_it else []
+    if not records:
+        return None
+    records.sort(key=lambda one: one.at)
+    limit = held.data.get("max_tokens", MAX_TOKENS)
+    terms = Terms(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
+    fields = _fields(engine, records, terms, ids=[one.id for one in records])
+    fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
+    if has_writer(engine, terms.made_by):
+        del fields["data"]["made_of"]
+    return engine.revise(held, fields)
+
+
+def has_writer(engine: Engine, made_by: str) -> bool:
+    """Whether chapters are written by more than sentences here."""
+    return engine in _summarisers or (engine.models is not None and made_by != "limit")
 
 
 def parted(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Write], set[str]]:
@@ -218,7 +257,7 @@ def _text(engine: Engine, records: Sequence[Record], terms: Terms, last: Record 
     counter = default_counter()
     spoken = sum(counter.count(turn.text) for turn in turns)
     budget = min(max_tokens, max(_LEAST, int(_SHARE * spoken)))
-    summariser = _summarisers.get(engine) or _model_summariser(engine, records, terms)
+    summariser = None if terms.by_sentences else _summarisers.get(engine) or _model_summariser(engine, records, terms)
     failed = None
     if summariser is not None:
         try:

@@ -71,7 +71,7 @@ class _State:
 class RoomSummaries:
     """The summaries of one room. They belong to the room: to all its users and agents."""
 
-    def __init__(self, engine: Engine, tenant: str, room: str) -> None:
+    def __init__(self, engine: Engine, tenant: str, room: str | None) -> None:
         self._engine = engine
         self._scope = Scope(tenant=tenant, room=room)
         # Beside the limits, where no pattern given to `kv.invalidate` reaches.
@@ -137,6 +137,9 @@ class RoomSummaries:
 
     def _write(self, part: Sequence[Record], terms: Terms, chapters: Sequence[Record]) -> Receipt:
         writes: list[Write] = [chapter(self._engine, self._scope, part, terms, chapters)]
+        # A model may have taken its time over it: what was erased meanwhile must not be summarised.
+        if len(self._current([one.id for one in part])) < len(part):
+            raise NotFound("a message was removed while it was being summarised")
         if not terms.kept:
             writes += [Remove(id=one.id, scope=self._scope, expected=one.version) for one in part]
         return self._engine.commit(self._scope, writes)
@@ -172,6 +175,17 @@ class RoomSummaries:
             if not changed.isdisjoint([*one.data["sources"], *one.data.get("left_out", ())]):
                 self._renew(one)
         self._count()
+
+    def write_again(self, id: str) -> None:
+        """Let the writer make a chapter anew that an erasure made of sentences. Doing it again changes nothing."""
+        held = self._engine.store.get(Filter(scope=self._scope, ids=(id,)), self._engine.now())
+        if held is not None and is_chapter(held):
+            self._renew(held)
+
+    def recount(self) -> None:
+        """Count anew after messages or chapters went by other ways."""
+        if self.known:
+            self._count()
 
     def _renew(self, held: Record) -> None:
         """Bring one chapter in line with what its sources are now; one without any goes."""

@@ -16,6 +16,8 @@ from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 LEARN, UNLEARN = "learn", "unlearn"
 EXTRACT, ABSTRACT = "extract", "abstract"
 """What becomes of learning and of summarising where a language model takes its time over them."""
+WRITE_AGAIN = "write_again"
+"""What the payload of such a job says that is about one summary."""
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 
@@ -71,9 +73,13 @@ def _renew(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
 
 def _summarise(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
     rooms: dict[str, list[Job]] = {}
-    for job in jobs:
-        rooms.setdefault(job.payload["room"], []).append(job)
     errors: dict[str, Exception] = {}
+    for job in jobs:
+        if job.payload.get(WRITE_AGAIN):
+            room, id = job.payload.get("room"), str(job.payload["record"])
+            errors |= _each([job], lambda room=room, id=id: RoomSummaries(engine, tenant, room).write_again(id))
+        else:
+            rooms.setdefault(job.payload["room"], []).append(job)
     for room, group in rooms.items():
         errors |= _each(group, RoomSummaries(engine, tenant, room).gather_by_policy)
     return errors

@@ -3,7 +3,7 @@
 import inspect
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from rememo.errors import InvalidInput
@@ -145,6 +145,19 @@ def check_json(value: object, field: str, *, max_bytes: int, depth: int) -> Json
             for index, item in enumerate(items)
         ]
     raise InvalidInput(f"{field} is a {type(value).__name__}, which JSON cannot hold; convert it first")
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Give every text in a JSON value, names of fields too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in cast("Mapping[str, object]", value).items():
+            yield name
+            yield from texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("list[object]", value):
+            yield from texts_in(item)
 
 
 def dump_json(value: Json) -> str:

@@ -59,11 +59,11 @@ class ErasureReceipt:
     checked: Mapping[str, int]
     """What was looked for and where: texts and terms, and how many bytes of the file and its log, or of a server's rows."""
     leftovers: tuple[str, ...]
-    """What is still there; empty when nothing is."""
+    """What is still there, and what to do about it; empty when nothing is."""
     backups: tuple[str, ...]
     """Copies made by `memory.backup` that are still there and may hold what was erased: remove them yourself."""
     archives: tuple[str, ...]
-    """Archives that hold it."""
+    """Archives that hold it, from which it could be restored: remove them yourself."""
     beyond: tuple[str, ...]
     """Where else copies may be that no memory can reach: a server's log, its backups and replicas. None for a file."""
     begun_at: datetime
@@ -73,8 +73,8 @@ class ErasureReceipt:
 
     @property
     def ok(self) -> bool:
-        """Whether the check found nothing left in this store."""
-        return not self.leftovers
+        """Whether the check found nothing left in this store and in its archives."""
+        return not self.leftovers and not self.archives
 
     @property
     def digest(self) -> str:

@@ -13,8 +13,15 @@ _MOST = 20_000
 _PAIRS = 3
 
 
+def pieces_of(text: str) -> list[str]:
+    """Return what a text is looked for by: its beginning, its middle and its end; nothing for one that is too short."""
+    middle = max(0, len(text) // 2 - _PIECE // 2)
+    pieces = (text[:_PIECE], text[middle : middle + _PIECE], text[-_PIECE:])
+    return [piece for piece in dict.fromkeys(pieces) if len(piece.encode()) >= _LEAST]
+
+
 class Needles:
-    """Pieces of texts, and which of them were found. A text gives its beginning, its middle and its end."""
+    """Pieces of texts, and which of them were found."""
 
     def __init__(self) -> None:
         self._pieces: dict[bytes, str] = {}
@@ -26,20 +33,27 @@ class Needles:
         self.texts = 0
         """How many texts they stand for."""
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._pieces)
+
     @property
     def longest(self) -> int:
         """The length of the longest in bytes."""
         return max((len(piece) for piece in self._pieces), default=1)
 
-    def add(self, text: str) -> None:
-        """Look for a text too; one that is too short to be told from others, or one too many, is passed over."""
-        middle = max(0, len(text) // 2 - _PIECE // 2)
-        pieces = {text[:_PIECE], text[middle : middle + _PIECE], text[-_PIECE:]}
-        fit = {raw: piece for piece in pieces if len(raw := piece.encode()) >= _LEAST}
-        if fit and len(self._pieces) < _MOST:
-            self._pieces |= fit
-            self._tables = None
-            self.texts += 1
+    def add(self, text: str) -> list[str]:
+        """Look for a text too, and return by which pieces; none for one too short to be told from others, or one too many."""
+        return self.add_pieces(pieces_of(text))
+
+    def add_pieces(self, pieces: list[str]) -> list[str]:
+        """Look for a text too of which only the pieces are known."""
+        if not pieces or len(self._pieces) >= _MOST:
+            return []
+        self._pieces |= {piece.encode(): piece for piece in pieces}
+        self._tables = None
+        self.texts += 1
+        return pieces
 
     def found_in(self, texts: Iterable[str]) -> set[str]:
         """Return which of those that were found stand in some texts."""
@@ -51,13 +65,17 @@ class Needles:
 
     def excuse(self, shared: set[str]) -> None:
         """Take out of what was found what others have too."""
+        self.elsewhere += len(self.found & shared)
         self.found -= shared
-        self.elsewhere += len(shared)
 
     def look(self, data: bytes) -> None:
         """Look among some bytes."""
+        self.found |= self.held_by(data)
+
+    def held_by(self, data: bytes) -> set[str]:
+        """Return which pieces stand among some bytes."""
         if not self._pieces or len(data) < _LEAST:
-            return
+            return set()
         if self._tables is None:
             self._tables = _tables(self._pieces)
             self._starts = {}
@@ -69,10 +87,12 @@ class Needles:
         maybe = np.ones(count, np.bool_)
         for place, table in enumerate(self._tables):
             maybe &= table[pairs[2 * place : 2 * place + count]]
+        held: set[str] = set()
         for start in np.flatnonzero(maybe).tolist():
             for piece in self._starts.get(data[start : start + _LEAST], ()):
                 if data.startswith(piece, start):
-                    self.found.add(self._pieces[piece])
+                    held.add(self._pieces[piece])
+        return held
 
 
 def _tables(pieces: Iterable[bytes]) -> list[NDArray[np.bool_]]:

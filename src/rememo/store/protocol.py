@@ -583,6 +583,10 @@ class Erasing(Protocol):
         """
         ...
 
+    def clean_jobs(self, number: int, tenant: str, *, jobs: Sequence[str], errors: Sequence[str]) -> None:
+        """Remove jobs, and take the errors of others out, by their ids; what was removed counts for an erasure."""
+        ...
+
     def redact(self, note: Note, choose: Callable[[Link], Sequence[Half]]) -> int:
         """Take halves out of audit lines, those that `choose` names of each; a line of its own says which. Returns how many."""
         ...
@@ -598,7 +602,7 @@ class Erasing(Protocol):
     def search_bytes(self, tenant: str, needles: Needles) -> dict[str, int]:
         """Look for texts in all that the store holds of a tenant, whatever it is for; returns how much was searched, by place.
 
-        What a record or a value that is still there has too is no leftover, and is taken out of what was found.
+        Where bytes of other tenants are searched with them, what these say is no leftover.
         """
         ...
 

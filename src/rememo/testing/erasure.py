@@ -8,8 +8,9 @@ import pytest
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
 from rememo.settings import Settings
-from rememo.testing.base import OpenMemory, Suite, texts
+from rememo.testing.base import OpenMemory, texts
 from rememo.testing.clock import START, ManualClock
+from rememo.testing.erased_copies import ErasedCopiesSuite
 
 
 def life(memory: Memory, clock: ManualClock) -> None:
@@ -30,7 +31,7 @@ def life(memory: Memory, clock: ManualClock) -> None:
         clock.advance()
 
 
-class EraseSuite(Suite):
+class EraseSuite(ErasedCopiesSuite):
     """`erase`."""
 
     @pytest.mark.requirement("erase.proof")

@@ -22,6 +22,9 @@ SAYS: Final = {
     "kv": "keys of working state",
     "facts_kept": "facts of others kept, without what came from here",
     "summaries_rewritten": "summaries written anew without it",
+    "sessions": "saved sessions that lost it",
+    "sessions_removed": "saved sessions that were removed",
+    "job_errors": "errors of jobs that quoted it",
     "audit_lines": "lines of the audit trail that lost what told of it",
 }
 

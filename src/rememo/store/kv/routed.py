@@ -17,6 +17,11 @@ class SharedKeys(KeyValue, KeyErasing, KeyServing, Protocol):
     """Keys on a server of their own."""
 
 
+def separate_stores(kv: KeyValue) -> tuple[KeyValue, ...]:
+    """Return the stores that keys may lie in, whichever of them a namespace belongs to now."""
+    return (kv.kept, kv.shared) if isinstance(kv, RoutedKeyValue) else (kv,)
+
+
 class RoutedKeyValue:
     """The `KeyValue` protocol over both; each namespace is wholly in one of them.
 
@@ -26,12 +31,12 @@ class RoutedKeyValue:
     """
 
     def __init__(self, kept: KeyValue, shared: SharedKeys, where: Callable[[str], Where]) -> None:
-        self._kept = kept
-        self._shared = shared
+        self.kept = kept
+        self.shared = shared
         self._where = where
 
     def _of(self, space: str) -> KeyValue:
-        return self._kept if self._where(space) == "kept" else self._shared
+        return self.kept if self._where(space) == "kept" else self.shared
 
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
         """Return an entry as it then is."""
@@ -85,7 +90,7 @@ class RoutedKeyValue:
             here: iter(
                 store.versions(tenant, [one for one, kept in zip(entries, places, strict=True) if kept is here], moment)
             )
-            for here, store in ((True, self._kept), (False, self._shared))
+            for here, store in ((True, self.kept), (False, self.shared))
             if here in places
         }
         return tuple(next(found[here]) for here in places)
@@ -96,13 +101,13 @@ class RoutedKeyValue:
 
     def spaces(self, tenant: str) -> list[str]:
         """Return the namespaces that hold an entry, sorted, from wherever each is now."""
-        kept = {space for space in self._kept.spaces(tenant) if self._where(space) == "kept"}
-        shared = {space for space in self._shared.spaces(tenant) if self._where(space) != "kept"}
+        kept = {space for space in self.kept.spaces(tenant) if self._where(space) == "kept"}
+        shared = {space for space in self.shared.spaces(tenant) if self._where(space) != "kept"}
         return sorted(kept | shared)
 
     def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
         """Give every entry of a tenant with its namespace, from wherever that is now."""
-        for store, kept in ((self._kept, True), (self._shared, False)):
+        for store, kept in ((self.kept, True), (self.shared, False)):
             for space, entry in store.dump(tenant, moment):
                 # What lies in the other from before the choice was made is not seen, so it is not given.
                 if (self._where(space) == "kept") is kept:
@@ -114,22 +119,22 @@ class RoutedKeyValue:
 
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry that is doomed from both, whichever it belongs to now; returns how many."""
-        if not isinstance(self._kept, KeyErasing):
+        if not isinstance(self.kept, KeyErasing):
             raise StorageError("the store beside the server cannot erase for good; only some can")
-        return self._kept.erase(tenant, doomed) + self._shared.erase(tenant, doomed)
+        return self.kept.erase(tenant, doomed) + self.shared.erase(tenant, doomed)
 
     def count(self, tenant: str, moment: datetime) -> int:
         """Return how many entries of a tenant are on the server."""
-        return self._shared.count(tenant, moment)
+        return self.shared.count(tenant, moment)
 
     def sweep(self, tenant: str, moment: datetime) -> int:
         """Reclaim what has expired on the server."""
-        return self._shared.sweep(tenant, moment)
+        return self.shared.sweep(tenant, moment)
 
     def health(self) -> Health:
         """Return how the server is, without asking it."""
-        return self._shared.health()
+        return self.shared.health()
 
     def close(self) -> None:
         """Let go of the server."""
-        self._shared.close()
+        self.shared.close()

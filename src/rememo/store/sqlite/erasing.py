@@ -191,6 +191,12 @@ class Eraser(Part):
             self._database.write(lambda run: run.execute("DELETE FROM snapshots WHERE tenant = ?", (tenant,)))
         return running
 
+    def clean_jobs(self, number: int, tenant: str, *, jobs: Sequence[str], errors: Sequence[str]) -> None:
+        """Remove jobs, and take the errors of others out, by their ids; what was removed counts for an erasure."""
+        sql = "UPDATE jobs SET error = NULL WHERE tenant = ? AND id = ?"
+        self._each(number, "job_errors", sql, tenant, [(id,) for id in errors])
+        self._each(number, "jobs", "DELETE FROM jobs WHERE tenant = ? AND id = ?", tenant, [(id,) for id in jobs])
+
     def _pages(self, table: str, columns: str, order: str, tenant: str) -> Iterator[Any]:
         key: tuple[Any, ...] = ("",) * len(order.split(", "))
         marks = ", ".join("?" * len(key))
@@ -267,7 +273,7 @@ class Eraser(Part):
                     )
         return {name: count for name, count in found.items() if count}
 
-    def search_bytes(self, _tenant: str, /, needles: Needles) -> dict[str, int]:
+    def search_bytes(self, tenant: str, needles: Needles) -> dict[str, int]:
         """Look for texts in the bytes of the file and its log, of all tenants; returns how many bytes were searched of each."""
         if self._database.in_memory:
             return {"file_bytes": 0, "log_bytes": 0}
@@ -276,7 +282,7 @@ class Eraser(Part):
             "log_bytes": _look(_log(self._database.path + "-wal"), needles),
         }
         if needles.found:
-            needles.excuse(needles.found_in(self._contents()))
+            needles.excuse(needles.found_in(self._contents_of_others(tenant)))
         return sizes
 
     @property
@@ -284,15 +290,15 @@ class Eraser(Part):
         """Where copies may be that the store cannot reach: none but those that people made."""
         return ()
 
-    def _contents(self) -> Iterator[str]:
-        """Give everything that is said in this file, of all tenants."""
+    def _contents_of_others(self, tenant: str) -> Iterator[str]:
+        """Give everything that is said in this file by other tenants."""
         number = -1
-        sql = "SELECT number, text, data, metadata FROM records WHERE number > ? ORDER BY number LIMIT 500"
-        while rows := self._database.rows(sql, (number,)):
+        sql = "SELECT number, text, data, metadata FROM records WHERE tenant <> ? AND number > ? ORDER BY number LIMIT 500"
+        while rows := self._database.rows(sql, (tenant, number)):
             # What is sealed or compressed does not show what it says.
             yield "\n".join(part for row in rows for part in row[1:] if isinstance(part, str))
             number = rows[-1][0]
-        values = self._database.rows("SELECT value FROM kv")
+        values = self._database.rows("SELECT value FROM kv WHERE tenant <> ?", (tenant,))
         yield "\n".join(value for (value,) in values if isinstance(value, str))
 
     # ---- copies

@@ -6,6 +6,7 @@ from typing import Any
 from rememo.model.scope import Scope
 from rememo.store.commits import content_hash
 from rememo.store.contents import Contents
+from rememo.store.erasing import NOTE
 from rememo.store.kv.protocol import FIELD, identity
 from rememo.store.kv.sqlite import to_entry
 from rememo.store.payloads import keep_payload, read_payload
@@ -23,6 +24,9 @@ _VERSIONS = f"""SELECT number, id, version, kind, agent, user, room, superseded_
 FROM records WHERE number > ? AND tenant = ? ORDER BY number LIMIT ?"""
 _UPDATE = """UPDATE records SET text = ?, data = ?, metadata = ?, source = ?, quarantine = ?, speaker = ?, fingerprint = ?, hash = ?
 WHERE number = ?"""
+
+# An erasure that was interrupted has noted what it must come back to.
+_NOTES = "SELECT erasure, id FROM erased WHERE erasure IN (SELECT number FROM erasures WHERE tenant = ?)"
 
 
 class SqliteSealing:
@@ -52,6 +56,7 @@ class SqliteSealing:
         self._each("SELECT space, key FROM kv WHERE tenant = ?", tenant, self._reseal_value)
         self._each("SELECT scope, key FROM keys WHERE tenant = ?", tenant, self._reseal_key)
         self._each("SELECT id FROM jobs WHERE tenant = ?", tenant, self._reseal_job)
+        self._each(_NOTES, tenant, self._reseal_note)
         self.seal.retire(tenant, newest)
         return count
 
@@ -131,3 +136,11 @@ class SqliteSealing:
             connection.execute(
                 "UPDATE jobs SET payload = ?, error = ? WHERE tenant = ? AND id = ?", (payload, error, tenant, id)
             )
+
+    def _reseal_note(self, connection: Connection, tenant: str, row: Any, contents: Contents) -> None:
+        erasure, id = row
+        where = "WHERE erasure IN (SELECT number FROM erasures WHERE tenant = ? AND number = ?) AND id = ?"
+        held: Any = connection.execute(f"SELECT note FROM erased {where}", (tenant, *row)).get
+        if held is not None:
+            note = contents.put(contents.get(held, NOTE, id, erasure), NOTE, id, erasure)
+            connection.execute(f"UPDATE erased SET note = ? {where}", (note, tenant, *row))

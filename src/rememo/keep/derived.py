@@ -1,0 +1,223 @@
+"""What was made of records that an erasure removes: facts, relationships and summaries without them."""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any
+
+from rememo.engine.engine import Engine
+from rememo.errors import NotFound, VersionConflict
+from rememo.learn.chapters import has_writer, is_chapter, without_sources
+from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
+from rememo.learn.relationships import CONNECTING, Link, link_writes
+from rememo.learn.room_summaries import RoomSummaries
+from rememo.learn.statements import Statement
+from rememo.learn.tasks import ABSTRACT, WRITE_AGAIN
+from rememo.model.erasure import Target
+from rememo.model.filters import Condition, Filter
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import ErasingStore
+
+PIECES = "pieces"
+"""Where a note keeps pieces of the texts of a record, a list for each version, for the search at the end."""
+
+_SLOTS = 10
+_CHUNK = 500
+_MOST_TRIES = 50
+
+
+class Derived:
+    """The facts, relationships and summaries of a tenant, brought in line with one erasure."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: ErasingStore,
+        target: Target,
+        number: int,
+        *,
+        remove: Callable[[Iterable[str]], None],
+        look_for: Callable[[str], object],
+    ) -> None:
+        """Work for an erasure: `remove` removes records for good, `look_for` notes a text that must be gone at the end."""
+        self._engine = engine
+        self._store = store
+        self._target = target
+        self._tenant = target.scope.tenant
+        self._number = number
+        self._remove = remove
+        self._look_for = look_for
+
+    # ---- before the records go
+
+    def rewrite_summaries(self) -> None:
+        """Write the summaries that stand on what is to be erased anew without it, or remove them.
+
+        It comes first: whenever this is interrupted, no summary says any more what its sources no longer say.
+        """
+        if self._target.whole:
+            return
+        sources: dict[str, set[str]] = {}
+        for record in self._store.versions(self._tenant, ["summary"]):
+            if not self._target.covers(record.scope):
+                sources.setdefault(record.id, set()).update(_sources(record))
+        for id, ids in sources.items():
+            if erased := self._doomed_among(ids):
+                self._rewrite_summary(id, erased)
+
+    def _doomed_among(self, ids: set[str]) -> set[str]:
+        """Return which records are to be erased, of some."""
+        wanted = sorted(ids if self._target.ids is None else ids.intersection(self._target.ids))
+        found: set[str] = set()
+        for start in range(0, len(wanted), _CHUNK):
+            some = tuple(wanted[start : start + _CHUNK])
+            versions = self._store.doomed(Target(scope=self._target.scope, ids=some), len(some))
+            found.update(one.id for one in versions)
+        return found
+
+    def _rewrite_summary(self, id: str, erased: Container[str]) -> None:
+        """Write one summary anew from the sources that are left, or remove it."""
+        scope = Scope(tenant=self._tenant)
+        for _ in range(_MOST_TRIES):
+            held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self._engine.now())
+            if held is not None and not any(one in erased for one in _sources(held)):
+                # An erasure that was interrupted here has written it already.
+                self._store.drop_versions(self._number, self._tenant, id, held.version)
+                return
+            write = None if held is None or not is_chapter(held) else without_sources(self._engine, held, erased)
+            if held is None or write is None:
+                self._remove([id])
+                return
+            if has_writer(self._engine, held.data["made_by"]):
+                payload = {"room": held.scope.room, WRITE_AGAIN: True}
+                write.draft.jobs = (*write.draft.jobs, NewJob(id=new_id(), task=ABSTRACT, payload=payload))
+            try:
+                receipt = self._engine.commit(scope, [write])
+            except (NotFound, VersionConflict):
+                continue  # somebody was faster: look again
+            self._store.drop_versions(self._number, self._tenant, id, receipt.version)
+            self._store.add_counts(self._number, self._tenant, {"summaries_rewritten": 1})
+            if held.scope.room is not None:
+                RoomSummaries(self._engine, self._tenant, held.scope.room).recount()
+            return
+        # It changed all the time: what cannot be written anew does not stay either.
+        self._remove([id])
+
+    # ---- when the records are gone
+
+    def remove_made_of_it(self) -> bool:
+        """Work out anew, or remove, what stands on records that are gone; says whether there was anything."""
+        marks = self._store.marks(self._number, self._tenant)
+        naming: dict[str, Record] = {}
+        for record in self._store.versions(self._tenant, ["fact", "summary"]):
+            if any(id in marks for id in _sources(record)):
+                naming[record.id] = record
+        facts = [one for one in naming.values() if is_fact(one)]
+        links = {id: {"link": True} for one in facts if (id := _link(one)) is not None and id not in marks}
+        self._store.mark(self._number, self._tenant, links)
+        self._settle(marks, facts)
+        for record in naming.values():
+            if is_fact(record):
+                self._keep_or_remove(record.id, marks)
+            else:
+                self._rewrite_summary(record.id, marks)
+        gone = [
+            id
+            for id, note in self._store.marks(self._number, self._tenant).items()
+            if note.get("link") and self._ended(id)
+        ]
+        self._remove(gone)
+        # What was noted is done with: the next round looks at what this one removed.
+        done = {id: _pieces_only(note) for id, note in marks.items() if note != _pieces_only(note)}
+        self._store.mark(self._number, self._tenant, done)
+        return bool(naming)
+
+    def _settle(self, marks: Mapping[str, Any], facts: Sequence[Record]) -> None:
+        slots = {slot_of(one) for one in facts}
+        links: dict[str, tuple[Slot, str]] = {}
+        for note in marks.values():
+            if "slot" in note:
+                labels, subject, predicate = note["slot"]
+                slot = Slot(Scope(tenant=self._tenant, **labels), subject, predicate)
+                slots.add(slot)
+                if note["link"] is not None:
+                    links[note["link"]] = slot, note["object"]
+        dropped = dict.fromkeys(marks, _always)
+        ordered = sorted(slots, key=repr)
+        for start in range(0, len(ordered), _SLOTS):
+            some = set(ordered[start : start + _SLOTS])
+            settle(self._engine, Changes(self._tenant, dropped=dropped, slots=some))
+        for id, (slot, about) in links.items():
+            if not self._held(slot, about):
+                writes = link_writes(self._engine, self._tenant, {id: None})
+                if writes:
+                    self._engine.commit(Scope(tenant=self._tenant), writes)
+                    self._store.mark(self._number, self._tenant, {id: {"link": True}})
+
+    def _held(self, slot: Slot, about: str) -> bool:
+        """Whether a fact that is left says the same."""
+        conditions = (
+            Condition("data", ("match", "subject"), "$eq", slot.subject),
+            Condition("data", ("match", "object"), "$eq", about),
+            Condition("data", ("predicate",), "$eq", slot.predicate),
+        )
+        filter = Filter(scope=slot.home, kinds=("fact",), conditions=conditions)
+        return self._store.count(filter, self._engine.now()) > 0
+
+    def _keep_or_remove(self, id: str, marks: Mapping[str, Any]) -> None:
+        """Keep a fact from the version on that names none of what is gone; without one, it goes too."""
+        versions = self._store.history(Scope(tenant=self._tenant), id)
+        naming = [one for one in versions if any(source in marks for source in _sources(one))]
+        if not naming:
+            return
+        last = naming[-1].version
+        if versions[-1].version > last and versions[-1].superseded_at is None:
+            for one in naming:
+                self._look_for(one.text)
+            self._store.drop_versions(self._number, self._tenant, id, last + 1)
+            self._store.add_counts(self._number, self._tenant, {"facts_kept": 1})
+        else:
+            self._remove([id])
+
+    def _ended(self, id: str) -> bool:
+        versions = self._store.history(Scope(tenant=self._tenant), id)
+        return bool(versions) and versions[-1].superseded_at is not None
+
+
+def note_of(fact: Record, target: Target) -> dict[str, Any]:
+    """Return what must be worked out anew without a record; nothing where it is no fact, or all around it goes too."""
+    if not is_fact(fact) or target.covers(home(fact.scope)):
+        return {}
+    slot = slot_of(fact)
+    labels = {"agent": slot.home.agent, "user": slot.home.user, "room": slot.home.room}
+    return {
+        "slot": [labels, slot.subject, slot.predicate],
+        "link": _link(fact),
+        "object": fact.data["match"]["object"],
+    }
+
+
+def _pieces_only(note: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in note.items() if name == PIECES}
+
+
+def _always(_: Statement) -> bool:
+    return True
+
+
+def _sources(record: Record) -> list[str]:
+    """Return the ids of what a record was made of; a summary also names those that it left out."""
+    found: list[str] = []
+    for name in ("sources", "left_out", "kept"):
+        ids = record.data.get(name)
+        found += [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
+    return found
+
+
+def _link(fact: Record) -> str | None:
+    """Return the id of the relationship that a fact stands for."""
+    data = fact.data
+    if data["predicate"] not in CONNECTING:
+        return None
+    return Link.make_id(fact.scope, data["subject"], data["object"], data["predicate"])

@@ -1,0 +1,232 @@
+"""What still holds words that were erased: every record, key, job and snapshot of a tenant is opened and searched.
+
+A search of bytes finds nothing in what is compressed or sealed, and cannot tell whose words it found. Here contents are read
+as they are. What somebody else says in a record of his own is his. A copy is no excuse for itself: a value, a summary, a
+saved session, a key, the error of a job are cleaned, or named as left.
+"""
+
+import json
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from rememo.engine.audit import space_of
+from rememo.engine.engine import Engine
+from rememo.model.check import texts_in
+from rememo.model.erasure import Target
+from rememo.model.record import KINDS, STATE, Record
+from rememo.model.scope import LABELS, Scope
+from rememo.store.kv.protocol import EMBED_CACHE, Entry, KeyValue
+from rememo.store.kv.routed import separate_stores
+from rememo.store.needles import Needles
+from rememo.store.protocol import ErasingStore
+
+CACHES = ("cached", EMBED_CACHE)
+"""Namespaces that hold only copies of what is kept elsewhere: all of them may be removed at any time."""
+_SESSIONS = "sessions"
+_COPIES = (STATE, "summary")
+"""Kinds of records that nobody said: what stands in them was copied or made from elsewhere."""
+_EVERYTHING = datetime(1970, 1, 1, tzinfo=UTC)
+"""A moment at which nothing that is stored had expired."""
+_BATCH_BYTES = 1 << 18
+_MOST_TRIES = 100
+_MOST_NAMED = 20
+_NAMES = {"": "the key", "flows": "the flow of", "profiles": "the profile of"}
+
+T = TypeVar("T")
+
+CleanSession = Callable[[Scope, str, Callable[[Scope, str], bool], Callable[[Iterable[str]], bool]], str | None]
+"""Takes the labels of a saved session, its JSON, what says whether a record of some labels and id is erased, and what says
+whether texts hold erased words. Returns the JSON without them (the same where nothing is erased), or None where it cannot be
+kept."""
+
+
+@dataclass(slots=True)
+class Remnants:
+    """What a search found."""
+
+    said: set[str] = field(default_factory=set[str])
+    """Pieces of erased texts that others say in their own right."""
+    copied: set[str] = field(default_factory=set[str])
+    """Pieces that stand in copies which are still there."""
+    left: list[str] = field(default_factory=list[str])
+    """The copies that are still there, for people."""
+
+
+class Search:
+    """Looks for erased words in everything that a tenant has, and removes copies of them where that can be done."""
+
+    def __init__(
+        self, engine: Engine, store: ErasingStore, target: Target, needles: Needles, gone: Container[str]
+    ) -> None:
+        """Search for the pieces of texts in `needles`, and for the records whose ids are in `gone`."""
+        self._engine = engine
+        self._store = store
+        self._target = target
+        self._tenant = target.scope.tenant
+        self._needles = needles
+        self._gone = gone
+        self.found = Remnants()
+
+    # ---- records
+
+    def search_records(self) -> None:
+        """Find who else says what was erased, and which values and summaries hold a copy of it."""
+        copies: dict[tuple[str, str], tuple[Scope, set[str]]] = {}
+        versions = self._store.versions(self._tenant, sorted(KINDS)) if self._needles else ()
+        for record, pieces in self._matching((one, _texts_of(one)) for one in versions):
+            if record.kind in _COPIES:
+                copies.setdefault((record.kind, record.id), (record.scope, set()))[1].update(pieces)
+            else:
+                self.found.said |= pieces
+        for (kind, id), (scope, pieces) in sorted(copies.items(), key=lambda one: one[0]):
+            what = "the value" if kind == STATE else "the summary"
+            self._leave(f"{what} {id!r}{_where(scope)}", pieces, f"erase(ids=[{id!r}]) removes it")
+
+    # ---- keys
+
+    def clean_keys(self, clean: CleanSession) -> dict[str, int]:
+        """Take what was erased out of saved sessions, and name the other keys that hold it; returns what was changed.
+
+        It comes after `search_records`, which tells what is no copy.
+        """
+        counts = {"sessions": 0, "sessions_removed": 0, "kv": 0}
+        for kv in separate_stores(self._engine.plain_kv):
+            now, others = self._engine.now(), list[tuple[str, Entry]]()
+            for space, entry in kv.dump(self._tenant, _EVERYTHING):
+                if space_of(self._tenant, space)[1] == _SESSIONS:
+                    done = self._clean_session(kv, space, entry, clean)
+                    counts["sessions"] += done == "changed"
+                    counts["sessions_removed"] += done == "removed"
+                elif self._needles:
+                    others.append((space, entry))
+            for (space, entry), pieces in self._matching(
+                (one, [one[1].key, *_texts_of_json(one[1].value)]) for one in others
+            ):
+                if not pieces - self.found.said:
+                    continue
+                if entry.expires_at is not None and entry.expires_at <= now:
+                    kv.delete(self._tenant, space, entry.key, now)
+                    counts["kv"] += 1
+                    continue
+                scope, name = space_of(self._tenant, space)
+                what = _NAMES.get(name, f"the entry in {name!r}")
+                self._leave(f"{what} {entry.key!r}{_where(scope)}", pieces, "change or delete it")
+        return counts
+
+    def sessions_with_it(self, clean: CleanSession) -> int:
+        """Return how many saved sessions would be changed or removed, beside those that go as a whole."""
+        count = 0
+        for kv in separate_stores(self._engine.plain_kv):
+            for space, entry in kv.dump(self._tenant, self._engine.now()):
+                scope, name = space_of(self._tenant, space)
+                if name == _SESSIONS and not self._target.covers(scope):
+                    count += self._cleaned(space, entry, clean) != entry.value
+        return count
+
+    def _clean_session(self, kv: KeyValue, space: str, held: Entry, clean: CleanSession) -> str:
+        entry: Entry | None = held
+        for _ in range(_MOST_TRIES):
+            if entry is None:
+                return "gone"
+            now = self._engine.now()
+            value = self._cleaned(space, entry, clean)
+            if value == entry.value:
+                return "kept"
+            ttl = None if entry.expires_at is None else (entry.expires_at - now).total_seconds()
+            if value is None or (ttl is not None and ttl <= 0):
+                break
+            place = (self._tenant, space, entry.key)
+            if kv.set(*place, value, now, ttl=ttl, sliding=entry.sliding is not None, expected=entry.version):
+                return "changed"
+            entry = kv.get(*place, now)  # somebody saved it meanwhile
+        # What cannot be cleaned does not stay.
+        kv.delete(self._tenant, space, held.key, self._engine.now())
+        return "removed"
+
+    def _cleaned(self, space: str, entry: Entry, clean: CleanSession) -> str | None:
+        return clean(space_of(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
+
+    def _is_erased(self, scope: Scope, id: str) -> bool:
+        return self._target.covers(scope) or id in self._gone
+
+    def _holds(self, texts: Iterable[str]) -> bool:
+        return bool(self._needles.held_by(_joined(texts)) - self.found.said)
+
+    # ---- the rest
+
+    def clean_jobs(self, number: int) -> None:
+        """Take erased words out of the errors of jobs, and remove jobs that are told of them."""
+        if not self._needles:
+            return
+        jobs = self._store.jobs(self._tenant)
+        told = [one.id for one in jobs if self._holds(texts_in(one.payload))]
+        errors = [one.id for one in jobs if one.error is not None and self._holds([one.error])]
+        self._store.clean_jobs(number, self._tenant, jobs=told, errors=errors)
+
+    def search_snapshots(self) -> None:
+        """Name the snapshots whose names hold erased words."""
+        for name in self._store.snapshots(self._tenant):
+            self._leave(f"the name of the snapshot {name!r}", self._needles.held_by(name.encode()))
+
+    # ---- inside
+
+    def _leave(self, what: str, pieces: set[str], remedy: str | None = None) -> None:
+        if copied := pieces - self.found.said:
+            self.found.copied |= copied
+            told = f"{what}, which holds words that were erased"
+            self.found.left.append(told if remedy is None else f"{told}: {remedy}")
+
+    def _matching(self, items: Iterable[tuple[T, Iterable[str]]]) -> Iterator[tuple[T, set[str]]]:
+        """Give what holds pieces, with them; looking at many at once costs little more than at one."""
+        batch: list[tuple[T, bytes]] = []
+        size = 0
+        for item, texts in items:
+            data = _joined(texts)
+            batch.append((item, data))
+            size += len(data)
+            if size >= _BATCH_BYTES:
+                yield from self._matching_batch(batch)
+                batch, size = [], 0
+        yield from self._matching_batch(batch)
+
+    def _matching_batch(self, batch: list[tuple[T, bytes]]) -> Iterator[tuple[T, set[str]]]:
+        if self._needles.held_by(_SEPARATOR.join(data for _, data in batch)):
+            for item, data in batch:
+                if pieces := self._needles.held_by(data):
+                    yield item, pieces
+
+
+def named(left: list[str]) -> list[str]:
+    """Return what is left as a receipt names it: the first of them, and how many more there are."""
+    more = len(left) - _MOST_NAMED
+    return left if more <= 0 else [*left[:_MOST_NAMED], f"{more:,} more that hold words that were erased"]
+
+
+_SEPARATOR = b"\n\0\n"
+
+
+def _joined(texts: Iterable[str]) -> bytes:
+    return _SEPARATOR.join(text.encode() for text in texts)
+
+
+def _texts_of(record: Record) -> Iterator[str]:
+    yield record.text
+    if record.source is not None:
+        yield record.source
+    yield from texts_in(record.data)
+    yield from texts_in(record.metadata)
+
+
+def _texts_of_json(value: str) -> Iterator[str]:
+    try:
+        yield from texts_in(json.loads(value))
+    except ValueError:  # nobody can read it as what it should be; it may hold anything
+        yield value
+
+
+def _where(scope: Scope) -> str:
+    labels = {name: getattr(scope, name) for name in LABELS}
+    told = ", ".join(f"{name} {label!r}" for name, label in labels.items() if label is not None)
+    return f" of {told}" if told else ""

@@ -1,0 +1,49 @@
+"""Taking records out of a saved session that were erased."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from rememo.model.check import dump_json, texts_in
+from rememo.model.scope import LABELS, Scope
+from rememo.working.transfer import SECTIONS
+from rememo.working.values import CONTEXT, value_id
+
+_VALUES = "context"
+_PARTS = (*SECTIONS, _VALUES)
+
+
+def clean_session(
+    scope: Scope, text: str, erased: Callable[[Scope, str], bool], holds: Callable[[Iterable[str]], bool]
+) -> str | None:
+    """Return the JSON of a saved session without the records that `erased` names, the same where it has none of them.
+
+    None for one that cannot be kept: it cannot be read, nothing is left in it, or a value that is left in it `holds` erased
+    words.
+    """
+    try:
+        head, body = _parts(json.loads(text))
+        kept = {part: [one for one in body[part] if not _gone(scope, part, one, erased)] for part in _PARTS}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    if any(holds(texts_in(one)) for one in kept[_VALUES]):
+        return None
+    if all(len(kept[part]) == len(body[part]) for part in _PARTS):
+        return text
+    if not any(kept.values()):
+        return None
+    left = dump_json(body | kept)
+    counts = {part: len(entries) for part, entries in kept.items()}
+    return f"[{dump_json(head | counts | {'bytes': len(left.encode())})},{left}]"
+
+
+def _parts(session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    head, body = session
+    return dict(head), dict(body)
+
+
+def _gone(scope: Scope, part: str, entry: dict[str, Any], erased: Callable[[Scope, str], bool]) -> bool:
+    labels = {name: label for name, label in entry.get("labels", {}).items() if name in LABELS}
+    own = replace(scope, **labels)
+    return erased(own, value_id(own, CONTEXT, entry["name"]) if part == _VALUES else entry["id"])
