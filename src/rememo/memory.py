@@ -33,6 +33,7 @@ from rememo.learn.answer import Answer
 from rememo.learn.llm.protocol import LLM
 from rememo.model.changed import Changed
 from rememo.model.check import check_flag, check_function, check_label
+from rememo.model.derived_ids import may_be_older
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -472,6 +473,8 @@ class Memory(Records):
         Versions that are or were in quarantine come only with `quarantined`.
         """
         versions = self._engine.store.history(self.bound, check_label(id, "id"))
+        if not versions and may_be_older(id):
+            versions = self._engine.store.history(self.bound, self._engine.ids.derive(self.bound.tenant, id))
         if self._view.known_at is not None:
             versions = [one for one in versions if one.recorded_at <= self._view.known_at]
         if not check_flag(quarantined, "quarantined"):

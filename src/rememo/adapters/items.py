@@ -15,8 +15,8 @@ _IDS: Final = UUID("b7e3d2a4-52c1-5f0e-8d27-4f0a6c1e9b35")
 _LONGEST_TEXT: Final = 200_000
 
 
-def item_id(bound: Scope, namespace: Sequence[str], key: str) -> str:
-    """Return the id of an item's record: the same for everybody whose view has this agent and user."""
+def item_name(bound: Scope, namespace: Sequence[str], key: str) -> str:
+    """Return what the id of an item's record is derived from: the same for everybody whose view has this agent and user."""
     return str(uuid5(_IDS, json.dumps([bound.agent, bound.user, list(namespace), key])))
 
 

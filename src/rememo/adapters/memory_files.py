@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from rememo.adapters.memory_lines import excerpt, inserted, listing, numbered, replaced
 from rememo.adapters.memory_paths import ROOT, parents, resolve
-from rememo.adapters.opening import Opening
+from rememo.adapters.opening import Opening, derived_id
 from rememo.adapters.reading import latest
 from rememo.adapters.waiting import done
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
@@ -185,7 +185,7 @@ class MemoryFiles(Opening):
     # ---- inside
 
     def _id(self, place: str) -> str:
-        return str(uuid5(_NAMESPACE, dump_json([self._tree, place])))
+        return derived_id(self._memory, str(uuid5(_NAMESPACE, dump_json([self._tree, place]))))
 
     def _find(self, place: str) -> Record | None:
         try:

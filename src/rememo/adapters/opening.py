@@ -7,11 +7,22 @@ from typing import Literal, Self
 from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
+from rememo.model.derived_ids import DerivedId
 from rememo.model.times import Clock, now
 from rememo.recall.embed.protocol import Embedder
 
 Given = Memory | str | Path
 """A memory, a view of one, or where to open one."""
+
+
+def derived_id(memory: Memory, name: str) -> DerivedId:
+    """Return the id of what a digest names: the same in every process, and keyed where the memory is encrypted."""
+    return memory._view.engine.ids.derive(memory.bound.tenant, name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - nobody else may create records under such ids
+
+
+def derived_name(memory: Memory, id: str) -> str:
+    """Return the digest that a derived id was made of; any other id as it is."""
+    return memory._view.engine.ids.name(memory.bound.tenant, id)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as above
 
 
 class Opening:

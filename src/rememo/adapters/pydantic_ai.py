@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening
+from rememo.adapters.opening import Opening, derived_id
 from rememo.adapters.reading import latest
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.adapters.waiting import done
@@ -133,7 +133,7 @@ class RememoConversationStore(Opening, ConversationStore):
     # ---- inside
 
     def _id(self, conversation_id: str) -> str:
-        return str(uuid5(_NAMESPACE, dump_json([*self._labels, conversation_id])))
+        return derived_id(self._memory, str(uuid5(_NAMESPACE, dump_json([*self._labels, conversation_id]))))
 
     def _stored(self, conversation_id: str) -> tuple[ConversationRecord | None, int]:
         try:

@@ -7,7 +7,6 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
 from typing import Any, cast
-from uuid import UUID, uuid5
 
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
 from rememo.collections.fields import Kind, need_text, present
@@ -18,12 +17,13 @@ from rememo.learn.documents import TEXT, extract, load, media_type_of, too_long
 from rememo.learn.readers import Extracted, Limits
 from rememo.learn.splitting import Piece, find_headings, join, split
 from rememo.learn.summaries import summarise
-from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit, dump_json
+from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
+from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_names import chunk_name, document_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 
-_NAMESPACE = UUID("0d7c5a0e-3f0b-5c7e-9c55-7b1f2a9d4e61")
 _MOST_TAGS = 64
 _MOST_HITS = 1_000
 _LONGEST_TITLE = 300
@@ -74,7 +74,7 @@ class Documents(Kind):
             title = need_text(title, "title", most=_LONGEST_TITLE * 4)
         name, original = self._original(text, path, data, source)
         hash = sha256(original).hexdigest()
-        id = self._id(hash)
+        id = self._derive(document_name(self._view.scope, hash))
         if (stored := self._view.find(id, quarantined=None)) is not None:
             return _ignored(stored)
         if text is not None and wanted in (None, TEXT):
@@ -129,7 +129,7 @@ class Documents(Kind):
     def text(self, id: str, *, known_at: datetime | None = None) -> str:
         """Return the whole text of a document, exactly as it was read."""
         document = self.get(id, known_at=known_at)
-        chunks = self._chunks(_chunk_ids(document), known_at)
+        chunks = self._chunks(self._chunk_ids(document.id, document.chunks), known_at)
         text = join([(one.start, one.end, one.text) for one in chunks])
         if len(text) != document.characters:
             raise NotFound(f"document {id!r} lacks some of its chunks: they were deleted; add the document again")
@@ -149,7 +149,7 @@ class Documents(Kind):
         Without a `limit` all come, or the ten best.
         """
         document = self.get(id, known_at=known_at)
-        ids = _chunk_ids(document)
+        ids = self._chunk_ids(document.id, document.chunks)
         check_offset(offset)
         if relevant_to is None:
             end = len(ids) if limit is None else offset + check_limit(limit)
@@ -197,10 +197,13 @@ class Documents(Kind):
         first = self._view.engine.first_receipt(self._view.scope, key)
         return None if first is None else _receipt(first)
 
-    def _id(self, hash: str) -> str:
-        scope = self._view.scope
-        labels = [self.kind, scope.tenant, scope.agent, scope.user, scope.room, hash]
-        return str(uuid5(_NAMESPACE, dump_json(labels)))
+    def _derive(self, name: str) -> DerivedId:
+        return self._view.engine.ids.derive(self._view.scope.tenant, name)
+
+    def _chunk_ids(self, document: str, count: int) -> "tuple[DerivedId, ...]":
+        """Return the ids of a document's chunks, in order: known without a search."""
+        name = self._view.engine.ids.name(self._view.scope.tenant, document)
+        return tuple(self._derive(chunk_name(name, place)) for place in range(count))
 
     def _original(
         self, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
@@ -245,11 +248,12 @@ class Documents(Kind):
             "metadata": metadata,
             "source": source,
         }
-        shared = present(document=id, tags=particulars.get("tags"), source=source)
+        ids = self._chunk_ids(id, len(pieces))
+        shared = present(document=str(id), tags=particulars.get("tags"), source=source)
         chunks: list[dict[str, Any]] = [
             {
                 "kind": "chunk",
-                "id": _chunk_id(UUID(id), place),
+                "id": ids[place],
                 "text": text[piece.start : piece.end],
                 "data": {**shared, **_place(place, piece)},
                 "source": source,
@@ -339,16 +343,6 @@ def _shortened(text: str, most: int) -> str:
 def _place(place: int, piece: Piece) -> dict[str, Any]:
     headings = [_shortened(heading, _LONGEST_HEADING) for heading in piece.headings]
     return present(place=place, start=piece.start, end=piece.end, headings=headings or None)
-
-
-def _chunk_id(document: UUID, place: int) -> str:
-    return str(uuid5(document, str(place)))
-
-
-def _chunk_ids(document: Document) -> tuple[str, ...]:
-    """Return the ids of a document's chunks, in order: known without a search."""
-    above = UUID(document.id)
-    return tuple(_chunk_id(above, place) for place in range(document.chunks))
 
 
 def _receipt(receipt: Receipt) -> DocumentReceipt:

@@ -9,11 +9,12 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.conflicts import POLICIES, Policy
 from rememo.learn.extract import FoundFact, extract
-from rememo.learn.facts import POLICY_SPACE, Changes, derived_id, holds, is_fact, policy_of, settle, slot_of
+from rememo.learn.facts import POLICY_SPACE, Changes, holds, is_fact, policy_of, settle, slot_of
 from rememo.learn.llm.models import model_for
 from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
 from rememo.model.check import check_label, check_limit, check_many, check_text, check_unit, dump_json
+from rememo.model.derived_names import digest_name
 from rememo.model.fact import Conflict, Fact, FactStatus, Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
@@ -64,7 +65,7 @@ class Facts:
         if begin is not None and end is not None and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
         tenant, scope = self._view.scope.tenant, self._view.home
-        name_of = None if key is None else derived_id([scope.agent, scope.user, scope.room, check_label(key, "key")])
+        name_of = None if key is None else digest_name([scope.agent, scope.user, scope.room, check_label(key, "key")])
         if name_of is not None and (first := self._engine.first_receipt(Scope(tenant=tenant), name_of)) is not None:
             return self._repeated(first, name_of)
         changes, now = Changes(tenant), self._engine.now()

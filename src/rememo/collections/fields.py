@@ -5,19 +5,20 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
-from uuid import UUID, uuid5
 
+from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
-from rememo.model.check import check_label, check_limit, check_offset, check_text, dump_json
+from rememo.model.check import check_label, check_limit, check_offset, check_text
+from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_names import external_name, value_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
-from rememo.model.record import STATE, Record
+from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 
 ExternalId = str | int
-_NAMESPACE = UUID("6f2c1d0e-8a57-5b44-9d3b-0c5a7e6b1f20")
 _MOST_TRIES = 100
 MOST_PRIORITY = 10
 _PARTS = 2
@@ -81,6 +82,10 @@ class Kind:
                     raise
         raise VersionConflict(f"{self.kind} {id!r} changed {_MOST_TRIES} times while it was being updated; try again")
 
+    def _external_id(self, parts: Sequence[str]) -> DerivedId:
+        """Return the id of the record that a platform's ids name: the same in every process, so it is stored once."""
+        return self._view.engine.ids.derive(self._view.scope.tenant, external_name(self.kind, parts))
+
     def _need_parent(self, id: str, part: str | None = None) -> str:
         """Return the id of what something is a part of; `part` is that something, which it must not be a part of."""
         check_label(id, "parent")
@@ -117,15 +122,12 @@ def external(value: object, field: str = "external_id") -> list[str]:
     return parts
 
 
-def external_record_id(kind: str, parts: Sequence[str | None]) -> str:
-    """Return the id of the record that these parts name: the same in every process, so it is stored once."""
-    return str(uuid5(_NAMESPACE, dump_json([kind, *parts])))
-
-
-@lru_cache(maxsize=4_096)
-def value_id(scope: Scope, use: str, name: str) -> str:
+def value_id(engine: Engine, scope: Scope, use: str, name: str) -> DerivedId:
     """Return the id of the record that holds a value of exactly this scope."""
-    return external_record_id(STATE, [use, scope.agent or "", scope.user or "", scope.room or "", name])
+    return engine.ids.derive(scope.tenant, _value_name(scope, use, name))
+
+
+_value_name = lru_cache(maxsize=4_096)(value_name)
 
 
 @contextmanager

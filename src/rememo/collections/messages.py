@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, external_record_id, naming
+from rememo.collections.fields import ExternalId, Kind, external, naming
 from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
 from rememo.collections.pruning import enforce_limits
@@ -86,7 +86,7 @@ class Messages(Kind):
             if id is not None:
                 raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
             turn["external_id"] = external(external_id)
-            fields |= {"id": external_record_id(self.kind, turn["external_id"]), "on_conflict": "ignore"}
+            fields |= {"id": self._external_id(turn["external_id"]), "on_conflict": "ignore"}
         with naming(turn.get("external_id")):
             return self._put([fields], key)
 
@@ -275,7 +275,7 @@ class Messages(Kind):
         return check_roles(roles, self._view.engine.settings)
 
     def _id(self, id: str | tuple[ExternalId, ExternalId], field: str) -> str:
-        return check_label(id, field) if isinstance(id, str) else external_record_id(self.kind, external(id, field))
+        return check_label(id, field) if isinstance(id, str) else self._external_id(external(id, field))
 
     def _replied(self, reply_to: str | tuple[ExternalId, ExternalId] | None) -> str | None:
         if reply_to is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, external_record_id, naming, need_text, present
+from rememo.collections.fields import ExternalId, Kind, external, naming, need_text, present
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit, check_text
@@ -106,7 +106,7 @@ class Posts(Kind):
         )
         fields: dict[str, Any] = {
             "text": content, "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": published_at,
-            "id": id if parts is None else external_record_id(self.kind, parts),
+            "id": id if parts is None else self._external_id(parts),
             "on_conflict": "error" if parts is None else "ignore", "pinned": pinned, "importance": importance,
         }  # fmt: skip
         with naming(parts):

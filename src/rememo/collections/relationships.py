@@ -217,7 +217,7 @@ class Relationships:
         """Change what was told of a relationship, or make it; whoever was faster is taken into account."""
         self._need_writable("changing a relationship")
         entity, target, type = ends
-        wanted = id or Link.make_id(self._view.scope, entity, target, type)
+        wanted = id or Link.make_id(self._engine, self._view.scope, entity, target, type)
         for _ in range(_MOST_TRIES):
             record = self._view.find(wanted)
             if record is None and not create:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.audit import AuditedKeyValue, Auditor
+from rememo.engine.derived_ids import DerivedIds
 from rememo.engine.embedding import check_answers
 from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
@@ -19,6 +20,7 @@ from rememo.engine.redact import redact, redact_fields
 from rememo.engine.trust import FULL, default_trust
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
+from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.filters import Filter
 from rememo.model.health import Health
 from rememo.model.ids import new_id, new_ids
@@ -120,6 +122,7 @@ class Engine:
         self.store = store
         self.encryption = encryption
         self.sealing = sealing
+        self.ids = DerivedIds(sealing)
         self.audit = Auditor(store, clock) if settings.audit else None
         self.plain_kv = kv
         """Key-value state whose changes leave no line of their own in the audit trail."""
@@ -204,7 +207,7 @@ class Engine:
                 raise InvalidInput(f'on_conflict must be "error", "ignore" or "replace", not {on_conflict!r}')
             own = fields.get("embedding")
             vector = next(vectors) if own is None else self.check_vector(own, "embedding")
-            draft = self._draft(scope, next(ids) if given is None else check_label(given, "id"), fields, vector)
+            draft = self._draft(scope, next(ids) if given is None else _check_new_id(given), fields, vector)
             writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
         hold_whole_documents([write.draft for write in writes], items)
         return writes
@@ -435,6 +438,17 @@ class Engine:
         for one in self.owned:
             one.close()
         self.store.close()
+
+
+def _check_new_id(id: object) -> str:
+    """Return an id that a record may be created under: any label, but those of derived ids only if it was derived."""
+    given = check_label(id, "id")
+    if is_derived(given) and not isinstance(given, DerivedId):
+        raise InvalidInput(
+            f"id {given!r} has the form of ids that are derived from what a record says, which nobody can give by hand;"
+            " leave the id out or choose another"
+        )
+    return str(given)
 
 
 def receipt_of(commit: Commit) -> Receipt:

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rememo.engine.engine import Engine
+from rememo.engine.renaming import rename_older
 from rememo.engine.shared import open_shared
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
@@ -37,7 +38,7 @@ def open_engine(
     try:
         if settings.kv:
             kv = open_shared(kv, store, settings, encryption)
-        return Engine(
+        engine = Engine(
             store=store,
             kv=kv,
             analyzer=analyzer,
@@ -47,11 +48,13 @@ def open_engine(
             encryption=encryption,
             sealing=sealing,
         )
+        rename_older(engine)
     except BaseException:
         if isinstance(kv, KeyServing):
             kv.close()
         store.close()
         raise
+    return engine
 
 
 def file_of(url: str) -> str | None:

@@ -9,6 +9,7 @@ from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
 from rememo.errors import Forbidden, InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_version
+from rememo.model.derived_ids import may_be_older
 from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -99,7 +100,18 @@ class View:
         valid_at: datetime | None = None,
         quarantined: bool | None = False,
     ) -> Record | None:
-        """Return a record, or None when there is none in this view; one in quarantine only where that is asked for."""
+        """Return a record, or None when there is none in this view; one in quarantine only where that is asked for.
+
+        An id that an earlier release derived still finds its record.
+        """
+        record = self._find(id, known_at, valid_at, quarantined)
+        if record is None and may_be_older(id):
+            record = self._find(self.engine.ids.derive(self.scope.tenant, id), known_at, valid_at, quarantined)
+        return record
+
+    def _find(
+        self, id: str, known_at: datetime | None, valid_at: datetime | None, quarantined: bool | None
+    ) -> Record | None:
         if known_at is None and valid_at is None and self.known_at is None:
             filter = Filter(scope=self.scope, ids=(check_label(id, "id"),), quarantined=quarantined)
         else:
@@ -176,12 +188,14 @@ class View:
     def remove(self, id: str, expected: int | None = None, key: str | None = None) -> Receipt:
         """End a record."""
         self.need_present()
-        write = Remove(id=check_label(id, "id"), scope=self.scope, expected=expected)
+        check_label(id, "id")
         if expected is not None:
             check_version(expected)
         if (first := self._first(key)) is not None:
             return first
         record = self.find(id, quarantined=None)
+        id = id if record is None else record.id
+        write = Remove(id=id, scope=self.scope, expected=expected)
         parts = [] if record is None else parts_of(self.engine, [record])
         batch = self.batching
         if batch is None:
@@ -232,10 +246,15 @@ def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
 
 def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:
     def rebuild(changes: Mapping[str, Any]) -> Put:
-        again = view.engine.put(view.home, {**item, "id": write.draft.id, **changes})
+        again = view.engine.put(view.home, {"id": write.draft.id, **_given(item), **changes})
         return replace(again, fresh=write.fresh)
 
     return rebuild
+
+
+def _given(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an item's fields, without an id where it was given none."""
+    return {name: value for name, value in item.items() if name != "id" or value is not None}
 
 
 def _pending(ids: Iterable[str]) -> Receipt:

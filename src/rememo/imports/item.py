@@ -32,6 +32,8 @@ class Item:
     text: str
     id: str | None = None
     """The record's own id, where that has to stay what it was."""
+    derived: bool = False
+    """Whether `id` is the name that an id is derived from."""
     user: str | None = None
     agent: str | None = None
     room: str | None = None

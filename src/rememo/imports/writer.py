@@ -8,10 +8,11 @@ from operator import attrgetter
 from typing import Any, Final, cast
 
 from rememo.adapters.verbatim import plain as writable
-from rememo.collections.fields import external_record_id
 from rememo.errors import AlreadyExists, InvalidInput, MissingExtra, NotFound
 from rememo.imports.item import Beside, Found, Item, Left, as_list, as_object, digest
 from rememo.memory import BatchView, Memory
+from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_names import external_name
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 
@@ -110,7 +111,7 @@ class Writer:
 
     def _take_back(self, beside: Beside) -> None:
         """Delete what was brought in while it was shown: said in sequence with the rest, it would tell what never was."""
-        ids = [external_record_id("message", one) for one in beside.origins]
+        ids = [self._message_id(one) for one in beside.origins]
         for start in range(0, len(ids), _STEP):
             for record in self._memory.list(kind="message", ids=ids[start : start + _STEP], limit=_STEP):
                 if record.source == self._source:
@@ -183,11 +184,19 @@ class Writer:
     def _id(self, item: Item) -> str:
         """Return the id of the record that an item is or will be."""
         if item.kind == "message":
-            return external_record_id("message", item.origin)
+            return self._message_id(item.origin)
         if item.kind == "document":
             # Only to know it again within a step.
             return digest([item.user, item.agent, item.room, item.text, item.content])
-        return item.id or f"{self._source}:{digest(item.origin)[:32]}"
+        if item.id is not None and not item.derived:
+            return item.id
+        return self._derive(item.id or f"{self._source}:{digest(item.origin)[:32]}")
+
+    def _message_id(self, origin: tuple[str, str]) -> DerivedId:
+        return self._derive(external_name("message", origin))
+
+    def _derive(self, name: str) -> DerivedId:
+        return self._engine.ids.derive(self._memory.bound.tenant, name)
 
     def _add(self, batch: BatchView, item: Item, waiting: dict[str, tuple[str, str]]) -> None:
         """Let an item wait in a batch, once; one that is refused is told."""

@@ -6,10 +6,12 @@ An interrupted copy is therefore gone on with by doing it again. At the end both
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, StorageError
 from rememo.keep.export import Transferred, chunks, load_versions
+from rememo.keep.translating import Translation, between_engines
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
 from rememo.model.scope import Scope
@@ -39,17 +41,25 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
     totals = Transferred()
     versions = 0
     for tenant in tenants:
-        _need_no_clash(source, target, tenant)
-        new = _copy_tenant(source, target, tenant, progress)
+        translation = between_engines(source, target, tenant)
+        theirs = partial(_versions, source, tenant, translation)
+        _need_no_clash(theirs, target, tenant)
+        new = _copy_tenant(source, target, tenant, translation, progress)
         totals = Transferred(**{one.name: getattr(totals, one.name) + getattr(new, one.name) for one in fields(totals)})
-        versions += _need_alike(source, target, tenant)
+        versions += _need_alike(theirs, source, target, tenant)
     return Copied(tenants=len(tenants), new=totals, versions=versions)
 
 
-def _need_no_clash(source: Engine, target: Engine, tenant: str) -> None:
+def _versions(source: Engine, tenant: str, translation: Translation | None) -> Iterator[Stored]:
+    """Give the versions of a tenant with the ids that they have in the target."""
+    held = source.store.dump(Scope(tenant=tenant))
+    return held if translation is None else translation.versions(held)
+
+
+def _need_no_clash(theirs: Callable[[], Iterator[Stored]], target: Engine, tenant: str) -> None:
     if not target.store.count(Filter(scope=Scope(tenant=tenant), quarantined=None), target.now()):
         return  # what is not there cannot contradict
-    for chunk in chunks(source.store.dump(Scope(tenant=tenant))):
+    for chunk in chunks(theirs()):
         if clashing := target.store.clashes(chunk):
             raise AlreadyExists(
                 f"tenant {tenant!r} has {len(clashing)} records in the target with another content, the first is"
@@ -57,10 +67,12 @@ def _need_no_clash(source: Engine, target: Engine, tenant: str) -> None:
             )
 
 
-def _copy_tenant(source: Engine, target: Engine, tenant: str, progress: Progress | None) -> Transferred:
+def _copy_tenant(
+    source: Engine, target: Engine, tenant: str, translation: Translation | None, progress: Progress | None
+) -> Transferred:
     scope, seen, new = Scope(tenant=tenant), 0, 0
     same = _same_model(source, target)
-    for chunk in chunks(source.store.dump(scope)):
+    for chunk in chunks(_versions(source, tenant, translation)):
         note = None if target.audit is None else target.audit.note("copy", scope)
         new += load_versions(target, chunk, note, same_model=same)
         seen += len(chunk)
@@ -69,24 +81,28 @@ def _copy_tenant(source: Engine, target: Engine, tenant: str, progress: Progress
     snapshots = source.store.snapshots(tenant)
     jobs = [replace(one, state="waiting", leased_until=None) if one.state == "running" else one
             for one in source.store.jobs(tenant)]  # fmt: skip
+    entries = source.kv.dump(tenant, source.now())
+    if translation is not None:
+        jobs = [translation.job(one) for one in jobs]
+        entries = ((space, translation.entry(entry)) for space, entry in entries)
     return Transferred(
         versions=new,
         snapshots=target.store.load_snapshots(tenant, snapshots) if snapshots else 0,
-        keys=sum(target.kv.load(tenant, space, entry) for space, entry in source.kv.dump(tenant, source.now())),
+        keys=sum(target.kv.load(tenant, space, entry) for space, entry in entries),
         jobs=target.store.load_jobs(jobs) if jobs else 0,
     )
 
 
-def _need_alike(source: Engine, target: Engine, tenant: str) -> int:
+def _need_alike(theirs: Callable[[], Iterator[Stored]], source: Engine, target: Engine, tenant: str) -> int:
     """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
     vectors = _same_model(source, target)
-    theirs, ours = (_sum(one.store.dump(Scope(tenant=tenant)), vectors=vectors) for one in (source, target))
-    if theirs != ours:
+    given, ours = (_sum(one, vectors=vectors) for one in (theirs(), target.store.dump(Scope(tenant=tenant))))
+    if given != ours:
         raise StorageError(
-            f"tenant {tenant!r} is not the same in both: {theirs[0]:,} versions in the source, {ours[0]:,} in the target;"
+            f"tenant {tenant!r} is not the same in both: {given[0]:,} versions in the source, {ours[0]:,} in the target;"
             " something was written meanwhile, copy again while nobody writes"
         )
-    return theirs[0]
+    return ours[0]
 
 
 def _same_model(source: Engine, target: Engine) -> bool:

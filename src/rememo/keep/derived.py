@@ -11,6 +11,7 @@ from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
 from rememo.learn.tasks import ABSTRACT, WRITE_AGAIN
+from rememo.model.derived_ids import DerivedId
 from rememo.model.erasure import Target
 from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
@@ -114,7 +115,9 @@ class Derived:
             if any(id in marks for id in _sources(record)):
                 naming[record.id] = record
         facts = [one for one in naming.values() if is_fact(one)]
-        links = {id: {"link": True} for one in facts if (id := _link(one)) is not None and id not in marks}
+        links = {
+            id: {"link": True} for one in facts if (id := _link(self._engine, one)) is not None and id not in marks
+        }
         self._store.mark(self._number, self._tenant, links)
         self._settle(marks, facts)
         for record in naming.values():
@@ -150,7 +153,7 @@ class Derived:
             settle(self._engine, Changes(self._tenant, dropped=dropped, slots=some))
         for id, (slot, about) in links.items():
             if not self._held(slot, about):
-                writes = link_writes(self._engine, self._tenant, {id: None})
+                writes = link_writes(self._engine, self._tenant, {DerivedId(id): None})
                 if writes:
                     self._engine.commit(Scope(tenant=self._tenant), writes)
                     self._store.mark(self._number, self._tenant, {id: {"link": True}})
@@ -185,7 +188,7 @@ class Derived:
         return bool(versions) and versions[-1].superseded_at is not None
 
 
-def note_of(fact: Record, target: Target) -> dict[str, Any]:
+def note_of(engine: Engine, fact: Record, target: Target) -> dict[str, Any]:
     """Return what must be worked out anew without a record; nothing where it is no fact, or all around it goes too."""
     if not is_fact(fact) or target.covers(home(fact.scope)):
         return {}
@@ -193,7 +196,7 @@ def note_of(fact: Record, target: Target) -> dict[str, Any]:
     labels = {"agent": slot.home.agent, "user": slot.home.user, "room": slot.home.room}
     return {
         "slot": [labels, slot.subject, slot.predicate],
-        "link": _link(fact),
+        "link": _link(engine, fact),
         "object": fact.data["match"]["object"],
     }
 
@@ -215,9 +218,9 @@ def _sources(record: Record) -> list[str]:
     return found
 
 
-def _link(fact: Record) -> str | None:
+def _link(engine: Engine, fact: Record) -> str | None:
     """Return the id of the relationship that a fact stands for."""
     data = fact.data
     if data["predicate"] not in CONNECTING:
         return None
-    return Link.make_id(fact.scope, data["subject"], data["object"], data["predicate"])
+    return Link.make_id(engine, fact.scope, data["subject"], data["object"], data["predicate"])

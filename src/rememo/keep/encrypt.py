@@ -11,8 +11,8 @@ from typing import Self
 
 from rememo.errors import Corrupt, InvalidInput, KeyMismatch
 from rememo.files import is_open_to_others
-from rememo.keep.keys import KEY_BYTES, DataKey, TenantKeys, cipher, derive, need_cryptography
-from rememo.store.seal import Vault, Wrapped
+from rememo.keep.keys import KEY_BYTES, DataKey, IdKey, TenantKeys, cipher, derive, need_cryptography
+from rememo.store.seal import ID_KEY, Vault, Wrapped
 
 Key = bytes | str | Callable[[], bytes | str]
 """32 bytes, or their base64 or hex, or what gives them when called."""
@@ -115,6 +115,7 @@ class TenantSeal:
         self._keyring = keyring
         self._vault = vault
         self._held: dict[str, tuple[tuple[Wrapped, ...], TenantKeys]] = {}
+        self._ids: dict[str, tuple[bytes, IdKey]] = {}
 
     def keys(self, tenant: str) -> TenantKeys:
         """Return a tenant's keys as they are now; dropped ones raise `KeyMismatch`."""
@@ -124,12 +125,15 @@ class TenantSeal:
             return held[1]
         if any(not one.key for one in wrapped):
             self._held.pop(tenant, None)
-            raise KeyMismatch(
-                f"the key of tenant {tenant!r} in {self._vault.place} was dropped; what it held cannot be read any more"
-            )
+            self._ids.pop(tenant, None)
+            raise self._lost(tenant)
         keys = TenantKeys(
             tenant,
-            [DataKey(one.serial, self._keyring.unwrap(one, tenant, self._vault.place)) for one in wrapped],
+            [
+                DataKey(one.serial, self._keyring.unwrap(one, tenant, self._vault.place))
+                for one in wrapped
+                if one.serial != ID_KEY
+            ],
             lambda: self.keys(tenant),
         )
         if len(self._held) >= _MOST_TENANTS:
@@ -145,9 +149,54 @@ class TenantSeal:
     def provide(self, tenant: str) -> None:
         """See to it that a tenant has a key, before something of it is written."""
         held = self._held.get(tenant)
-        if (held is None or not held[0]) and not self._vault.keys(tenant):
+        if (held is None or not held[1].serial) and not self._data_keys(tenant) and not self.dropped(tenant):
             # Another process may be faster; then its key counts.
             self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, 1))
+
+    def ids(self, tenant: str) -> IdKey:
+        """Return what derives a tenant's ids; its key is made when it is first needed."""
+        return self._id_key(tenant)[1]
+
+    def id_key(self, tenant: str) -> bytes:
+        """Return the key that a tenant's ids are derived by."""
+        return self._id_key(tenant)[0]
+
+    def adopt_ids(self, tenant: str, key: bytes) -> IdKey:
+        """Derive a tenant's ids by a key of another store, unless it has one; returns the cipher of the key that was given."""
+        if not any(one.serial == ID_KEY for one in self._vault.keys(tenant)):
+            self._vault.add(tenant, self._keyring.wrap(key, tenant, ID_KEY))
+        return IdKey(key)
+
+    def _id_key(self, tenant: str) -> tuple[bytes, IdKey]:
+        held = self._ids.get(tenant)
+        if held is not None:
+            return held
+        wrapped = self._wrapped_id_key(tenant)
+        if wrapped is None:
+            # Another process may be faster; then its key counts.
+            self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, ID_KEY))
+            wrapped = self._wrapped_id_key(tenant)
+        if wrapped is None or not wrapped.key:
+            raise self._lost(tenant)
+        key = self._keyring.unwrap(wrapped, tenant, self._vault.place)
+        if len(self._ids) >= _MOST_TENANTS:
+            self._ids.clear()
+        made = self._ids[tenant] = (key, IdKey(key))
+        return made
+
+    def _wrapped_id_key(self, tenant: str) -> Wrapped | None:
+        """Return a tenant's id key as it is kept; of a tenant whose keys were dropped, one of those."""
+        held = self._vault.keys(tenant)
+        lost = (one for one in held if not one.key)
+        return next((one for one in held if one.serial == ID_KEY), None) or next(lost, None)
+
+    def _data_keys(self, tenant: str) -> tuple[Wrapped, ...]:
+        return tuple(one for one in self._vault.keys(tenant) if one.serial != ID_KEY)
+
+    def _lost(self, tenant: str) -> KeyMismatch:
+        return KeyMismatch(
+            f"the key of tenant {tenant!r} in {self._vault.place} was dropped; what it held cannot be read any more"
+        )
 
     def dropped(self, tenant: str) -> bool:
         """Say whether a tenant's keys were dropped."""
@@ -177,14 +226,15 @@ class TenantSeal:
         return max((one.serial for one in self._vault.keys(tenant)), default=0)
 
     def retire(self, tenant: str, before: int) -> None:
-        """Forget the keys of a tenant before a serial."""
-        for one in self._vault.keys(tenant):
+        """Forget the keys of a tenant before a serial; the one that ids are derived by stays."""
+        for one in self._data_keys(tenant):
             if one.serial < before:
                 self._vault.remove(tenant, one.serial)
 
     def drop(self, tenant: str) -> bool:
         """Forget all keys of a tenant for ever; False when it had none."""
         self._held.pop(tenant, None)
+        self._ids.pop(tenant, None)
         return self._vault.drop(tenant)
 
 

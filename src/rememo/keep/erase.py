@@ -166,7 +166,7 @@ class _Erasure:
                 mark = marks.setdefault(record.id, {})
                 if pieces := self._look_for(record):
                     mark.setdefault(PIECES, []).append(pieces)
-                mark |= note_of(record, self._target)
+                mark |= note_of(self._engine, record, self._target)
                 if record.kind == "document":
                     documents.add(record.id)
             began, removed = time.monotonic(), True

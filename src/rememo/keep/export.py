@@ -18,11 +18,14 @@ import numpy as np
 
 from rememo._version import __version__
 from rememo.engine.engine import EMBED, Engine
+from rememo.engine.renaming import plan_renames
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch
 from rememo.files import open_new_text
 from rememo.keep.lines import LineLock
+from rememo.keep.translating import Translation
 from rememo.model.audit import Note
 from rememo.model.check import check_label, check_version, dump_json
+from rememo.model.derived_ids import PLAIN_IDS
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -31,9 +34,13 @@ from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.settings import PRIVATE
 from rememo.store.kv.protocol import EMBED_CACHE, Entry
 from rememo.store.protocol import Stored
+from rememo.store.renaming import Identity
 
 FORMAT = "rememo-export"
 FORMAT_VERSION = 1
+IDS = "derived"
+"""What the header says of files whose derived ids have the form they have now; earlier ones say nothing."""
+_HEADER = 1
 _CHUNK = 500
 
 T = TypeVar("T")
@@ -120,21 +127,27 @@ def _write(
             "settings": asdict(
                 engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
             ),
-            **({} if lock is None else {"sealed": lock.header()}),
+            "ids": IDS,
+            **({} if lock is None else {"sealed": lock.header(), "id_key": _sealed_id_key(engine, scope.tenant, lock)}),
         }
     )
-    for stored in engine.store.dump(scope, known_at, ids=ids):
+    # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
+    plainly = lock is None and engine.sealing is not None
+    translation = Translation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
+    versions = engine.store.dump(scope, known_at, ids=ids)
+    for stored in versions if translation is None else translation.versions(versions):
         put(_version_line(stored), "versions")
     if scope == Scope(tenant=scope.tenant) and known_at is None and ids is None:
         for name, at in engine.store.snapshots(scope.tenant).items():
             put({"snapshot": name, "at": at.isoformat()}, "snapshots")
-        for space, entry in engine.kv.dump(scope.tenant, engine.now()):
+        for space, kept in engine.kv.dump(scope.tenant, engine.now()):
             if space == EMBED_CACHE:
                 continue
+            entry = kept if translation is None else translation.entry(kept)
             line = asdict(entry) | {"expires_at": None if entry.expires_at is None else entry.expires_at.isoformat()}
             put({"kv": line, "space": space}, "keys")
         for job in engine.store.jobs(scope.tenant):
-            put({"job": _job_line(job)}, "jobs")
+            put({"job": _job_line(job if translation is None else translation.job(job))}, "jobs")
     proof = {} if lock is None else {"proof": lock.seal(digest.hexdigest(), 0)}
     file.write(dump_json({"end": counts, "sha256": digest.hexdigest(), **proof}) + "\n")
     return Transferred(**counts)
@@ -189,13 +202,64 @@ _Line = Stored | _Snapshot | _Key | Job
 
 
 def _entries(path: Path, engine: Engine, scope: Scope) -> Iterator[_Line]:
-    """Give every entry of a file, checked."""
+    """Give every entry of a file, checked, with the ids that it has here."""
+    translation = _translation(path, engine, scope)
     for number, line in enumerate(_lines(path, engine), 2):
         try:
-            entry = _entry(line, engine, scope)
+            entry = _entry(line if translation is None else translation.line(line), engine, scope)
         except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"{path}, line {number}, cannot be imported: {error}; nothing was changed") from None
         yield entry
+
+
+def _translation(path: Path, engine: Engine, scope: Scope) -> Translation | None:
+    """Return what the ids of a file are called here; None where they are the same."""
+    header = _header(path)
+    if header.get("ids") != IDS:
+        renames = plan_renames(engine, scope.tenant, _identities(path, engine, scope))
+        return None if renames is None else Translation(renames.rewrite)
+    lock, sealing = _lock_of(path, header, engine), engine.sealing
+    if sealing is None:
+        return None
+    if lock is None or header.get("id_key") is None:
+        return Translation.between(PLAIN_IDS, engine.ids.cipher(scope.tenant))
+    text = lock.open(header["id_key"], _HEADER)
+    if text is None:
+        raise InvalidInput(f"{path} is damaged: the key of its ids does not open; nothing was imported")
+    key = b64decode(text)
+    theirs = sealing.seal.adopt_ids(scope.tenant, key)
+    if sealing.seal.id_key(scope.tenant) == key:
+        return None
+    return Translation.between(theirs, engine.ids.cipher(scope.tenant))
+
+
+def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[Identity]:
+    """Give what tells of each version in a file whether its id was derived; what cannot be a version is passed over."""
+    for line in _lines(path, engine):
+        try:
+            record = Record.from_dict(line["record"])
+            home = replace(record.scope, tenant=scope.tenant)
+            texts = dump_json(record.data), dump_json(record.metadata)
+        except (InvalidInput, KeyError, TypeError, ValueError, AttributeError):
+            continue
+        yield Identity(record.id, record.version, record.kind, home, record.source, *texts)
+
+
+def _header(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            header = _parsed(path, _HEADER, file.readline())
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+    _check_header(path, header)
+    return header
+
+
+def _sealed_id_key(engine: Engine, tenant: str, lock: LineLock) -> str | None:
+    """Return the key that a tenant's ids are derived by, sealed as the lines are: a new store goes on with it."""
+    if engine.sealing is None:
+        return None
+    return lock.seal(b64encode(engine.sealing.seal.id_key(tenant)).decode(), _HEADER)
 
 
 def _entry(line: dict[str, Any], engine: Engine, scope: Scope) -> _Line:

@@ -1,7 +1,7 @@
-"""Data keys: what seals the contents of one tenant, and the names, words and marks it is found by.
+"""Data keys: what seals the contents of one tenant, and the names, words and marks it is found by; and its id key.
 
 Each purpose has a key of its own, derived from the data key. A sealed content begins with the serial of its key, so that
-several can be in use while contents are moved from one to the next.
+several can be in use while contents are moved from one to the next. The id key of a tenant never changes.
 """
 
 import os
@@ -74,6 +74,26 @@ class DataKey:
         """Return a number that stands for a fingerprint."""
         digest = blake2b(fingerprint.to_bytes(8, "big", signed=True), key=self._fingerprints, digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True) or 1
+
+
+class IdKey:
+    """The id cipher of one tenant: one block of AES, so that ids are as short as digests and can be translated."""
+
+    def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher  # noqa: PLC0415
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES  # noqa: PLC0415
+        from cryptography.hazmat.primitives.ciphers.modes import ECB  # noqa: PLC0415
+
+        # One block is all that is ever encrypted, and it is a digest: there is nothing a mode could chain or repeat.
+        self._cipher = Cipher(AES(derive(key, "ids")), ECB())  # noqa: S305
+
+    def encrypt(self, block: bytes) -> bytes:
+        """Return the 16 bytes of an id for the 16 bytes of a digest."""
+        return self._cipher.encryptor().update(block)
+
+    def decrypt(self, block: bytes) -> bytes:
+        """Return the digest for the bytes of an id."""
+        return self._cipher.decryptor().update(block)
 
 
 class TenantKeys:

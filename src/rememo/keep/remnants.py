@@ -36,8 +36,8 @@ _NAMES = {"": "the key", "flows": "the flow of", "profiles": "the profile of"}
 
 T = TypeVar("T")
 
-CleanSession = Callable[[Scope, str, Callable[[Scope, str], bool], Callable[[Iterable[str]], bool]], str | None]
-"""Takes the labels of a saved session, its JSON, what says whether a record of some labels and id is erased, and what says
+CleanSession = Callable[[Engine, Scope, str, Callable[[Scope, str], bool], Callable[[Iterable[str]], bool]], str | None]
+"""Takes the engine, the labels of a saved session, its JSON, what says whether a record of some labels and id is erased, and what says
 whether texts hold erased words. Returns the JSON without them (the same where nothing is erased), or None where it cannot be
 kept."""
 
@@ -146,7 +146,7 @@ class Search:
         return "removed"
 
     def _cleaned(self, space: str, entry: Entry, clean: CleanSession) -> str | None:
-        return clean(space_of(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
+        return clean(self._engine, space_of(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
 
     def _is_erased(self, scope: Scope, id: str) -> bool:
         return self._target.covers(scope) or id in self._gone

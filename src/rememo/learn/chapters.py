@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
-from uuid import UUID, uuid5
 from weakref import WeakKeyDictionary
 
 from rememo.context.fence import without_recalled
@@ -22,6 +21,7 @@ from rememo.learn.llm.summarising import ModelSummariser
 from rememo.learn.salience import Turn
 from rememo.learn.summaries import Line, Summariser, choose, condense, joined
 from rememo.model.check import check_function, check_text, dump_json
+from rememo.model.derived_names import chapter_name
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -44,7 +44,6 @@ _SPARE = 0.75
 _TOO_LONG = 3
 """How many times longer than asked a model's summary may be."""
 _MACHINES = frozenset({"assistant", "system", "tool"})
-_NAMESPACE = UUID("b5f1c9a2-6d3e-5f08-8a41-2e7d90c4ab13")
 _log = logging.getLogger("rememo.summaries")
 
 _summarisers: WeakKeyDictionary[Engine, Summariser] = WeakKeyDictionary()
@@ -117,7 +116,12 @@ def chapter(
     if last is None:
         fields = _fields(engine, records, terms, ids=[one.id for one in records])
         # Two workers that are at the same messages make the same id, and one of them is refused.
-        return engine.put(scope, {**fields, "id": _id(scope, records[0].id)} if terms.kept else fields)
+        return engine.put(
+            scope,
+            {**fields, "id": engine.ids.derive(scope.tenant, chapter_name(scope, records[0].id))}
+            if terms.kept
+            else fields,
+        )
     held: list[str] = last.data["sources"]
     fields = _fields(engine, records, terms, ids=[*held, *(one.id for one in records)], last=last)
     if terms.kept:
@@ -372,10 +376,6 @@ def _made_of(records: Iterable[Record]) -> str:
     """Return what changes when a source or what it says does."""
     said = dump_json([[one.id, speaker_of(one), one.text] for one in records])
     return blake2b(said.encode(), digest_size=12).hexdigest()
-
-
-def _id(scope: Scope, first: str) -> str:
-    return str(uuid5(_NAMESPACE, dump_json([scope.tenant, scope.room, first])))
 
 
 def _shared(records: Sequence[Record], label: str) -> str | None:

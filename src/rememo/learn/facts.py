@@ -9,22 +9,21 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Any
-from uuid import UUID
 
 from rememo.engine.engine import Engine
-from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
 from rememo.learn.conflicts import POLICIES, Policy, Run, arrange, default_policy
-from rememo.learn.relationships import CONNECTING, Link, link_writes
+from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
 from rememo.learn.sentences import sentence
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
-from rememo.model.check import dump_json
+from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_names import digest_name, fact_name, relationship_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Write
+from rememo.store.protocol import Draft, Put, Remove, Write
 
 POLICY_SPACE = "facts.policy"
 """Where a tenant's policies are kept; no view's own space has such a name."""
@@ -100,16 +99,42 @@ def settle(engine: Engine, changes: Changes, *, key: str | None = None) -> Settl
     """
     receipts: list[Receipt] = []
     policies: dict[str, Policy] = {}
+    occupied = _Occupied(engine, changes)
     for _ in range(_MOST_TRIES):
-        plan = _Plan(engine, changes, policies)
+        plan = _Plan(engine, changes, policies, occupied)
         if not plan.writes:
             return Settled(places=plan.places, versions=plan.versions, receipts=tuple(receipts))
         try:
             receipts.append(engine.commit(Scope(tenant=changes.tenant), plan.writes, key))
-        except (AlreadyExists, VersionConflict, NotFound):
+        except AlreadyExists:
+            occupied.look(plan.created)
+            continue
+        except (VersionConflict, NotFound):
             continue
         key = None
     raise VersionConflict(f"facts changed {_MOST_TRIES} times while they were being settled; try again later")
+
+
+def settle_each(engine: Engine, changes: Changes) -> Exception | None:
+    """Bring the facts of each slot by itself to what its statements say; returns what went wrong, with its slots named.
+
+    For changes that cannot be made together: one bad fact costs none of the others.
+    """
+    failed: dict[Slot, Exception] = {}
+    for slot in sorted(changes.slots, key=repr):
+        added = {slot: changes.added[slot]} if slot in changes.added else {}
+        try:
+            settle(engine, replace(changes, added=added, slots={slot}))
+        except (StorageError, Closed):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the others go on
+            failed[slot] = error
+    if not failed:
+        return None
+    told = "; ".join(f"{slot.subject!r} {slot.predicate}: {error}" for slot, error in failed.items())
+    return ExceptionGroup(
+        f"{len(failed)} of {len(changes.slots)} groups of facts could not be kept: {told}", [*failed.values()]
+    )
 
 
 def policy_of(engine: Engine, tenant: str, predicate: str) -> Policy:
@@ -153,15 +178,45 @@ def holds(record: Record, moment: datetime) -> bool:
     return data["status"] != "retracted" and (begun or data["predicate"] in _AHEAD)
 
 
+class _Occupied:
+    """Ids that are not free for what is to be written under them, as far as a write has met them."""
+
+    def __init__(self, engine: Engine, changes: Changes) -> None:
+        self._engine = engine
+        self._changes = changes
+        self._by_others: set[str] = set()
+        self.held_back: dict[str, int] = {}
+        """What is in quarantine, and its versions: it is there, and stays as it is until somebody decides."""
+
+    def look(self, drafts: Mapping[str, Draft]) -> None:
+        """Find out what lives under the ids that could not be created."""
+        filter = Filter(scope=Scope(tenant=self._changes.tenant), ids=tuple(drafts), quarantined=None)
+        for record in self._engine.store.read(filter, self._engine.now()):
+            draft = drafts[record.id]
+            if record.scope != draft.scope or record.kind != draft.kind or not (is_fact(record) or is_link(record)):
+                self._by_others.add(record.id)
+            elif record.quarantine is not None:
+                self.held_back[record.id] = record.version
+
+    def free_id(self, tenant: str, name: str) -> DerivedId:
+        """Return the id of what has a name: the next one where a stranger's record lives under it."""
+        id, place = self._engine.ids.derive(tenant, name), 0
+        while id in self._by_others:
+            place += 1
+            id = self._engine.ids.derive(tenant, digest_name([name, place]))
+        return id
+
+
 class _Plan:
     """The writes that bring some slots to what their statements say."""
 
-    def __init__(self, engine: Engine, changes: Changes, policies: dict[str, Policy]) -> None:
+    def __init__(self, engine: Engine, changes: Changes, policies: dict[str, Policy], occupied: _Occupied) -> None:
         self._engine = engine
+        self._occupied = occupied
         self._changes = changes
         self._policies = policies
         self._new: dict[Scope, list[dict[str, Any]]] = {}
-        self._links: dict[str, Link | None] = {}
+        self._links: dict[DerivedId, Link | None] = {}
         self.writes: list[Write] = []
         self.places: dict[tuple[Slot, Key], str] = {}
         self.versions: dict[str, int] = {}
@@ -170,7 +225,13 @@ class _Plan:
             self._settle(slot, found.get(slot, []))
         for scope, items in self._new.items():
             self.writes += engine.puts(scope, items)
-        self.writes += link_writes(engine, changes.tenant, self._links)
+        links = {id: link for id, link in self._links.items() if id not in occupied.held_back}
+        self.writes += link_writes(engine, changes.tenant, links)
+
+    @property
+    def created(self) -> dict[str, Draft]:
+        """What is created, by id."""
+        return {write.draft.id: write.draft for write in self.writes if isinstance(write, Put)}
 
     def _read(self) -> dict[Slot, list[Record]]:
         found: dict[Slot, list[Record]] = {}
@@ -200,7 +261,8 @@ class _Plan:
         linking = slot.predicate in CONNECTING or self._linked(slot, records)
         for run in runs:
             for scope, share in _by_scope(run.statements):
-                id = fact_id(scope, slot, run)
+                name = fact_name(scope, slot.subject, slot.predicate, run.object, run.number)
+                id = self._occupied.free_id(scope.tenant, name)
                 fields = _fields(spelled, slot, run, share)
                 self._write(id, scope, fields, existing.pop(id, None))
                 for one in share:
@@ -210,7 +272,7 @@ class _Plan:
         for record in existing.values():
             self.writes.append(Remove(id=record.id, scope=record.scope, expected=record.version))
             if linking:
-                self._links.setdefault(Link.make_id(record.scope, spelled, record.data["object"], slot.predicate), None)
+                self._links.setdefault(self._link_id(record.scope, spelled, record.data["object"], slot), None)
 
     def _statements(self, slot: Slot, records: Iterable[Record]) -> list[Statement]:
         kept: dict[tuple[Scope, Key], Statement] = {}
@@ -245,8 +307,14 @@ class _Plan:
             self._policies[predicate] = policy_of(self._engine, self._changes.tenant, predicate)
         return self._policies[predicate]
 
-    def _write(self, id: str, scope: Scope, fields: dict[str, Any], record: Record | None) -> None:
-        if record is None:
+    def _link_id(self, scope: Scope, subject: str, object: str, slot: Slot) -> DerivedId:
+        name = relationship_name(scope, folded(subject), folded(object), slot.predicate)
+        return self._occupied.free_id(scope.tenant, name)
+
+    def _write(self, id: DerivedId, scope: Scope, fields: dict[str, Any], record: Record | None) -> None:
+        if id in self._occupied.held_back:
+            self.versions[id] = self._occupied.held_back[id]
+        elif record is None:
             self._new.setdefault(scope, []).append({**fields, "id": id, "kind": "fact", "source": "learn"})
         elif changed := {name: value for name, value in fields.items() if getattr(record, name) != value}:
             self.writes.append(self._engine.revise(record, changed))
@@ -254,7 +322,7 @@ class _Plan:
     def _link(self, subject: str, slot: Slot, run: Run, scope: Scope, share: Sequence[Statement]) -> None:
         asserted = [one for one in share if one.asserts]
         spelled = share[-1].object
-        id = Link.make_id(scope, subject, spelled, slot.predicate)
+        id = self._link_id(scope, subject, spelled, slot)
         if run.status in ("current", "disputed") and asserted:
             said = [one.said for one in asserted]
             self._links[id] = Link(
@@ -263,17 +331,6 @@ class _Plan:
             )  # fmt: skip
         else:
             self._links.setdefault(id, None)
-
-
-def fact_id(scope: Scope, slot: Slot, run: Run) -> str:
-    """Return the id that follows from where and what a fact is."""
-    parts = ["fact", scope.agent, scope.user, scope.room, slot.subject, slot.predicate, run.object, run.number]
-    return derived_id(parts)
-
-
-def derived_id(parts: Sequence[str | int | None]) -> str:
-    """Return the same id for the same parts, everywhere."""
-    return str(UUID(bytes=blake2b(dump_json(list(parts)).encode(), digest_size=16).digest(), version=5))
 
 
 def _by_scope(statements: Iterable[Statement]) -> list[tuple[Scope, list[Statement]]]:

@@ -9,7 +9,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import Closed, StorageError
 from rememo.learn.extract import FoundFact, corrections, extract
-from rememo.learn.facts import Changes, facts_from, is_fact, settle, slot_of
+from rememo.learn.facts import Changes, facts_from, is_fact, settle, settle_each, slot_of
 from rememo.learn.statements import Key, Statement
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
@@ -50,10 +50,12 @@ def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exceptio
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
-        if len(wanted) == 1:
-            return {wanted[0]: error}
-        for id in wanted:
-            failed |= learn(engine, tenant, [id])
+        if len(wanted) > 1:
+            for id in wanted:
+                failed |= learn(engine, tenant, [id])
+        elif (left := settle_each(engine, changes)) is not None:
+            _log.warning("not all of what %s says could be learned: %s", wanted[0], left, exc_info=error)
+            failed[wanted[0]] = left
     return failed
 
 

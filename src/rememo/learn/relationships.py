@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any
-from uuid import UUID
 
 from rememo.engine.engine import Engine
 from rememo.learn.predicates import RELATIONS
 from rememo.learn.statements import folded
-from rememo.model.check import dump_json
+from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_names import relationship_name
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -46,10 +45,9 @@ class Link:
     last: datetime
 
     @staticmethod
-    def make_id(scope: Scope, entity: str, target: str, type: str) -> str:
+    def make_id(engine: Engine, scope: Scope, entity: str, target: str, type: str) -> DerivedId:
         """Return the id that follows from where and what a relationship is."""
-        parts = ["relationship", scope.agent, scope.user, scope.room, folded(entity), folded(target), type]
-        return str(UUID(bytes=blake2b(dump_json(parts).encode(), digest_size=16).digest(), version=5))
+        return engine.ids.derive(scope.tenant, relationship_name(scope, folded(entity), folded(target), type))
 
 
 def interaction_counts(data: Mapping[str, Any]) -> tuple[int, int]:
@@ -90,16 +88,23 @@ def link_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def link_writes(engine: Engine, tenant: str, links: Mapping[str, Link | None]) -> list[Write]:
+def is_link(record: Record) -> bool:
+    """Whether a record is a relationship as they are kept here, and not a caller's own use of the kind."""
+    return record.kind == "relationship" and "own" in record.data and "match" in record.data
+
+
+def link_writes(engine: Engine, tenant: str, links: Mapping[DerivedId, Link | None]) -> list[Write]:
     """Return the writes that bring relationships to what facts say; None takes back what was learned."""
     if not links:
         return []
     filter = Filter(scope=Scope(tenant=tenant), kinds=("relationship",), ids=tuple(links))
-    known = {record.id: record for record in engine.store.read(filter, engine.now())}
+    known = {record.id: record for record in engine.store.read(filter, engine.now()) if is_link(record)}
     writes: list[Write] = []
     new: dict[Scope, list[dict[str, Any]]] = {}
     for id, link in links.items():
         record = known.get(id)
+        if link is not None and record is not None and record.scope != link.scope:
+            record = None  # a stranger's: the write finds out, and another id is taken
         if link is None:
             if record is not None and record.data.get("learned"):
                 writes.append(_without(engine, record))

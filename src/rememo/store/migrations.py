@@ -6,7 +6,8 @@ step of its own, which its first lines tell (`-- phase: expand` unless told othe
 - An *expand* step only adds what the last release does not notice: tables, columns that may be null or have a default,
   indexes. Whoever opens the store takes it. The last release goes on working, and may still open the store.
 - A *contract* step takes away what only older releases needed. It is taken by `rememo migrate --contract` when none of them
-  runs any more, and they refuse the store from then on. The release that brings it works before and after it.
+  runs any more, and they refuse the store from then on. The release that brings it works before and after it. One with
+  `-- taken: at once` is taken by whoever opens the store, for what the releases before must not touch any more.
 
 `-- transaction: none` lets the statements of a step run one by one, for what cannot be in a transaction (`CREATE INDEX
 CONCURRENTLY`); each must then do no harm when it is run twice.
@@ -25,7 +26,7 @@ Phase = Literal["expand", "contract"]
 Recorded = Mapping[int, tuple[str, str]]
 """What a store has seen: the hash and the phase of each step by its number."""
 
-_TOLD = re.compile(r"^-- (phase|transaction): (\w+)$", re.MULTILINE)
+_TOLD = re.compile(r"^-- (phase|transaction|taken): ([\w ]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Migration:
     def phase(self) -> Phase:
         """Whether it only adds, or takes away what older releases need."""
         return "contract" if dict(_TOLD.findall(self.sql)).get("phase") == "contract" else "expand"
+
+    @property
+    def at_once(self) -> bool:
+        """Whether everybody who opens the store takes it: one that only adds, or that shuts older releases out at once."""
+        return self.phase == "expand" or dict(_TOLD.findall(self.sql)).get("taken") == "at once"
 
     @property
     def one_by_one(self) -> tuple[str, ...]:
@@ -104,7 +110,7 @@ def outstanding(
                 f"{place} was made by a changed migration {number}; use the release it was made with"
             )
     left = [step for step in steps if step.number not in recorded]
-    now = tuple(step for step in left if contract or not recorded or step.phase == "expand")
+    now = tuple(step for step in left if contract or not recorded or step.at_once)
     return now, tuple(step for step in left if step not in now)
 
 

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from rememo.errors import KeyMismatch
+from rememo.model.derived_ids import IdCipher
 
+ID_KEY: Final = 0
+"""The serial of the key that a tenant's ids are derived by: wrapped, dropped and copied as the others, never replaced."""
 OVERHEAD = 31
 """How many bytes longer than its content a sealed one is: the number of its key, a nonce and a tag."""
 
@@ -17,7 +20,7 @@ class Wrapped(NamedTuple):
     """A data key as the vault keeps it."""
 
     serial: int
-    """1, 2, 3 … within a tenant; the highest seals what is new."""
+    """1, 2, 3 … within a tenant; the highest seals what is new. `ID_KEY` is the key that ids are derived by."""
     master: str
     """The id of the master key that wraps it."""
     key: bytes
@@ -123,6 +126,18 @@ class Seal(Protocol):
 
     def provide(self, tenant: str) -> None:
         """See to it that a tenant has a key, before something of it is written. Not inside a write."""
+        ...
+
+    def ids(self, tenant: str) -> IdCipher:
+        """Return what derives a tenant's ids; its key is made when it is first needed. Not inside a write."""
+        ...
+
+    def adopt_ids(self, tenant: str, key: bytes) -> IdCipher:
+        """Derive a tenant's ids as another store does, and return the cipher of that key; one that has a key keeps its own."""
+        ...
+
+    def id_key(self, tenant: str) -> bytes:
+        """Return the key that a tenant's ids are derived by, for a sealed export."""
         ...
 
     def dropped(self, tenant: str) -> bool:

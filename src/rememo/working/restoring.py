@@ -8,13 +8,14 @@ from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.keep.versions import states
 from rememo.learn.tasks import UNLEARN
+from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.protocol import Draft, Put, Remove, Revise, Write
-from rememo.working.transfer import Exported, Wanted, copied_id, held, relinked, wanted_limits
+from rememo.working.transfer import Exported, Wanted, copied_id, held, own_id, relinked, wanted_limits
 
 _MOST_TRIES = 20
 _COMPARED = (
@@ -25,7 +26,7 @@ _COMPARED = (
 
 def restore_export(view: View, given: Exported) -> Receipt:
     """Make the workbench of a view what an export says."""
-    limits = [] if given.limits is None else [wanted_limits(view.scope, given.limits)]
+    limits = [] if given.limits is None else [wanted_limits(view.engine, view.scope, given.limits)]
     return restore(view, [*given.records, *limits])
 
 
@@ -77,7 +78,8 @@ def _ids(
 ) -> dict[str, str]:
     """Return the id that each wanted record has here, and fill in those that were here before."""
     whole = Scope(tenant=view.scope.tenant)
-    elsewhere = states(view.engine, whole, [one.id for one in wanted if one.id not in current], None)
+    own = {one.id: own_id(view, one) for one in wanted}
+    elsewhere = states(view.engine, whole, [id for id in own.values() if id not in current], None)
 
     def fits(one: Wanted, id: str, live: Record | None) -> bool:
         """Whether a record may have this id: nobody else has or had it."""
@@ -88,13 +90,14 @@ def _ids(
             return False
         if versions:
             past[id] = versions[-1]
-        return True
+        # A derived id that is new here could be claimed before what it is meant for.
+        return bool(versions) or isinstance(id, DerivedId) or not is_derived(id)
 
     ids: dict[str, str] = {}
     for one in wanted:
-        id = one.id
+        id = own[one.id]
         if not fits(one, id, current.get(id) or elsewhere.get(id)):
-            id = copied_id(view.scope, one.id)
+            id = copied_id(view, one.id)
             # Filled in where it was here before.
             fits(one, id, current.get(id) or _live(view, whole, id))
         ids[one.id] = id

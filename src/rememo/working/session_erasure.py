@@ -5,17 +5,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from rememo.collections.fields import value_id
+from rememo.engine.engine import Engine
 from rememo.model.check import dump_json, texts_in
 from rememo.model.scope import LABELS, Scope
 from rememo.working.transfer import SECTIONS
-from rememo.working.values import CONTEXT, value_id
+from rememo.working.values import CONTEXT
 
 _VALUES = "context"
 _PARTS = (*SECTIONS, _VALUES)
 
 
 def clean_session(
-    scope: Scope, text: str, erased: Callable[[Scope, str], bool], holds: Callable[[Iterable[str]], bool]
+    engine: Engine,
+    scope: Scope,
+    text: str,
+    erased: Callable[[Scope, str], bool],
+    holds: Callable[[Iterable[str]], bool],
 ) -> str | None:
     """Return the JSON of a saved session without the records that `erased` names, the same where it has none of them.
 
@@ -24,7 +30,7 @@ def clean_session(
     """
     try:
         head, body = _parts(json.loads(text))
-        kept = {part: [one for one in body[part] if not _gone(scope, part, one, erased)] for part in _PARTS}
+        kept = {part: [one for one in body[part] if not _gone(engine, scope, part, one, erased)] for part in _PARTS}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     if any(holds(texts_in(one)) for one in kept[_VALUES]):
@@ -43,7 +49,7 @@ def _parts(session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return dict(head), dict(body)
 
 
-def _gone(scope: Scope, part: str, entry: dict[str, Any], erased: Callable[[Scope, str], bool]) -> bool:
+def _gone(engine: Engine, scope: Scope, part: str, entry: dict[str, Any], erased: Callable[[Scope, str], bool]) -> bool:
     labels = {name: label for name, label in entry.get("labels", {}).items() if name in LABELS}
     own = replace(scope, **labels)
-    return erased(own, value_id(own, CONTEXT, entry["name"]) if part == _VALUES else entry["id"])
+    return erased(own, value_id(engine, own, CONTEXT, entry["name"]) if part == _VALUES else entry["id"])

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from rememo.collections.fields import choice, external_record_id, priority_of, value_id
+from rememo.collections.fields import choice, external, priority_of, value_id
 from rememo.collections.limits import Limits, read_limits
 from rememo.collections.tasks import STATUSES
 from rememo.collections.thoughts import STEPS
 from rememo.collections.working_limits import LIMITS, WorkingLimits
+from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, dump_json
+from rememo.model.derived_ids import DerivedId, is_derived
+from rememo.model.derived_names import copy_name, external_name
 from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
@@ -189,19 +192,19 @@ def _read_value(view: View, where: str, value: object) -> Wanted:
         kept = check_json(entry["value"], "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
     except InvalidInput as error:
         raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
-    return wanted_value(scope, CONTEXT, name, kept)
+    return wanted_value(view.engine, scope, CONTEXT, name, kept)
 
 
-def wanted_value(scope: Scope, use: str, name: str, value: Any) -> Wanted:
+def wanted_value(engine: Engine, scope: Scope, use: str, name: str, value: Any) -> Wanted:
     """Return the record of a value that is wanted."""
     fields = _PLAIN | dict.fromkeys(_TIMES) | {"kind": STATE, "text": ""}
     fields["data"] = {"use": use, "name": name, "value": value}
-    return Wanted(id=value_id(scope, use, name), kind=STATE, scope=scope, created_at=None, fields=fields)
+    return Wanted(id=value_id(engine, scope, use, name), kind=STATE, scope=scope, created_at=None, fields=fields)
 
 
-def wanted_limits(scope: Scope, limits: WorkingLimits) -> Wanted:
+def wanted_limits(engine: Engine, scope: Scope, limits: WorkingLimits) -> Wanted:
     """Return the record of limits that are wanted."""
-    return wanted_value(scope, LIMITS, LIMITS, limits.to_json())
+    return wanted_value(engine, scope, LIMITS, LIMITS, limits.to_json())
 
 
 def _mapping(value: object, known: set[str], needed: tuple[str, ...]) -> Mapping[str, Any]:
@@ -252,9 +255,21 @@ def _check_task(data: Mapping[str, Any]) -> None:
 _CHECKS = {"message": _check_message, "action": _check_action, "thought": _check_thought, "task": _check_task}
 
 
-def copied_id(scope: Scope, id: str) -> str:
-    """Return the id of a copy, for a record whose own id belongs to another scope; the same at every import."""
-    return external_record_id("copy", [scope.agent or "", scope.user or "", scope.room or "", id])
+def own_id(view: View, wanted: Wanted) -> str:
+    """Return the id that a wanted record has in this memory, whatever memory it comes from.
+
+    Only what is derived here creates a record under a derived id: of a platform's message, its ids tell which that is.
+    """
+    parts = wanted.fields["data"].get("external_id")
+    if wanted.kind != "message" or parts is None or not is_derived(wanted.id):
+        return wanted.id
+    return view.engine.ids.derive(view.scope.tenant, external_name(wanted.kind, external(parts)))
+
+
+def copied_id(view: View, id: str) -> DerivedId:
+    """Return the id of a copy, for a record whose own id it cannot have here; the same at every import."""
+    tenant = view.scope.tenant
+    return view.engine.ids.derive(tenant, copy_name(view.scope, view.engine.ids.name(tenant, id)))
 
 
 def relinked(wanted: Wanted, ids: Mapping[str, str]) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, Generic
 
-from rememo.collections.fields import external_record_id
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, TypeMismatch, VersionConflict
 from rememo.model.check import check_function, check_label, check_offset, dump_json
+from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_names import typed_name
 from rememo.model.filters import Filter
+from rememo.model.lazy import lazy
 from rememo.model.receipt import Change, Receipt
 from rememo.model.record import STATE, Record
 from rememo.store.protocol import Remove
@@ -76,11 +78,17 @@ class Typed(Generic[V]):
         self._migrate = migrate
         self._shape: Shape[V] = Shape(default.__class__ if type is None else type, self._what, view.engine.settings)
         self._default = self._shape.dump(default)[0]
-        scope = view.scope
-        self._id = external_record_id(STATE, [scope.agent, scope.user, scope.room, name])
-        self._wanted = Filter(scope=scope, ids=(self._id,))
         self._held: tuple[datetime | None, str] = None, ""
         self._checked: tuple[datetime | None, bool] = None, False
+
+    @lazy
+    def _id(self) -> DerivedId:
+        # Not before it is needed: in an encrypted store it takes the tenant's key.
+        return self._engine.ids.derive(self._view.scope.tenant, typed_name(self._view.scope, self._name))
+
+    @lazy
+    def _wanted(self) -> Filter:
+        return Filter(scope=self._view.scope, ids=(self._id,))
 
     @property
     def name(self) -> str:

@@ -44,7 +44,7 @@ class ContextValues(Kind):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none."""
-        record = self._view.find(value_id(self._view.scope, CONTEXT, check_label(name, "name")))
+        record = self._view.find(value_id(self._view.engine, self._view.scope, CONTEXT, check_label(name, "name")))
         return default if record is None else record.data["value"]
 
     def update(self, name: str, change: Callable[[Any], Any], *, default: Any = None) -> Any:
@@ -56,7 +56,7 @@ class ContextValues(Kind):
         view.need_present()
         view.need_no_batch("context.update()")
         check_function(change, "change")
-        id = value_id(view.scope, CONTEXT, check_label(name, "name"))
+        id = value_id(view.engine, view.scope, CONTEXT, check_label(name, "name"))
         for _ in range(_MOST_TRIES):
             record = view.find(id)
             fields = self._fields(name, change(deepcopy(default) if record is None else record.data["value"]))
@@ -73,7 +73,7 @@ class ContextValues(Kind):
     def delete(self, name: str) -> bool:
         """Forget a value; False when there was none."""
         self._view.need_present()
-        id = value_id(self._view.scope, CONTEXT, check_label(name, "name"))
+        id = value_id(self._view.engine, self._view.scope, CONTEXT, check_label(name, "name"))
         try:
             self._view.get(id)
             self._view.remove(id)
@@ -100,7 +100,7 @@ def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str =
         "text": "",
         "kind": STATE,
         "data": {"use": use, "name": name, "value": held},
-        "id": value_id(view.scope, use, name),
+        "id": value_id(view.engine, view.scope, use, name),
         "on_conflict": on_conflict,
     }
 

@@ -152,7 +152,7 @@ class Working:
         self._view.need_present()
         self._view.need_no_batch("working.unlimit()")
         try:
-            self._view.remove(value_id(self._view.scope, LIMITS, LIMITS))
+            self._view.remove(value_id(self._view.engine, self._view.scope, LIMITS, LIMITS))
         except NotFound:
             return False
         return True

@@ -10,9 +10,11 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from rememo.adapters.needs import needs
+from rememo.adapters.opening import derived_id
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.memory import Memory
 from rememo.model.check import dump_json
+from rememo.model.derived_ids import DerivedId
 from rememo.model.record import Record
 
 try:
@@ -25,14 +27,14 @@ IN_SESSION, IN_MEMORY = "adk_session", "adk_memory"
 MARK = "google_adk"
 
 
-def record_id(*names: str) -> str:
+def record_id(memory: Memory, *names: str) -> DerivedId:
     """Return the id of what these names name: the same in every process, so it is stored once."""
-    return str(uuid5(_NAMESPACE, dump_json(list(names))))
+    return derived_id(memory, str(uuid5(_NAMESPACE, dump_json(list(names)))))
 
 
-def event_id(app_name: str, user_id: str, session_id: str, event: Event) -> str:
+def event_id(memory: Memory, app_name: str, user_id: str, session_id: str, event: Event) -> DerivedId:
     """Return the id of an event's record."""
-    return record_id("event", app_name, user_id, session_id, event.id)
+    return record_id(memory, "event", app_name, user_id, session_id, event.id)
 
 
 def written(event: Event) -> dict[str, Any]:

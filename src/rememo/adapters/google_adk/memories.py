@@ -8,12 +8,13 @@ from uuid import uuid4
 
 from rememo.adapters.google_adk.events import IN_MEMORY, IN_SESSION, MARK, event_id, put, read, record_id, said
 from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening
+from rememo.adapters.opening import Opening, derived_name
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.adapters.waiting import done
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import check_limit, check_unit
+from rememo.model.derived_ids import DerivedId
 from rememo.model.record import Record
 
 try:
@@ -89,16 +90,16 @@ class RememoMemoryService(Opening, BaseMemoryService):
     # ---- inside
 
     def _add(self, place: tuple[str, str, str], events: Sequence[Event], custom: Mapping[str, object]) -> None:
-        wanted = {event_id(*place, event): event for event in events if said(event).strip()}
+        wanted = {event_id(self._memory, *place, event): event for event in events if said(event).strip()}
         view = self._memory.scope(agent=place[0], user=place[1], room=place[2] or None)
         more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
         for _ in range(_MOST_TRIES):
-            there = self._there([one for id in wanted for one in (id, _forgotten(id))])
+            there = self._there([one for id in wanted for one in (id, self._forgotten(id))])
             try:
                 with view.batch() as batch:
                     for id, event in wanted.items():
                         held = there.get(id)
-                        if _forgotten(id) in there or (held is not None and held.metadata.get(IN_MEMORY)):
+                        if self._forgotten(id) in there or (held is not None and held.metadata.get(IN_MEMORY)):
                             continue
                         if held is None:
                             put(batch, id, event, {IN_MEMORY: True, **more})
@@ -121,15 +122,20 @@ class RememoMemoryService(Opening, BaseMemoryService):
             for one in memories:
                 entry = one.model_copy(update={"custom_metadata": {**custom, **one.custom_metadata}})
                 text = plain("\n".join(part.text for part in entry.content.parts or [] if part.text))
-                id = record_id("memory", *place, entry.id or str(uuid4()))
+                id = record_id(self._memory, "memory", *place, entry.id or str(uuid4()))
                 data = kept(entry.model_dump(mode="json", exclude_none=True, fallback=repr))
                 batch.add(text, id=id, data=data, metadata={MARK: "memory", IN_MEMORY: True}, on_conflict="replace")
+
+    def _forgotten(self, id: str) -> DerivedId:
+        """Return the id of the record that says that something is not to come back."""
+        return record_id(self._memory, "forgotten", derived_name(self._memory, id))
 
     def _forget(self, place: tuple[str, str], id: str) -> None:
         view = self._memory.scope(agent=place[0], user=place[1])
         for _ in range(_MOST_TRIES):
             try:
                 held = view.get(id)
+                id = held.id  # what was asked for may be an id of an earlier release
             except NotFound:
                 return
             if not held.metadata.get(IN_MEMORY):
@@ -141,16 +147,13 @@ class RememoMemoryService(Opening, BaseMemoryService):
                         batch.update(id, metadata=metadata, expected_version=held.version)
                     else:
                         batch.delete(id, expected_version=held.version)
-                    batch.add("", kind="state", id=_forgotten(id), metadata={MARK: "forgotten"}, on_conflict="ignore")
+                    batch.add(
+                        "", kind="state", id=self._forgotten(id), metadata={MARK: "forgotten"}, on_conflict="ignore"
+                    )
             except (NotFound, VersionConflict):
                 continue
             return
         raise VersionConflict(f"the memory changed {_MOST_TRIES} times while this was tried; try again later")
-
-
-def _forgotten(id: str) -> str:
-    """Return the id of the record that says that something is not to come back."""
-    return record_id("forgotten", id)
 
 
 def _memory(record: Record) -> MemoryEntry:

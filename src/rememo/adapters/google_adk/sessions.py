@@ -91,7 +91,7 @@ class RememoSessionService(Opening, BaseSessionService):
         with self._memory.batch() as batch:
             view = batch.scope(agent=place[0], user=place[1], room=place[2])
             data = kept({"last_update_time": now})
-            view.add("", kind="state", id=record_id("session", *place), data=data, metadata=_SESSION)
+            view.add("", kind="state", id=record_id(self._memory, "session", *place), data=data, metadata=_SESSION)
             self._merge(batch, place, state)
         return self._session(place, now, [])
 
@@ -138,7 +138,7 @@ class RememoSessionService(Opening, BaseSessionService):
         held = self._find("session", *place)
         if held is None:
             raise SessionNotFoundError(f"Session {place[2]} not found.")
-        id = event_id(*place, event)
+        id = event_id(self._memory, *place, event)
         there = self._find_id(id)
         if there is not None and there.metadata.get(IN_SESSION):
             if given(there.data) == written(event):
@@ -176,7 +176,9 @@ class RememoSessionService(Opening, BaseSessionService):
             held = self._find("state", *labels)
             if held is None:
                 view = batch.scope(**dict(zip(("agent", "user", "room"), labels, strict=False)))
-                view.add("", kind="state", id=record_id("state", *labels), data=kept(more), metadata=_STATE)
+                view.add(
+                    "", kind="state", id=record_id(self._memory, "state", *labels), data=kept(more), metadata=_STATE
+                )
             else:
                 batch.update(held.id, data=kept({**given(held.data), **more}), expected_version=held.version)
 
@@ -191,7 +193,7 @@ class RememoSessionService(Opening, BaseSessionService):
         return {} if held is None else given(held.data)
 
     def _find(self, *names: str) -> Record | None:
-        return self._find_id(record_id(*names))
+        return self._find_id(record_id(self._memory, *names))
 
     def _find_id(self, id: str) -> Record | None:
         try:

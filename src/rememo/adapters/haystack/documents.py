@@ -7,12 +7,14 @@ from typing import Any, Final, cast
 from haystack import Document
 from haystack.dataclasses import ByteStream, SparseEmbedding
 
+from rememo.adapters.opening import derived_id
 from rememo.adapters.vectors import FIELD, packed, unpacked
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.errors import InvalidInput
+from rememo.memory import Memory
 from rememo.model.check import check_object
+from rememo.model.derived_ids import DerivedId
 from rememo.model.record import Record
-from rememo.model.scope import Scope
 
 KIND: Final = "note"
 ODD: Final = {"haystack": "meta that cannot be filtered by"}
@@ -22,10 +24,11 @@ _BYTES: Final = 65_536
 _DEPTH: Final = 15
 
 
-def record_id(scope: Scope, id: str) -> str:
+def record_id(memory: Memory, id: str) -> DerivedId:
     """Return the id of the record that holds a document: the same document may stand in many indexes of a tenant."""
+    scope = memory.bound
     place = json.dumps([scope.agent, scope.user, scope.room, id])
-    return f"haystack-{sha256(place.encode()).hexdigest()[:40]}"
+    return derived_id(memory, f"haystack-{sha256(place.encode()).hexdigest()[:40]}")
 
 
 def fields(document: Document, id: str) -> dict[str, Any]:

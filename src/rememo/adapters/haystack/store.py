@@ -138,8 +138,10 @@ class RememoDocumentStore(Asynchronous):
             if one.id not in items or policy == DuplicatePolicy.OVERWRITE:
                 items[one.id] = one
         there = self._there(list(items))
-        scope, conflict = self._view.bound, _ON_CONFLICT.get(policy, "error")
-        ids = {id: there[id].id if id in there else record_id(scope, id) for id in items}
+        conflict = _ON_CONFLICT.get(policy, "error")
+        # What is there keeps its id, whichever it is: a note of another origin has its own.
+        own = {id: record_id(self._view, id) for id in items}
+        ids = {id: own[id] if id not in there or there[id].id == own[id] else there[id].id for id in items}
         try:
             receipt = self._view.add_many(fields(one, ids[id]) | {"on_conflict": conflict} for id, one in items.items())
         except AlreadyExists as error:
@@ -225,8 +227,8 @@ class RememoDocumentStore(Asynchronous):
 
     def _there(self, document_ids: Iterable[str]) -> dict[str, Record]:
         """Return the records of documents that are there, by the documents' ids."""
-        wanted, scope = list(document_ids), self._view.bound
-        own = self._read(record_id(scope, id) for id in wanted)
+        wanted = list(document_ids)
+        own = self._read(record_id(self._view, id) for id in wanted)
         # A note of another origin is known by its own id.
         others = self._read(id for id in wanted if 0 < len(plain(id).encode()) <= _LONGEST and plain(id) == id)
         found = {document_of(one, embedding=False).id: one for one in (*others, *own)}

@@ -14,7 +14,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from rememo.adapters.finding import Mode, best
 from rememo.adapters.langchain.documents import KIND, OURS, document_of, fields_of
 from rememo.adapters.langchain.embedder import LangChainEmbedder
-from rememo.adapters.opening import Given, Opening
+from rememo.adapters.opening import Given, Opening, derived_id
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
@@ -174,7 +174,7 @@ class RememoVectorStore(Opening, VectorStore):
 
     def _id(self, id: str) -> str:
         bound = self._memory.bound
-        return str(uuid5(_IDS, json.dumps([bound.agent, bound.user, bound.room, id])))
+        return derived_id(self._memory, str(uuid5(_IDS, json.dumps([bound.agent, bound.user, bound.room, id]))))
 
     def _records(self, ids: Iterable[str]) -> list[str]:
         """Return the records that ids may name: of documents that were given one, and of others."""

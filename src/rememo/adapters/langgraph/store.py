@@ -26,10 +26,10 @@ from langgraph.store.base import (
 from langgraph.store.base.embed import EmbeddingsFunc
 
 from rememo.adapters.finding import Mode, best
-from rememo.adapters.items import ITEM, ROOMS, item_data, item_id, item_metadata, item_of, item_room
+from rememo.adapters.items import ITEM, ROOMS, item_data, item_metadata, item_name, item_of, item_room
 from rememo.adapters.langchain.embedder import LangChainEmbedder
 from rememo.adapters.langgraph.values import conditions, text_of, within
-from rememo.adapters.opening import Given, Opening
+from rememo.adapters.opening import Given, Opening, derived_id
 from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
@@ -197,7 +197,7 @@ class RememoStore(Opening, BaseStore):
         return self._memory.scope(room=item_room(namespace))
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
-        return item_id(self._memory.bound, namespace, key)
+        return derived_id(self._memory, item_name(self._memory.bound, namespace, key))
 
 
 def _enough(record: Record) -> timedelta:

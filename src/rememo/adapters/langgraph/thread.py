@@ -8,6 +8,7 @@ from uuid import UUID, uuid5
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from rememo.adapters.opening import derived_id, derived_name
 from rememo.adapters.reading import newest
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -38,8 +39,10 @@ class Thread:
 
     def id(self, tags: Tags, piece: int = 0) -> str:
         """Return the id of a record, or of a later piece of it."""
-        made = str(uuid5(_IDS, dump_json([*self._home, dict(sorted(tags.items()))])))
-        return f"{made}-{piece}" if piece else made
+        return self._piece_id(str(uuid5(_IDS, dump_json([*self._home, dict(sorted(tags.items()))]))), piece)
+
+    def _piece_id(self, name: str, piece: int) -> str:
+        return derived_id(self.view, f"{name}-{piece}" if piece else name)
 
     def items(
         self, tags: Tags, value: Any, at: datetime | None, *, replace: bool, more: Tags | None = None
@@ -78,14 +81,18 @@ class Thread:
 
     def contents(self, records: Sequence[Record]) -> dict[str, Any]:
         """Return what some records hold, by their ids."""
-        wanted = [f"{one.id}-{place}" for one in records for place in range(1, one.data["pieces"])]
+        names = {one.id: derived_name(self.view, one.id) for one in records}
+        more = {
+            one.id: [self._piece_id(names[one.id], place) for place in range(1, one.data["pieces"])] for one in records
+        }
+        wanted = [id for ids in more.values() for id in ids]
         pieces: dict[str, str] = {}
         for start in range(0, len(wanted), _PAGE):
             page = wanted[start : start + _PAGE]
             pieces |= {one.id: one.data["content"] for one in self.view.list(ids=page, limit=len(page))}
         found: dict[str, Any] = {}
         for one in records:
-            rest = (pieces[f"{one.id}-{place}"] for place in range(1, one.data["pieces"]))
+            rest = (pieces[id] for id in more[one.id])
             content = b64decode("".join((one.data["content"], *rest)))
             found[one.id] = self._serde.loads_typed((one.data["type"], content))
         return found

@@ -6,7 +6,7 @@ from dataclasses import replace
 from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, ModelFailed, OverBudget, StorageError
-from rememo.learn.facts import Changes, settle
+from rememo.learn.facts import Changes, settle, settle_each
 from rememo.learn.llm.extraction import (
     Answer,
     Extraction,
@@ -122,5 +122,12 @@ def _keep(engine: Engine, records: Sequence[Record], found: Extraction) -> None:
                 importance=found.importance.get(place),
             )
             changes.add(fact.subject, fact.predicate, statement)
-    if changes.slots:
+    if not changes.slots:
+        return
+    try:
         settle(engine, changes)
+    except (StorageError, Closed):
+        raise
+    except Exception:  # noqa: BLE001 - find out whose it is, and keep the rest
+        if (left := settle_each(engine, changes)) is not None:
+            raise left from None

@@ -109,7 +109,9 @@ def _learned(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
         for id in mine:
             found.setdefault(id, {})[fact.id] = fact
         if mine and fact.data.get("predicate") in CONNECTING:
-            link = Link.make_id(fact.scope, str(fact.data["subject"]), str(fact.data["object"]), fact.data["predicate"])
+            link = Link.make_id(
+                engine, fact.scope, str(fact.data["subject"]), str(fact.data["object"]), fact.data["predicate"]
+            )
             links.setdefault(link, set()).update(mine)
     for record in memory.list(ids=links, kind="relationship", limit=len(links)) if links else ():
         for id in links[record.id]:

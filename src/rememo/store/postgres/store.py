@@ -20,6 +20,7 @@ from rememo.store.postgres.keeping import Keeper
 from rememo.store.postgres.models import ModelTable
 from rememo.store.postgres.reach import walled
 from rememo.store.postgres.reading import Reader
+from rememo.store.postgres.renaming import Renamer
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.thinning import Thinner
 from rememo.store.postgres.writing import Transaction, add_one
@@ -35,13 +36,13 @@ _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %
 _STORE_WIDE = frozenset(
     (
         "lease", "lease_many", "sweep", "backup", "verify", "condition", "use_model", "model", "has_vectors", "begin_model", "unembedded",
-        "put_vectors", "swap_model", "drop_models", "tenants", "build_index", "call", "listen", "close",
+        "put_vectors", "swap_model", "drop_models", "tenants", "older_tenants", "build_index", "call", "listen", "close",
     )
 )  # fmt: skip
 
 
 @walled(store_wide=_STORE_WIDE)
-class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable):
+class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable, Renamer):
     """The `Store` protocol on a schema of a PostgreSQL database."""
 
     def write(

@@ -10,7 +10,7 @@ from rememo.errors import KeyMismatch
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.reach import walled
 from rememo.store.postgres.session import Session
-from rememo.store.seal import Wrapped
+from rememo.store.seal import ID_KEY, Wrapped
 
 _KEYS = "SELECT serial, master, wrapped FROM vault WHERE tenant = %s ORDER BY serial"
 _SEALED = "SELECT EXISTS (SELECT 1 FROM vault WHERE tenant = '')"
@@ -76,7 +76,7 @@ class PostgresVault:
         def run(session: Session) -> bool:
             _take(session, tenant)
             added = session.changed(_ADD, (tenant, *key)) == 1
-            if added:
+            if added and key.serial != ID_KEY:
                 session.execute(_TURN, (key.serial, 0, tenant))
             return added
 

@@ -338,8 +338,9 @@ class _Rescue:
         )
         # Everything counts as loaded: the numbers of what is left need not follow its times.
         run(
-            "INSERT INTO tenants (tenant, clock, epoch, loaded)"
-            " SELECT tenant, max(at), 1, (SELECT ifnull(max(number), 0) FROM records) FROM"
+            # Whether ids are those of an earlier release is not known any more: looking costs little where they are not.
+            "INSERT INTO tenants (tenant, clock, epoch, loaded, older_ids)"
+            " SELECT tenant, max(at), 1, (SELECT ifnull(max(number), 0) FROM records), 1 FROM"
             " (SELECT tenant, max(recorded_at, ifnull(superseded_at, 0)) AS at FROM records"
             "  UNION ALL SELECT tenant, at FROM snapshots UNION ALL SELECT tenant, at FROM audit) GROUP BY tenant"
         )

@@ -16,11 +16,12 @@ from rememo.store.sqlite.jobs import JobTable
 from rememo.store.sqlite.keeping import Keeper
 from rememo.store.sqlite.models import ModelTable
 from rememo.store.sqlite.reading import Reader
+from rememo.store.sqlite.renaming import Renamer
 from rememo.store.sqlite.thinning import Thinner
 from rememo.store.sqlite.writing import Mark, Transaction, keep_key, recall_key
 
 
-class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable):
+class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable, Renamer):
     """The `Store` protocol on one SQLite file."""
 
     _left: Mark | None = None

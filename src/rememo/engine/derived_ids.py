@@ -1,0 +1,23 @@
+"""The ids that an engine derives: by the key of each tenant where its store is encrypted."""
+
+from rememo.model.derived_ids import PLAIN_IDS, DerivedId, IdCipher, derive_id, name_of
+from rememo.store.seal import Sealing
+
+
+class DerivedIds:
+    """Derives the ids of one store's tenants. Thread-safe."""
+
+    def __init__(self, sealing: Sealing | None) -> None:
+        self._sealing = sealing
+
+    def cipher(self, tenant: str) -> IdCipher:
+        """Return what turns the digests of a tenant into its ids."""
+        return PLAIN_IDS if self._sealing is None else self._sealing.seal.ids(tenant)
+
+    def derive(self, tenant: str, name: str) -> DerivedId:
+        """Return the id of the thing that a digest names."""
+        return derive_id(name, self.cipher(tenant))
+
+    def name(self, tenant: str, id: str) -> str:
+        """Return the digest that a derived id was made of; any other id as it is."""
+        return name_of(id, self.cipher(tenant))

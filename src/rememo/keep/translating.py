@@ -1,0 +1,80 @@
+"""Derived ids on their way from one store to another: each store derives them by keys of its own."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from rememo.engine.engine import Engine
+from rememo.model.check import dump_json
+from rememo.model.derived_ids import IdCipher, translate_ids
+from rememo.model.job import Job
+from rememo.model.record import Record
+from rememo.store.kv.protocol import Entry
+from rememo.store.protocol import Stored
+
+Rewrite = Callable[[str], str]
+"""Returns a JSON text with other ids in it."""
+
+
+class Translation:
+    """What ids of one place are called in another, in everything that names them; texts stay as they were said."""
+
+    def __init__(self, rewrite: Rewrite) -> None:
+        self._rewrite = rewrite
+
+    @classmethod
+    def between(cls, source: IdCipher, target: IdCipher) -> "Translation":
+        """Return the translation from one tenant's ids to another's."""
+        return cls(lambda text: translate_ids(text, source, target))
+
+    def versions(self, versions: Iterator[Stored]) -> Iterator[Stored]:
+        """Give versions with the ids of the other place."""
+        return (replace(one, record=self.record(one.record)) for one in versions)
+
+    def record(self, record: Record) -> Record:
+        """Return a version with the ids of the other place."""
+        id, data, metadata = self.value([record.id, record.data, record.metadata])
+        return replace(record, id=id, data=data, metadata=metadata)
+
+    def entry(self, entry: Entry) -> Entry:
+        """Return a key-value entry with the ids of the other place."""
+        return replace(entry, value=self._rewrite(entry.value))
+
+    def job(self, job: Job) -> Job:
+        """Return a job with the ids of the other place."""
+        return replace(job, payload=self.value(dict(job.payload)))
+
+    def line(self, line: dict[str, Any]) -> dict[str, Any]:
+        """Return the line of an export with the ids of the other place."""
+        if "record" in line:
+            record = line["record"]
+            names = [name for name in ("id", "data", "metadata") if name in record]
+            parts = self.value([record[name] for name in names])
+            return line | {"record": record | dict(zip(names, parts, strict=True))}
+        if "kv" in line:
+            return line | {"kv": line["kv"] | {"value": self._rewrite(line["kv"]["value"])}}
+        if "job" in line:
+            return line | {"job": line["job"] | {"payload": self.value(line["job"]["payload"])}}
+        return line
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value with the ids of the other place."""
+        before = dump_json(value)
+        after = self._rewrite(before)
+        return value if after == before else json.loads(after)
+
+
+def between_engines(source: Engine, target: Engine, tenant: str) -> Translation | None:
+    """Return the translation of a tenant's ids from one engine to another; None where they are the same.
+
+    A tenant that is new in an encrypted store takes over how ids are derived, so that they stay what they were.
+    """
+    if source.sealing is not None and target.sealing is not None:
+        key = source.sealing.seal.id_key(tenant)
+        target.sealing.seal.adopt_ids(tenant, key)
+        if target.sealing.seal.id_key(tenant) == key:
+            return None
+    elif source.sealing is target.sealing:
+        return None
+    return Translation.between(source.ids.cipher(tenant), target.ids.cipher(tenant))
