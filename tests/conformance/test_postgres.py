@@ -11,6 +11,7 @@ from rememo.testing import EraseSuite, ManualClock, MemoryConformance, OpenMemor
 from rememo.testing.audit import AuditSuite
 from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.batches import BatchSuite, KeySuite
+from rememo.testing.derived_ids import DerivedIdSuite
 from rememo.testing.filters import FilterSuite
 from rememo.testing.keeping import KeepingSuite
 from rememo.testing.keyvalues import KeyValueSuite
@@ -92,6 +93,7 @@ class TestSealedPostgres(
     SearchSuite,
     SimilarSuite,
     TransferSuite,
+    DerivedIdSuite,
     KeepingSuite,
     QuarantineSuite,
     AuditSuite,

@@ -9,10 +9,12 @@ themselves stay as they are, whatever their form.
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from rememo.engine.audit import noting
 from rememo.engine.engine import Engine
+from rememo.errors import Busy
 from rememo.model.derived_ids import (
     derive_id,
     is_derived,
@@ -33,6 +35,7 @@ from rememo.model.derived_names import (
     typed_name,
     value_name,
 )
+from rememo.model.erasure import Target
 from rememo.model.scope import Scope
 from rememo.store.chain import Half, Link
 from rememo.store.protocol import Erasing
@@ -239,5 +242,18 @@ def _hide_traces(engine: Engine, tenant: str) -> None:
 
     if engine.store.audit_head(tenant)[0].count:
         store.redact(noting("redact", Scope(tenant=tenant), engine.now(), {"reason": "derived ids"}), choose)
-    if (unclean := store.purge(tenant, _PURGE_SECONDS)) is not None:
-        _log.warning("tenant %r: former ids may still stand in unused parts of the store: %s", tenant, unclean)
+    _clean(store, tenant, engine.now())
+
+
+def _clean(store: Erasing, tenant: str, moment: datetime) -> None:
+    """Make the bytes of former ids go; where others keep them from going, `maintain()` does it later."""
+    number = store.begin_erasure(Target(scope=Scope(tenant=tenant), ids=()), moment)
+    store.end_erasure(number, tenant, cleaned=False)
+    try:
+        unclean = store.purge(tenant, _PURGE_SECONDS)
+    except Busy as error:
+        unclean = str(error)
+    if unclean is None:
+        store.end_erasure(number, tenant, cleaned=True)
+    else:
+        _log.warning("tenant %r: former ids stand in unused parts of the store until maintain(): %s", tenant, unclean)

@@ -266,7 +266,7 @@ class _Plan:
                 fields = _fields(spelled, slot, run, share)
                 self._write(id, scope, fields, existing.pop(id, None))
                 for one in share:
-                    self.places[slot, one.key] = id
+                    self.places[slot, one.key] = str(id)
                 if linking:
                     self._link(spelled, slot, run, scope, share)
         for record in existing.values():

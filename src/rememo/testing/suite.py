@@ -3,6 +3,7 @@
 from rememo.testing.audit import AuditSuite
 from rememo.testing.batches import BatchSuite, KeySuite
 from rememo.testing.changes import FollowSuite
+from rememo.testing.derived_ids import DerivedIdSuite
 from rememo.testing.expiry import ExpirySuite
 from rememo.testing.filters import FilterSuite
 from rememo.testing.hooks import HookSuite
@@ -46,6 +47,7 @@ class MemoryConformance(
     SearchSuite,
     SimilarSuite,
     TransferSuite,
+    DerivedIdSuite,
     KeepingSuite,
     QuarantineSuite,
     RefusalSuite,

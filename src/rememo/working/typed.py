@@ -98,7 +98,7 @@ class Typed(Generic[V]):
     @property
     def id(self) -> str:
         """The id of its record, made of the scope's labels and the name: the same in every process."""
-        return self._id
+        return str(self._id)
 
     @property
     def version(self) -> int:
