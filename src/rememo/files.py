@@ -1,14 +1,20 @@
-"""New files that hold what is remembered: nobody but their owner may read them, from the first moment on."""
+"""Files: new ones are their owner's alone from the first moment on, and of those that callers name only regular ones are read."""
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
+
+from rememo.errors import InvalidInput
 
 PRIVATE_MODE: Final = 0o600
 """The mode of new files unless told otherwise: only their owner may read and write them."""
 _READ_BITS: Final = 0o444
 _OPEN_TO_OTHERS: Final = 0o077
+# Without waiting: opening a pipe would last until somebody writes to it. Windows has neither of the two.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_LONGEST_NAME: Final = 200
 
 
 def create_file(path: str | Path, mode: int = PRIVATE_MODE) -> None:
@@ -50,3 +56,33 @@ def _create(path: str | Path, mode: int) -> int:
         # The umask may have taken away what was asked for.
         os.fchmod(descriptor, mode)
     return descriptor
+
+
+def read_regular_file(path: str | os.PathLike[str], field: str, *, max_bytes: int) -> bytes:
+    """Return the content of a regular file; `field` says what it was wanted for.
+
+    Devices, pipes, sockets and folders raise `InvalidInput`, unread, and so do a larger file and one that cannot be opened.
+    """
+    name = str(path)[:_LONGEST_NAME]
+    try:
+        descriptor = os.open(path, _FLAGS)
+        try:
+            # Asked of what was opened: the name may mean another file by now.
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise InvalidInput(f"{field} {name!r} is not a file; give the path of a regular one")
+            size, data = found.st_size, b""
+            if size <= max_bytes:
+                with os.fdopen(descriptor, "rb", closefd=False) as file:
+                    data = file.read(max_bytes + 1)
+                size = len(data)  # it may have grown meanwhile
+        finally:
+            os.close(descriptor)
+    except InvalidInput:
+        raise
+    except (OSError, ValueError) as error:  # a name with a NUL or a lone surrogate is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInput(f"{field} {name!r} cannot be read: {reason}") from None
+    if size > max_bytes:
+        raise InvalidInput(f"{field} {name!r} has {size:,} bytes, more than the {max_bytes:,} allowed; make it smaller")
+    return data

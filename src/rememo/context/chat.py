@@ -9,6 +9,7 @@ from typing import Any
 
 from rememo.context.window import call_ids
 from rememo.errors import InvalidInput
+from rememo.files import read_regular_file
 
 MAX_IMAGE_BYTES = 20_971_520
 """The largest image that is read or passed on."""
@@ -16,6 +17,7 @@ MAX_IMAGE_BYTES = 20_971_520
 _REFUSED = re.compile(r"(?:(?![\w-])[\x00-\x7f]|\s)+")
 """Letters of other alphabets pass."""
 _LONGEST_NAME = 64
+_ADDRESS = re.compile(r"https?://|data:", re.IGNORECASE)
 _MARKS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -43,25 +45,24 @@ def image_url(image: bytes | str | Path, field: str = "image") -> str:
 
     The media type of a data URL is that of its bytes, whatever a file's name or the URL itself says.
     """
-    if isinstance(image, str):
-        if image.startswith(("https://", "http://")):
-            return image
-        if image.startswith("data:"):
-            return _data_url(_decoded(image, field), field)
+    if isinstance(image, str) and _ADDRESS.match(image):
+        return address_url(image, field)
     if isinstance(image, str | Path):
-        return _data_url(_read(Path(image), field), field)
+        return _data_url(read_regular_file(image, field, max_bytes=MAX_IMAGE_BYTES), field)
     if isinstance(image, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         return _data_url(bytes(image), field)
     raise InvalidInput(f"{field} must be bytes, a path, an address or a data URL, not {type(image).__name__}")
 
 
-def _read(path: Path, field: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_IMAGE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidInput(f"{field} cannot be read from {str(path)[:200]!r}: {reason}") from None
+def address_url(address: str, field: str = "image") -> str:
+    """Return where a model finds an image that somebody else named: an address of the web as it is, or a data URL.
+
+    For what comes from clients: no file is opened and nothing is fetched, whatever they name.
+    """
+    found = _ADDRESS.match(address)
+    if found is None:
+        raise InvalidInput(f"{field} must be an address that begins with https:// or http://, or a data: URL")
+    return _data_url(_decoded(address, field), field) if found[0].lower() == "data:" else address
 
 
 def _decoded(url: str, field: str) -> bytes:

@@ -4,15 +4,15 @@ import codecs
 import json
 import os
 import re
-import stat
 import subprocess
 import sys
 from dataclasses import asdict
 from importlib.util import find_spec
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Final
 
 from rememo.errors import InvalidInput, MissingExtra
+from rememo.files import read_regular_file
 from rememo.learn import readers
 from rememo.learn.readers import Extracted, Limits, Refused, read_html
 
@@ -63,24 +63,7 @@ def load(path: str | os.PathLike[str], limits: Limits) -> bytes:
     """Return the content of a regular file that is not too large."""
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"path must be the path of a file, not {type(path).__name__}; use data= for its bytes")
-    name = str(os.fspath(path))
-    try:
-        # Looked at before it is opened: opening a pipe would wait for ever.
-        found = Path(path).stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise InvalidInput(f"{name!r} is not a file; give the path of one document")
-        if found.st_size > limits.bytes:
-            raise too_large(name, found.st_size, limits)
-        with Path(path).open("rb") as file:
-            data = file.read(limits.bytes + 1)
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InvalidInput(f"the file {name!r} cannot be read: {reason}") from None
-    if len(data) > limits.bytes:
-        raise too_large(name, len(data), limits)
-    return data
+    return read_regular_file(path, "path", max_bytes=limits.bytes)
 
 
 def too_large(name: str, size: int, limits: Limits) -> InvalidInput:

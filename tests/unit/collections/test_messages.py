@@ -1,6 +1,7 @@
 """Conversations: what is written comes back in order, once, and linked."""
 
 import base64
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -382,6 +383,18 @@ def test_images_are_typed_by_their_bytes(room: Memory, tmp_path: Path):
     assert shaped["content"][0]["image_url"]["url"] == "https://example.org/a.png"
     id = messages(room).add("user", "look", images=[PNG, "https://example.org/a.png"]).id
     assert messages(room).get(id).images == [wanted, "https://example.org/a.png"]
+
+
+def test_an_image_is_read_from_a_regular_file_only(room: Memory, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(InvalidInput, match=r"image .* is not a file"):
+            messages(room).for_model(image=path)
+    huge = tmp_path / "huge.png"
+    with huge.open("wb") as file:
+        file.truncate(10_000_000_000)
+    with pytest.raises(InvalidInput, match=r"huge\.png' has 10,000,000,000 bytes, more than"):
+        messages(room).for_model(image=huge)
 
 
 @pytest.mark.parametrize("image", [b"", b"text", "missing.png", "data:image/png,abc", "data:image/png;base64,%%", 7])

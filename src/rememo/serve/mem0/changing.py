@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from rememo.collections.limits import RoomLimits
+from rememo.context.chat import address_url
 from rememo.errors import InvalidInput
 from rememo.learn.facts import is_fact
 from rememo.learn.predicates import normalise_predicate
@@ -56,7 +57,7 @@ class Said(BaseModel):
                 case {"type": "text", "text": str(text)}:
                     texts.append(text)
                 case {"type": "image_url", "image_url": {"url": str(url)}}:
-                    images.append(url)
+                    images.append(address_url(url, "image_url"))
                 case _:
                     raise InvalidInput(
                         "a part of a message must be text or an image_url; documents have a route of ours"
