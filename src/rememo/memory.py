@@ -633,7 +633,7 @@ class Memory(Records):
         messages that wait to be learned from would take at the most; nobody is asked for that.
         """
         from rememo.learn.llm.spending import Ledger
-        from rememo.learn.tasks import EXTRACT, LEARN, UNLEARN
+        from rememo.learn.payloads import EXTRACT, LEARN, UNLEARN
 
         found = Ledger(self._engine).read(self.bound.tenant, days)
         if not backlog:

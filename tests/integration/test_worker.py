@@ -14,7 +14,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.collections.facts import Facts
-from rememo.learn.tasks import LEARN
+from rememo.learn.payloads import LEARN
 from rememo.learn.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob

@@ -364,6 +364,8 @@ class Engine:
                 check_label(getattr(record.scope, name), name)
         if record.importance is not None:
             check_unit(record.importance, "importance")
+        if record.source is not None:
+            check_label(record.source, "source")
         if not isinstance(record.pinned, bool) or not isinstance(record.deleted, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - it came from a file
             raise InvalidInput("pinned and deleted must be true or false")
 

@@ -7,10 +7,10 @@ from rememo.engine.engine import Engine
 from rememo.errors import NotFound, VersionConflict
 from rememo.learn.chapters import has_writer, is_chapter, without_sources
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
+from rememo.learn.payloads import ABSTRACT, WRITE_AGAIN
 from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
-from rememo.learn.tasks import ABSTRACT, WRITE_AGAIN
 from rememo.model.derived_ids import DerivedId
 from rememo.model.erasure import Target
 from rememo.model.filters import Condition, Filter

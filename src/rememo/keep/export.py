@@ -7,32 +7,31 @@ memory are sealed by a key of their own, which stands in the header wrapped by t
 
 import hashlib
 import json
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
-
-import numpy as np
 
 from rememo._version import __version__
 from rememo.engine.engine import EMBED, Engine
 from rememo.engine.renaming import plan_renames
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch
 from rememo.files import open_new_text
+from rememo.keep.entries import EntryReader, KeyEntry, Line, Shape, Snapshot
 from rememo.keep.lines import LineLock
 from rememo.keep.translating import Translation
 from rememo.model.audit import Note
-from rememo.model.check import check_label, check_version, dump_json
+from rememo.model.check import dump_json
 from rememo.model.derived_ids import PLAIN_IDS
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.model.times import to_utc
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.settings import PRIVATE
-from rememo.store.kv.protocol import EMBED_CACHE, Entry
+from rememo.store.kv.protocol import EMBED_CACHE
 from rememo.store.protocol import Stored
 from rememo.store.renaming import Identity
 
@@ -153,14 +152,14 @@ def _write(
     return Transferred(**counts)
 
 
-def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
+def import_file(engine: Engine, scope: Scope, path: str | Path, shape: Shape | None = None) -> Transferred:
     """Bring an export in; what is there already is passed over, so repeating it is harmless.
 
     The whole file is read and checked first: a foreign or damaged one, one with an entry that cannot be, or one that
-    contradicts a record here, changes nothing.
+    contradicts a record here, changes nothing. `shape` refuses key-value entries that their readers could not use.
     """
     source = Path(path)
-    for entries in chunks(_entries(source, engine, scope)):
+    for entries in chunks(_entries(source, engine, scope, shape)):
         if clashing := engine.store.clashes([one for one in entries if isinstance(one, Stored)]):
             raise AlreadyExists(
                 f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
@@ -168,45 +167,35 @@ def import_file(engine: Engine, scope: Scope, path: str | Path) -> Transferred:
             )
     counts = _no_counts()
     ours = _same_model(source, engine)
-    for entries in chunks(_entries(source, engine, scope)):
+    for entries in chunks(_entries(source, engine, scope, shape)):
         versions = [one for one in entries if isinstance(one, Stored)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
         counts["versions"] += load_versions(engine, versions, note, same_model=ours)
         if scope != Scope(tenant=scope.tenant):
             continue
-        snapshots = {one.name: one.at for one in entries if isinstance(one, _Snapshot)}
+        snapshots = {one.name: one.at for one in entries if isinstance(one, Snapshot)}
         jobs = [one for one in entries if isinstance(one, Job)]
         counts["snapshots"] += engine.store.load_snapshots(scope.tenant, snapshots) if snapshots else 0
         counts["jobs"] += engine.store.load_jobs(jobs) if jobs else 0
         for one in entries:
-            if isinstance(one, _Key):
+            if isinstance(one, KeyEntry):
                 counts["keys"] += engine.kv.load(scope.tenant, one.space, one.entry)
     if engine.audit is not None:
         engine.audit.record("import", scope, {"outcome": "complete", **counts})
     return Transferred(**counts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
-    name: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    space: str
-    entry: Entry
-
-
-_Line = Stored | _Snapshot | _Key | Job
-
-
-def _entries(path: Path, engine: Engine, scope: Scope) -> Iterator[_Line]:
+def _entries(path: Path, engine: Engine, scope: Scope, shape: Shape | None = None) -> Iterator[Line]:
     """Give every entry of a file, checked, with the ids that it has here."""
     translation = _translation(path, engine, scope)
-    for number, line in enumerate(_lines(path, engine), 2):
+    lines = _lines(path, engine)
+    try:
+        reader = EntryReader(engine, scope, next(lines), shape)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}, line 1, cannot be imported: {error}; nothing was changed") from None
+    for number, line in enumerate(lines, 2):
         try:
-            entry = _entry(line if translation is None else translation.line(line), engine, scope)
+            entry = reader.read(line if translation is None else translation.line(line))
         except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"{path}, line {number}, cannot be imported: {error}; nothing was changed") from None
         yield entry
@@ -235,7 +224,7 @@ def _translation(path: Path, engine: Engine, scope: Scope) -> Translation | None
 
 def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[Identity]:
     """Give what tells of each version in a file whether its id was derived; what cannot be a version is passed over."""
-    for line in _lines(path, engine):
+    for line in islice(_lines(path, engine), 1, None):  # without the header
         try:
             record = Record.from_dict(line["record"])
             home = replace(record.scope, tenant=scope.tenant)
@@ -262,30 +251,12 @@ def _sealed_id_key(engine: Engine, tenant: str, lock: LineLock) -> str | None:
     return lock.seal(b64encode(engine.sealing.seal.id_key(tenant)).decode(), _HEADER)
 
 
-def _entry(line: dict[str, Any], engine: Engine, scope: Scope) -> _Line:
-    if "record" in line:
-        return _stored(line, engine, scope)
-    if "snapshot" in line:
-        return _Snapshot(check_label(line["snapshot"], "snapshot"), to_utc(line["at"], "at"))
-    if "kv" in line:
-        fields = dict(line["kv"])
-        ends = fields["expires_at"]
-        fields["expires_at"] = None if ends is None else to_utc(ends, "expires_at")
-        json.loads(fields["value"])
-        check_version(fields["version"], "version")
-        check_label(fields["key"], "key")
-        return _Key(check_label(line["space"], "space"), Entry(**fields))
-    if "job" in line:
-        return _job(line["job"], scope.tenant)
-    raise InvalidInput(f"there is no entry of the kind {next(iter(line), '')!r}")
-
-
 def _no_counts() -> dict[str, int]:
     return {"versions": 0, "snapshots": 0, "keys": 0, "jobs": 0}
 
 
 def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
-    """Give every line between header and footer; anything out of order raises before the end is reached."""
+    """Give the header and every line before the footer; anything out of order raises before the end is reached."""
     digest, seen, ended = hashlib.sha256(), 0, False
     lock: LineLock | None = None
     try:
@@ -297,6 +268,7 @@ def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
                 if number == 1:
                     _check_header(path, line)
                     lock = _lock_of(path, line, engine)
+                    yield line
                 elif "end" in line:
                     proved = lock is None or lock.open(line.get("proof"), 0) == digest.hexdigest()
                     if line.get("sha256") != digest.hexdigest() or not proved:
@@ -414,30 +386,6 @@ def _owed(stored: Stored, embedder: Embedder, moment: datetime) -> Job:
     )  # fmt: skip
 
 
-def _stored(line: dict[str, Any], engine: Engine, scope: Scope) -> Stored:
-    record = Record.from_dict(line["record"])
-    record = replace(record, scope=replace(record.scope, tenant=scope.tenant))
-    if not scope.contains(record.scope):
-        raise InvalidInput(f"record {record.id!r} lies outside this view's scope")
-    engine.check_stored(record)
-    vector = None
-    if "vector" in line:
-        vector = np.frombuffer(b64decode(line["vector"], validate=True), np.float32)
-        if not len(vector) or not np.isfinite(vector).all():
-            raise InvalidInput(f"the vector of record {record.id!r} holds no numbers")
-    speaker = line.get("speaker")
-    return Stored(record=record, speaker=None if speaker is None else check_label(speaker, "speaker"), vector=vector)
-
-
 def _job_line(job: Job) -> dict[str, Any]:
     times = {name: getattr(job, name) for name in ("due_at", "created_at", "leased_until")}
     return asdict(job) | {name: None if at is None else at.isoformat() for name, at in times.items()}
-
-
-def _job(line: dict[str, Any], tenant: str) -> Job:
-    times: dict[str, datetime] = {name: to_utc(line[name], name) for name in ("due_at", "created_at")}
-    check_label(line["id"], "id")
-    # A lease is a promise of a worker elsewhere; here the job waits for one.
-    state = "waiting" if line["state"] == "running" else line["state"]
-    fields: dict[str, Any] = line | times | {"tenant": tenant, "leased_until": None, "state": state}
-    return Job(**fields)

@@ -9,6 +9,7 @@ from rememo.context.window import call_ids, units
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.learn.chapters import MAX_TOKENS, MOST_MESSAGES, Terms, again, beside, chapter, chapters_of, is_chapter
+from rememo.learn.payloads import SUMMARISE
 from rememo.model.check import check_limit, check_offset, dump_json
 from rememo.model.filters import Filter
 from rememo.model.ids import new_id
@@ -18,7 +19,6 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Write
 
-SUMMARISE = "summarise"
 Originals = Literal["keep", "remove"]
 
 _KEY = "summaries"

@@ -4,32 +4,37 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
-from rememo.errors import Closed, EmbeddingFailed, EmbeddingMismatch
+from rememo.errors import Closed, EmbeddingFailed, EmbeddingMismatch, InvalidInput, RememoError
 from rememo.keep.rotation import RESEAL, reseal
 from rememo.learn.llm.embedding import booked
 from rememo.learn.messages import learn
-from rememo.learn.room_summaries import SUMMARISE, RoomSummaries
+from rememo.learn.payloads import ABSTRACT, EXTRACT, LEARN, SUMMARISE, UNLEARN, WRITE_AGAIN, check_payload
+from rememo.learn.room_summaries import RoomSummaries
 from rememo.model.job import Job
 from rememo.model.scope import Scope
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 
-LEARN, UNLEARN = "learn", "unlearn"
-EXTRACT, ABSTRACT = "extract", "abstract"
-"""What becomes of learning and of summarising where a language model takes its time over them."""
-WRITE_AGAIN = "write_again"
-"""What the payload of such a job says that is about one summary."""
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 
 Errors = dict[tuple[str, str], Exception | str]
 
 
+class ImpossibleJob(Exception):
+    """A job that can never be done, however often it is tried."""
+
+
 def do_all(engine: Engine, jobs: Sequence[Job]) -> Errors:
     """Do jobs of any tenants and tasks, and return what went wrong, by tenant and job."""
     groups: dict[tuple[str, str], list[Job]] = {}
-    for job in jobs:
-        groups.setdefault((job.tenant, LEARN if job.task == UNLEARN else job.task), []).append(job)
     errors: Errors = {}
+    for job in jobs:
+        try:
+            check_payload(job.task, job.payload)
+        except InvalidInput as error:
+            errors[job.tenant, job.id] = ImpossibleJob(str(error))
+        else:
+            groups.setdefault((job.tenant, LEARN if job.task == UNLEARN else job.task), []).append(job)
     # What a message says is learned before the message may leave into a summary.
     for (tenant, task), group in sorted(groups.items(), key=lambda one: _DOING.index(one[0][1])):
         errors |= _guarded(_DOERS[task], engine, tenant, group)
@@ -42,13 +47,18 @@ def _guarded(
     tenant: str,
     jobs: Sequence[Job],
 ) -> Errors:
-    """Do a group of jobs; when all of it fails, each of them has."""
+    """Do a group of jobs; when all of it fails for a reason that may be one job's, each is done by itself."""
     try:
         return {(tenant, id): error for id, error in run(engine, tenant, jobs).items()}
     except Closed:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a job raises is its own end, kept and shown
-        return {(tenant, job.id): error for job in jobs}
+        if len(jobs) == 1 or isinstance(error, RememoError):
+            return {(tenant, job.id): error for job in jobs}
+    errors: Errors = {}
+    for job in jobs:
+        errors |= _guarded(run, engine, tenant, [job])
+    return errors
 
 
 def _learn(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:

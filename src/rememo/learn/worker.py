@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
-from rememo.errors import Closed, JobFailed, ModelFailed, OverBudget, StorageError
+from rememo.errors import Closed, JobFailed, KeyMismatch, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
-from rememo.learn.room_summaries import SUMMARISE
-from rememo.learn.tasks import ABSTRACT, EXTRACT, PASSED_ON, TASKS, UNLEARN, Errors, do_all
+from rememo.learn.payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
+from rememo.learn.tasks import PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
@@ -42,6 +42,7 @@ _LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
 _LONGEST_TOLD = 3_600.0
 """The most seconds that an endpoint may tell us to wait."""
+_LONGEST_REASON = 4_000
 _UNLEARNED = {
     "message": ("deleted", "updated", "replaced", "restored"),
     "fact": ("deleted", "restored"),
@@ -255,9 +256,21 @@ class Worker:
         finally:
             beating.stop()
         endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
-        self._engine.store.settle_many(endings)
+        self._settle([one._replace(error=_storable(one.error)) for one in endings])
         if any(one.task is not None for one in endings):
             self._here.asked.set()
+
+    def _settle(self, endings: Sequence[Settlement]) -> None:
+        """End leases together; where one of them keeps the others from ending, each by itself."""
+        try:
+            self._engine.store.settle_many(endings)
+        except KeyMismatch as error:
+            if len(endings) == 1:
+                # Its lease runs out, and it is done again by somebody who can write of it.
+                _log.error("job %s of tenant %s cannot be settled: %s", endings[0].job.id, endings[0].job.tenant, error)
+                return
+            for ending in endings:
+                self._settle([ending])
 
     def _ending(self, job: Job, error: Exception | str | None) -> Settlement:
         if error is None:
@@ -272,13 +285,20 @@ class Worker:
             return Settlement(job, "waiting", str(error), None, job.task)
         reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         most = MOST_ATTEMPTS_OF_AN_OUTAGE if getattr(error, "transient", False) else MOST_ATTEMPTS
-        refused = isinstance(error, ModelFailed) and error.reason == "refused"
-        if job.attempts >= most or refused:
+        hopeless = isinstance(error, ImpossibleJob) or (isinstance(error, ModelFailed) and error.reason == "refused")
+        if job.attempts >= most or hopeless:
             _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
             return Settlement(job, "dead", reason)
         told = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
         wait = max(backoff(job.attempts), told)
         return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
+
+
+def _storable(reason: str | None) -> str | None:
+    """Return a reason as every store can keep it, whatever an error quotes: NULs and lone surrogates are replaced."""
+    return (
+        None if reason is None else reason.encode(errors="replace").decode().replace("\0", "\ufffd")[:_LONGEST_REASON]
+    )
 
 
 def _tomorrow(now: datetime) -> datetime:

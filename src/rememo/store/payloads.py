@@ -3,7 +3,7 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from rememo.model.check import dump_json
 from rememo.store.contents import Contents
@@ -22,8 +22,11 @@ def keep_payload(payload: Mapping[str, Any], id: str, contents: Contents) -> str
 
 
 def read_payload(kept: str, id: str, contents: Contents) -> dict[str, Any]:
-    """Return what a job was told."""
-    payload = json.loads(kept)
+    """Return what a job was told; what is no JSON object raises `ValueError`."""
+    found: object = json.loads(kept)
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - as for what is no JSON at all
+    payload = cast("dict[str, Any]", found)
     if contents.sealed and "sealed" in payload:
         payload |= json.loads(contents.get(b64decode(payload.pop("sealed")), "payload", id, 0))
     return payload

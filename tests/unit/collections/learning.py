@@ -7,7 +7,7 @@ from rememo.collections.facts import Facts
 from rememo.collections.jobs import Jobs
 from rememo.collections.relationships import Relationships
 from rememo.engine.view import View
-from rememo.learn.tasks import LEARN, UNLEARN
+from rememo.learn.payloads import LEARN, UNLEARN
 from rememo.learn.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.job import Job, Settlement
-from rememo.model.times import from_micros, to_micros
-from rememo.store.payloads import keep_payload, read_payload
+from rememo.model.times import to_micros
+from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
+from rememo.store.payloads import keep_payload
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
@@ -24,7 +25,7 @@ _DUE = """SELECT tenant, id FROM jobs
     AND (%(ids)s::text[] IS NULL OR id = ANY(%(ids)s::text[]))
   ORDER BY due_at, id LIMIT %(limit)s"""
 _TAKE = f"""WITH due AS ({_DUE} FOR UPDATE SKIP LOCKED)
-UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = %(until)s
+UPDATE jobs SET state = 'running', attempts = least(greatest(attempts, 0), {MOST_COUNTED}) + 1, leased_until = %(until)s
 FROM due WHERE jobs.tenant = due.tenant AND jobs.id = due.id
 RETURNING {", ".join("jobs." + name for name in _COLUMNS.split(", "))}"""
 _EXTEND = """UPDATE jobs SET leased_until = %(until)s
@@ -77,8 +78,10 @@ class JobTable(Part):
             "until": to_micros(moment + timedelta(seconds=seconds)),
         }
         # A lease that was given and not received runs out by itself, so this may be tried twice.
-        jobs = self._jobs(self._take(values))
-        return sorted(jobs, key=lambda job: (job.due_at, job.id))
+        while rows := self._take(values):
+            if jobs := take_leased(rows, self._safe, self.settle_many):
+                return sorted(jobs, key=lambda job: (job.due_at, job.id))
+        return []
 
     def _take(self, values: dict[str, Any]) -> list[Any]:
         if not self._database.distributed:
@@ -164,7 +167,7 @@ class JobTable(Part):
 
     def _jobs(self, rows: Sequence[Any]) -> list[Job]:
         contents = {tenant: self._safe.contents(tenant) for tenant in {row[0] for row in rows}}
-        return [_job(row, contents[row[0]]) for row in rows]
+        return [read_job(row, contents[row[0]]) for row in rows]
 
     def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
         """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
@@ -195,19 +198,3 @@ def _held(jobs: Sequence[Job]) -> dict[str, Any]:
 
 def _error(job: Job, error: str | None, contents: ServerContents | None) -> str | None:
     return None if contents is None else contents.put_optional(error, "error", job.id, 0)
-
-
-def _job(row: Any, contents: ServerContents) -> Job:
-    tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
-    return Job(
-        id=id,
-        tenant=tenant,
-        task=task,
-        payload=read_payload(payload, id, contents),
-        state=state,
-        attempts=attempts,
-        due_at=from_micros(due_at),
-        leased_until=None if leased_until is None else from_micros(leased_until),
-        error=contents.get_optional(error, "error", id, 0),
-        created_at=from_micros(created_at),
-    )

@@ -9,22 +9,20 @@ from numpy.typing import NDArray
 
 from rememo.model.check import dump_json
 from rememo.model.job import Job, Settlement
-from rememo.model.times import from_micros, to_micros
+from rememo.model.times import to_micros
 from rememo.store.contents import Kept
-from rememo.store.payloads import keep_payload, read_payload
+from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
+from rememo.store.payloads import keep_payload
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.part import Part
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
-_NEXT = f"""SELECT {_COLUMNS} FROM jobs
+_DUE = f"""SELECT {_COLUMNS} FROM jobs
 WHERE state IN ('waiting', 'running') AND (due_at <= :now OR attempts = 0) AND (leased_until IS NULL OR leased_until <= :now)
-  AND task IN (SELECT value FROM json_each(:tasks))
-ORDER BY due_at, id LIMIT 1"""
-_DUE = _NEXT.replace("ORDER BY", "AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))\nORDER BY").replace(
-    "LIMIT 1", "LIMIT :limit"
-)
-_TAKE = "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE tenant = ? AND id = ?"
+  AND task IN (SELECT value FROM json_each(:tasks)) AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))
+ORDER BY due_at, id LIMIT :limit"""
+_TAKE = "UPDATE jobs SET state = 'running', attempts = ?, leased_until = ? WHERE tenant = ? AND id = ?"
 _END = (
     "UPDATE jobs SET state = ?, error = ?, due_at = ifnull(?, due_at), leased_until = NULL, task = ifnull(?, task),"
     " attempts = iif(? IS NULL, attempts, 0)"
@@ -41,20 +39,8 @@ class JobTable(Part):
 
     def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
         """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
-        values = {"now": to_micros(moment), "tasks": dump_json(list(tasks))}
-        # Looking first costs no lock: an idle worker does not disturb writers.
-        if self._database.value(_NEXT, values) is None:
-            return None
-        until = to_micros(moment + timedelta(seconds=seconds))
-
-        def take(connection: Connection) -> Job | None:
-            row: Any = connection.execute(_NEXT, values).get
-            if row is None:
-                return None
-            connection.execute(_TAKE, (until, row[0], row[1]))
-            return self._job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:]))
-
-        return self._database.write(take)
+        taken = self.lease_many(tasks, seconds, moment, limit=1)
+        return taken[0] if taken else None
 
     def lease_many(
         self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
@@ -66,16 +52,21 @@ class JobTable(Part):
             "ids": None if ids is None else dump_json(list(ids)),
             "limit": limit,
         }
-        if self._database.value(_DUE, {**values, "limit": 1}) is None:
-            return []
         until = to_micros(moment + timedelta(seconds=seconds))
 
-        def take(connection: Connection) -> list[Job]:
-            rows: list[Any] = connection.execute(_DUE, values).fetchall()
-            connection.executemany(_TAKE, [(until, row[0], row[1]) for row in rows])
-            return [self._job((*row[:4], "running", row[5] + 1, row[6], until, *row[8:])) for row in rows]
+        def take(connection: Connection) -> list[Any]:
+            found: list[Any] = connection.execute(_DUE, values).fetchall()
+            rows = [
+                (*row[:4], "running", min(max(row[5], 0), MOST_COUNTED) + 1, row[6], until, *row[8:]) for row in found
+            ]
+            connection.executemany(_TAKE, [(row[5], until, row[0], row[1]) for row in rows])
+            return rows
 
-        return self._database.write(take)
+        # Looking first costs no lock: an idle worker does not disturb writers.
+        while self._database.value(_DUE, {**values, "limit": 1}) is not None:
+            if jobs := take_leased(self._database.write(take), self._safe, self.settle_many):
+                return jobs
+        return []
 
     def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:
         """Let leases last that long from now on; returns how many were still held."""
@@ -200,17 +191,4 @@ class JobTable(Part):
         return (one.state, error, due_at, one.task, one.task, job.tenant, job.id, job.attempts, job.task)
 
     def _job(self, row: Any) -> Job:
-        tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
-        contents = self._safe.contents(tenant)
-        return Job(
-            id=id,
-            tenant=tenant,
-            task=task,
-            payload=read_payload(payload, id, contents),
-            state=state,
-            attempts=attempts,
-            due_at=from_micros(due_at),
-            leased_until=None if leased_until is None else from_micros(leased_until),
-            error=contents.get_optional(error, "error", id, 0),
-            created_at=from_micros(created_at),
-        )
+        return read_job(row, self._safe.contents(row[0]))

@@ -11,7 +11,8 @@ import pytest
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.errors import JobFailed
 from rememo.learn.llm.openai import OpenAICompatible
-from rememo.learn.tasks import ABSTRACT, EXTRACT, TASKS
+from rememo.learn.payloads import ABSTRACT, EXTRACT
+from rememo.learn.tasks import TASKS
 from rememo.learn.worker import MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE, Worker
 from rememo.testing.clock import ManualClock
 from rememo.testing.endpoint import Answer, Held, Raw, Said, ScriptedEndpoint, Status

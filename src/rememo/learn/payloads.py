@@ -1,0 +1,32 @@
+"""What a job of each task must be told, whoever wrote it: this process, another one, or a file that was imported."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from rememo.engine.engine import EMBED
+from rememo.model.check import check_label, check_version
+
+LEARN, UNLEARN = "learn", "unlearn"
+EXTRACT, ABSTRACT = "extract", "abstract"
+"""What becomes of learning and of summarising where a language model takes its time over them."""
+SUMMARISE = "summarise"
+WRITE_AGAIN = "write_again"
+"""What the payload of an `ABSTRACT` job says that is about one summary."""
+
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    LEARN: ("record",), UNLEARN: ("record",), EXTRACT: ("record",), EMBED: ("record", "version"), SUMMARISE: ("room",),
+    ABSTRACT: ("room",),
+}  # fmt: skip
+_CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
+    "record": check_label,
+    "version": check_version,
+    "room": check_label,
+}
+
+
+def check_payload(task: str, payload: Mapping[str, Any]) -> None:
+    """Refuse what a job is told when its task cannot be done with it; `InvalidInput` names the field."""
+    required = _REQUIRED.get(task, ())
+    for name, check in _CHECKS.items():
+        if name in required or payload.get(name) is not None:
+            check(payload.get(name), f"payload.{name}")
