@@ -563,9 +563,10 @@ class Memory(Records):
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
         from rememo.keep.export import import_file
+        from rememo.working.imported import check_entry
 
         self._view.need_present()
-        return import_file(self._engine, self.bound, path)
+        return import_file(self._engine, self.bound, path, check_entry)
 
     def backup(self, path: str | Path) -> None:
         """Copy the whole store, all tenants, to a new file while others go on writing."""

@@ -6,6 +6,24 @@ from typing import Any
 
 from rememo.model.receipt import Outcome, Receipt
 from rememo.model.record import Record
+from rememo.model.shapes import is_own
+
+# A caller may use these kinds for something of his own: what is not of our making reads as empty.
+
+
+def own_text(record: Record, name: str) -> str:
+    """Return a text of a document or a chunk."""
+    return str(record.data[name]) if is_own(record.kind, record.data) else ""
+
+
+def own_number(record: Record, name: str) -> int:
+    """Return a number of a document or a chunk."""
+    return int(record.data[name]) if is_own(record.kind, record.data) else 0
+
+
+def own_texts(record: Record, name: str) -> tuple[str, ...]:
+    """Return texts of a document or a chunk, where there are any."""
+    return tuple(record.data.get(name, ())) if is_own(record.kind, record.data) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,42 +40,42 @@ class Document:
     @property
     def title(self) -> str:
         """What it is called."""
-        return str(self.record.data["title"])
+        return own_text(self.record, "title")
 
     @property
     def summary(self) -> str:
         """Some of its sentences."""
-        return str(self.record.data["summary"])
+        return own_text(self.record, "summary")
 
     @property
     def media_type(self) -> str:
         """What it was, such as `application/pdf`."""
-        return str(self.record.data["media_type"])
+        return own_text(self.record, "media_type")
 
     @property
     def size(self) -> int:
         """The bytes of the original."""
-        return int(self.record.data["size"])
+        return own_number(self.record, "size")
 
     @property
     def hash(self) -> str:
         """The SHA-256 of the original, in hexadecimal digits."""
-        return str(self.record.data["hash"])
+        return own_text(self.record, "hash")
 
     @property
     def characters(self) -> int:
         """How long its text is."""
-        return int(self.record.data["characters"])
+        return own_number(self.record, "characters")
 
     @property
     def chunks(self) -> int:
         """How many chunks it has."""
-        return int(self.record.data["chunks"])
+        return own_number(self.record, "chunks")
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The words it was filed under."""
-        return tuple(self.record.data.get("tags", ()))
+        return own_texts(self.record, "tags")
 
     @property
     def source(self) -> str | None:
@@ -89,27 +107,27 @@ class Chunk:
     @property
     def document(self) -> str:
         """The id of its document."""
-        return str(self.record.data["document"])
+        return own_text(self.record, "document")
 
     @property
     def place(self) -> int:
         """Its number among the chunks, from 0."""
-        return int(self.record.data["place"])
+        return own_number(self.record, "place")
 
     @property
     def start(self) -> int:
         """Where it begins in the document's text."""
-        return int(self.record.data["start"])
+        return own_number(self.record, "start")
 
     @property
     def end(self) -> int:
         """Where it ends; the next chunk may begin a little earlier."""
-        return int(self.record.data["end"])
+        return own_number(self.record, "end")
 
     @property
     def headings(self) -> tuple[str, ...]:
         """The headings it stands under, the widest first."""
-        return tuple(self.record.data.get("headings", ()))
+        return own_texts(self.record, "headings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

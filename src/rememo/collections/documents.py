@@ -18,7 +18,7 @@ from rememo.learn.readers import Extracted, Limits
 from rememo.learn.splitting import Piece, find_headings, join, split
 from rememo.learn.summaries import summarise
 from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
-from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.derived_names import chunk_name, document_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
@@ -182,7 +182,7 @@ class Documents(Kind):
         return [
             Passage(document=documents[chunk.document], chunk=chunk, score=hit.score, reasons=hit.reasons)
             for hit, chunk in ((hit, Chunk(hit.record)) for hit in hits)
-            if chunk.record.data.get("document") in documents
+            if chunk.document in documents
         ]
 
     def summary(self, id: str, *, sentences: int = 5) -> str:
@@ -202,6 +202,8 @@ class Documents(Kind):
 
     def _chunk_ids(self, document: str, count: int) -> "tuple[DerivedId, ...]":
         """Return the ids of a document's chunks, in order: known without a search."""
+        if not is_derived(document):
+            return ()  # a record of a caller's own, that only bears the kind
         name = self._view.engine.ids.name(self._view.scope.tenant, document)
         return tuple(self._derive(chunk_name(name, place)) for place in range(count))
 

@@ -393,7 +393,7 @@ def _fact(record: Record, moment: datetime) -> Fact:
         predicate=data["predicate"],
         object=data["object"],
         confidence=data["confidence"],
-        sources=tuple(Source(id, versions[id]) for id in data["sources"]),
+        sources=tuple(Source(id, versions[id]) for id in data["sources"] if id in versions),
         valid_from=record.valid_from,
         valid_to=record.valid_to,
         status=status,

@@ -15,6 +15,7 @@ from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
+from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros, to_utc
 from rememo.model.unset import NOTHING, Unset
 from rememo.store.protocol import Remove
@@ -223,7 +224,7 @@ class Relationships:
             if record is None and not create:
                 raise NotFound(f"there is no relationship {wanted!r} in this scope")
             data: dict[str, Any] = {"entity": entity, "target": target, "type": type, "own": {}}
-            if record is not None:
+            if record is not None and _is_relationship(record):
                 data = record.data
             told: dict[str, Any] = {**data["own"], **own}
             if touched is not None:
@@ -286,7 +287,7 @@ def _sentiment(value: object) -> float:
 
 
 def _is_relationship(record: Record) -> bool:
-    return record.kind == "relationship" and "own" in record.data and "match" in record.data
+    return record.kind == "relationship" and is_own("relationship", record.data)
 
 
 def _relationship(record: Record) -> Relationship:

@@ -23,6 +23,7 @@ from rememo.model.check import dump_json
 from rememo.model.filters import Condition
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.model.shapes import is_own
 from rememo.model.times import to_utc
 
 RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
@@ -189,7 +190,7 @@ def relationships(view: View, query: str = "", *, limit: int = _MOST_RELATIONSHI
     for end in ("entity", "target"):
         condition = Condition("data", ("match", end), "$in", list(names))
         for record in _read(view, limit, kind="relationship", conditions=(condition,)):
-            if "strength" in record.data:
+            if is_own("relationship", record.data):
                 found[record.id] = record
     ordered = sorted(found.values(), key=lambda one: (-one.data["strength"], one.id))
     return [replace(item_of(one), score=float(one.data["strength"])) for one in ordered[:limit]]

@@ -29,6 +29,7 @@ from rememo.model.lazy import lazy
 from rememo.model.receipt import Change, OnConflict, Outcome, Receipt
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
+from rememo.model.shapes import check_data
 from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.background import background
@@ -220,9 +221,10 @@ class Engine:
         """Return checked content for one version; a failed embedding becomes a job that tries again."""
         settings, get = self.settings, fields.get
         text: str = fields["text"]
-        data, metadata = get("data"), get("metadata")
+        data, metadata, kind = get("data"), get("metadata"), check_kind(get("kind", "note"))
         if data is not None:
             data = check_object(data, "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
+            check_data(kind, {} if get("examined") else data)
         if metadata is not None:
             metadata = check_object(
                 metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth
@@ -238,7 +240,6 @@ class Engine:
         if not isinstance(pinned, bool):
             raise InvalidInput(f"pinned must be True or False, not {pinned!r}")
         occurred_at, importance, source, trust = get("occurred_at"), get("importance"), get("source"), get("trust")
-        kind = check_kind(get("kind", "note"))
         if source is not None:
             check_label(source, "source")
         role = data.get("role") if data else None
@@ -354,6 +355,7 @@ class Engine:
         check_text(record.text, "text", max_bytes=settings.max_text_bytes)
         check_object(record.data, "data", max_bytes=settings.max_data_bytes, max_depth=settings.max_depth)
         check_object(record.metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth)
+        check_data(record.kind, record.data)
         check_unit(record.trust, "trust")
         if record.quarantine is not None:
             check_text(record.quarantine, "quarantine", max_bytes=settings.max_metadata_bytes)

@@ -28,6 +28,7 @@ from rememo.model.check import (
 from rememo.model.job import Job, JobState
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
+from rememo.model.shapes import check_data
 from rememo.model.times import to_seconds, to_utc
 from rememo.store.job_rows import MOST_COUNTED
 from rememo.store.kv.protocol import Entry
@@ -167,6 +168,7 @@ class EntryReader:
         scope = Scope(**{**found["scope"], "tenant": self._scope.tenant})
         found["scope"] = scope
         record = Record(**found)
+        check_data(record.kind, record.data)
         if not self._scope.contains(scope):
             raise InvalidInput(f"record {record.id!r} lies outside this view's scope")
         for first, last in (("recorded_at", "superseded_at"), ("valid_from", "valid_to")):

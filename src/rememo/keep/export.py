@@ -7,7 +7,7 @@ memory are sealed by a key of their own, which stands in the header wrapped by t
 
 import hashlib
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime

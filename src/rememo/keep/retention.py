@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly
@@ -195,6 +195,25 @@ def _checked(name: str, value: Any) -> Any:
 
 def _labels(scope: Scope) -> dict[str, str | None]:
     return {"agent": scope.agent, "user": scope.user, "room": scope.room}
+
+
+def check_policy(held: object) -> None:
+    """Refuse a policy from elsewhere that could not have been set here."""
+    if not isinstance(held, dict):
+        raise InvalidInput(f"a policy must be an object, not {type(held).__name__}")
+    fields = cast("dict[str, Any]", held)
+    does = fields.get("does")
+    if does not in _FIELDS:
+        raise InvalidInput(f"a policy does one of {', '.join(_FIELDS)}, not {does!r}")
+    policy = _read(dump_json(fields), "any")
+    check_label(policy.name, "name")
+    for name, label in _labels(policy.scope).items():
+        if label is not None:
+            check_label(label, name)
+    for name in ("kinds", *(one for one in _FIELDS["remove"] + _FIELDS["versions"] if one != "kinds")):
+        value = getattr(policy, name)
+        if value is not None and value != ():
+            _checked(name, value)
 
 
 def _read(text: str, tenant: str) -> RetentionPolicy:

@@ -25,6 +25,7 @@ from rememo.model.derived_names import chapter_name
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.model.shapes import is_own
 from rememo.model.times import to_utc
 from rememo.store.protocol import Put, Revise, Write
 
@@ -86,14 +87,7 @@ def chapters_of(
 
 def is_chapter(record: Record) -> bool:
     """Whether a record is a summary that was made here, and not one that somebody put there as a plain record."""
-    data = record.data
-    return (
-        record.kind == "summary"
-        and all(isinstance(data.get(name), str) for name in ("made_by", "from", "to"))
-        and all(isinstance(data.get(name, []), list) for name in ("kept", "left_out", "machines"))
-        and isinstance(data.get("sources"), list)
-        and isinstance(data.get("count"), int)
-    )
+    return record.kind == "summary" and is_own("summary", record.data)
 
 
 def beside(chapters: Iterable[Record]) -> set[str]:

@@ -23,6 +23,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.model.shapes import is_own
 from rememo.store.protocol import Draft, Put, Remove, Write
 
 POLICY_SPACE = "facts.policy"
@@ -166,7 +167,7 @@ def facts_from(engine: Engine, tenant: str, sources: Sequence[str]) -> dict[str,
 
 def is_fact(record: Record) -> bool:
     """Whether a record was made here, and not by a caller who used the kind for something of his own."""
-    return record.kind == "fact" and "statements" in record.data and "match" in record.data
+    return record.kind == "fact" and is_own("fact", record.data)
 
 
 def holds(record: Record, moment: datetime) -> bool:

@@ -13,6 +13,7 @@ from rememo.model.derived_names import relationship_name
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros
 from rememo.store.protocol import Remove, Write
 
@@ -106,16 +107,17 @@ def link_writes(engine: Engine, tenant: str, links: Mapping[DerivedId, Link | No
         if link is not None and record is not None and record.scope != link.scope:
             record = None  # a stranger's: the write finds out, and another id is taken
         if link is None:
-            if record is not None and record.data.get("learned"):
+            if record is not None and is_own("relationship", record.data) and record.data.get("learned"):
                 writes.append(_without(engine, record))
             continue
         learned = {"count": link.count, "first": to_micros(link.first), "last": to_micros(link.last)}
+        fresh: dict[str, Any] = {"entity": link.entity, "target": link.target, "type": link.type, "own": {}}
         if record is None:
-            data = {"entity": link.entity, "target": link.target, "type": link.type, "own": {}, "learned": learned}
-            fields = {**link_fields(data), "id": id, "kind": "relationship", "source": "learn"}
+            fields = {**link_fields({**fresh, "learned": learned}), "id": id, "kind": "relationship", "source": "learn"}
             new.setdefault(link.scope, []).append(fields)
         elif record.data.get("learned") != learned:
-            writes.append(engine.revise(record, link_fields({**record.data, "learned": learned})))
+            held = record.data if is_own("relationship", record.data) else fresh
+            writes.append(engine.revise(record, link_fields({**held, "learned": learned})))
     for scope, items in new.items():
         writes += engine.puts(scope, items)
     return writes

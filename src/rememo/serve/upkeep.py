@@ -36,6 +36,8 @@ class Upkeep:
                 self._of(tenant).maintain()
             except RememoError as error:
                 _log.error("maintaining tenant %s failed: %s", tenant, error)
+            except Exception:  # noqa: BLE001 - one tenant's fault must not end the upkeep of the others
+                _log.exception("maintaining tenant %s failed", tenant)
 
     def _of(self, tenant: str) -> Memory:
         own = self._memory

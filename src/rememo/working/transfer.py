@@ -4,6 +4,7 @@ The value has a format and a version, the limits, and by section the records and
 older versions. Ids and times are kept, so that what refers to a message still does.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -132,9 +133,9 @@ def read_export(view: View, value: object) -> Exported:
     for section, kind in SECTIONS.items():
         wanted += [_read(view, f"{section}[{place}]", kind, one) for place, one in _items(given, section)]
     wanted += [_read_value(view, f"context[{place}]", one) for place, one in _items(given, "context")]
-    ids = [one.id for one in wanted]
-    if len(set(ids)) != len(ids):
-        twice = next(id for id in ids if ids.count(id) > 1)
+    ids = Counter(one.id for one in wanted)
+    if len(ids) != len(wanted):
+        twice = next(id for id, count in ids.items() if count > 1)
         raise InvalidInput(f"this export of a workbench is damaged: it has {twice!r} twice; nothing was changed")
     limits, room = given.get("limits"), given.get("room_limits")
     try:

@@ -107,5 +107,7 @@ def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str =
 
 def is_value(record: Record, scope: Scope) -> bool:
     """Whether a record belongs to the workbench of a scope: a value within it, or its own limits."""
-    use = record.data.get("use")
+    use, name = record.data.get("use"), record.data.get("name")
+    if not isinstance(name, str) or "value" not in record.data:
+        return False  # of another's making
     return record.kind == STATE and (use == CONTEXT or (use == LIMITS and record.scope == scope))

@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from rememo.context.fence import fenced
 from rememo.errors import InvalidInput, NotFound
+from rememo.model.check import check_offset
 from rememo.serve.mcp.shown import memo, memo_line
 
 if TYPE_CHECKING:
@@ -151,8 +152,8 @@ def _place(cursor: str | None) -> tuple[int, int]:
         return 0, 0
     try:
         kind, start = json.loads(urlsafe_b64decode(cursor.encode()))
-        if isinstance(kind, int) and isinstance(start, int) and 0 <= kind < len(KINDS) and start >= 0:
-            return kind, start
+        if 0 <= check_offset(kind) < len(KINDS):
+            return kind, check_offset(start)
     except (ValueError, TypeError, RecursionError):
         pass
     raise InvalidInput("this is no cursor that this server gave; list from the beginning, without one")

@@ -23,7 +23,7 @@ from rememo.model.scope import LABELS
 from rememo.serve.mem0.asking import Asked, Body, Later
 from rememo.serve.mem0.filters import ANY, APP, ENTITIES, MEMORIES, day, later, moment
 from rememo.serve.mem0.finding import known, view_of
-from rememo.serve.mem0.shown import REPLACES, event_of, memory_of
+from rememo.serve.mem0.shown import REPLACES, event_of, memory_of, replaced_by
 
 _PATIENCE: Final = 5.0
 """Seconds to wait for what is learned; the rules take milliseconds."""
@@ -263,7 +263,7 @@ def _reworded(memory: Memory, fact: Record, changes: dict[str, Any]) -> Record:
     Where it says the same of the same, such as where somebody lives, it is a correction. Otherwise it is a note.
     """
     text: str = changes.pop("text")
-    before = fact.metadata.get(REPLACES, [])
+    before = replaced_by(fact)
     metadata = {**fact.metadata, **changes.get("metadata", {})}
     changes["metadata"] = {**metadata, REPLACES: [*before, fact.id]}
     view, value = view_of(memory), _stated(memory, fact, text)
@@ -330,7 +330,7 @@ def delete_many(asked: Asked) -> dict[str, Any]:
 def _end(inside: BatchView, record: Record) -> None:
     """End a memory with those that it took the place of, which would come back otherwise; what is gone already is."""
     view = view_of(inside)
-    for id in (record.id, *record.metadata.get(REPLACES, ())):
+    for id in (record.id, *replaced_by(record)):
         if (view.batch is None or id not in view.batch.removed) and view.find(id) is not None:
             inside.delete(id)
 

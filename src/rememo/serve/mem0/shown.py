@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from datetime import timedelta
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from rememo.model.record import Record
 from rememo.serve.mem0.filters import APP
@@ -13,6 +13,12 @@ REPLACES: Final = "mem0:replaces"
 """The metadata that names what a record took the place of; it is ours and not shown."""
 _TICK: Final = timedelta(microseconds=1)
 _DIGITS: Final = 6
+
+
+def replaced_by(record: Record) -> list[str]:
+    """Return the ids of what a record took the place of; a caller may have written anything under that name."""
+    named: object = record.metadata.get(REPLACES)
+    return [one for one in cast("list[object]", named) if isinstance(one, str)] if isinstance(named, list) else []
 
 
 def memory_of(record: Record, *, score: float | None = None) -> dict[str, Any]:

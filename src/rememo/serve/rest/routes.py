@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from rememo.errors import InvalidInput, VersionConflict
 from rememo.memory import Memory
+from rememo.model.check import check_offset
 from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.serve.faults import PRECONDITION_FAILED, HttpFault, fault_body
@@ -123,7 +124,7 @@ def _turn(cursor: str | None, arguments: dict[str, Any]) -> None:
         raise InvalidInput("give cursor or offset, not both")
     try:
         offset, moment = json.loads(urlsafe_b64decode(cursor.encode()))
-        arguments["offset"] = int(offset)
+        arguments["offset"] = check_offset(offset)
         if moment is not None and "known_at" not in arguments:
             arguments["known_at"] = to_utc(moment, "cursor")
     except (ValueError, TypeError, RecursionError):
