@@ -2747,7 +2747,7 @@ class AsyncMemory(AsyncRecords):
         )
 
     async def verify(self) -> Check:
-        """Check that the file is sound and that records, words, vectors and jobs agree."""
+        """Check that the file is sound, that records, words, vectors and jobs agree, and that no vector is missing."""
         return await self._call(self._own.verify)
 
     async def stats(self) -> Stats:

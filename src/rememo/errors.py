@@ -15,6 +15,7 @@
     ├── ReadOnly                a write through a view of the past
     ├── MissingExtra            an optional dependency is not installed
     ├── EmbeddingMismatch       vectors of another model or dimension
+    │   └── ModelChanged        the store has another embedding model in use by now
     ├── EmbeddingFailed         a model gave no vectors
     ├── ModelFailed             a language model could not be asked, or gave nothing that can be used
     ├── OverBudget              a call to a model would pass the day's ceiling, and was not made
@@ -113,6 +114,12 @@ class EmbeddingMismatch(InvalidInput):
     """Vectors of another model or dimension than this memory holds."""
 
     code = "embedding_mismatch"
+
+
+class ModelChanged(EmbeddingMismatch):
+    """The store has another embedding model in use than the one these vectors are of."""
+
+    code = "model_changed"
 
 
 class EmbeddingFailed(RememoError):

@@ -23,8 +23,9 @@ from rememo.context.state import State
 from rememo.context.tokens import TokenCounter
 from rememo.engine.audit import Acting, ComplianceCheck, acting
 from rememo.engine.batch import Batch
+from rememo.engine.embedders import default_embedder
 from rememo.engine.engine import Composing, Engine, Runner
-from rememo.engine.opening import default_embedder, open_engine
+from rememo.engine.opening import open_engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.encrypt import Keyring
@@ -613,13 +614,17 @@ class Memory(Records):
         return receipt
 
     def verify(self) -> Check:
-        """Check that the file is sound and that records, words, vectors and jobs agree."""
-        return self._engine.store.verify()
+        """Check that the file is sound, that records, words, vectors and jobs agree, and that no vector is missing."""
+        from rememo.keep.missing_vectors import verify
+
+        return verify(self._engine)
 
     def stats(self) -> Stats:
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
         engine, tenant = self._engine, self.bound.tenant
+        model, active = engine.store.model(), engine.model.follow()
         stats = engine.store.stats(tenant, engine.now())
+        stats = replace(stats, model=None if model is None else model.name, words_only=active.words_only)
         if not isinstance(engine.plain_kv, KeyServing):
             return stats
         try:

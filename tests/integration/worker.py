@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import Closed, RememoError, VersionConflict
+from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.database import Database as PostgresDatabase
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
@@ -164,6 +165,46 @@ def write_on(path: str, who: str) -> None:
             if number == 1:
                 say("ready")
         say(number)
+
+
+# ---- the embedding model is changed
+
+
+def use_through_a_change(address: str, who: str) -> None:
+    """Add and search until told to stop, while another process changes the model; tell what went wrong, and what is found."""
+    stop = threading.Event()
+    errors: list[str] = []
+    with Memory(address) as memory:
+        room = memory.scope(room=who)
+        room.add(f"{who} was here before anything else")
+        say("ready")
+        threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+        number = 0
+        while not stop.is_set():
+            try:
+                text = f"der entry{number} und the word of {who}"
+                added = room.add(text)
+                hits = room.search(text, limit=3)
+                if added.id not in [hit.id for hit in hits]:
+                    errors.append(f"entry{number} was not found")
+                if number % 10 == 0:
+                    room.update(added.id, metadata={"seen": True})
+            except RememoError as error:
+                errors.append(f"{type(error).__name__}: {error}")
+            number += 1
+            if number == 30:
+                say("going")
+        [hit, *_] = room.search(f"der entry0 und the word of {who}", limit=1, explain=True)
+        nearest = room.search(f"der entry7 und the word of {who}", limit=1, mode="vector")[0].text
+        say({"errors": errors, "count": number, "reasons": sorted(hit.reasons), "nearest": nearest,
+             "dead": len(memory.jobs.list("dead"))})  # fmt: skip
+        sys.stdin.readline()
+
+
+def change_model(address: str, language: str) -> None:
+    """Change the model of a store to the static one of another language."""
+    with Memory(address, embedder=None) as memory:
+        say(memory.reembed(StaticEmbedder(language)))
 
 
 # ---- forks

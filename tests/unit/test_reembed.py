@@ -1,7 +1,9 @@
 """Changing the embedding model: beside the old one, swapped when complete, resumable."""
 
 import hashlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from rememo import Memory
-from rememo.errors import EmbeddingMismatch
+from rememo.engine.engine import Engine
+from rememo.errors import EmbeddingFailed, EmbeddingMismatch, ModelChanged
+from rememo.keep.checkup import checkup
+from rememo.learn.worker import Worker
+from rememo.settings import Settings
 
 pytestmark = pytest.mark.requirement("embed.online-change")
 
@@ -97,16 +103,141 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path):
         assert memory.verify().ok
 
 
-def test_another_memory_of_the_file_loses_nothing(tmp_path: Path):
+def test_a_process_without_the_new_model_goes_by_words_and_leaves_vectors_to_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
     fill(tmp_path / "a.db")
+    quiet = Settings(worker=False)
+    with Memory(tmp_path / "a.db", embedder=Letters(16), settings=quiet) as other:
+        with Memory(tmp_path / "a.db", embedder=Letters(16), settings=quiet) as memory:
+            memory.reembed(Letters(24))
+        assert other.stats().words_only is not None
+        receipt = other.add("told to a memory with the old model")
+        assert receipt.jobs
+        for _ in range(3):
+            [hit, *_] = other.search("told old model", explain=True)
+            assert hit.id == receipt.id
+            assert "words_only" in hit.reasons
+        with pytest.raises(EmbeddingFailed, match="letters-24"):
+            other.search("told old model", mode="vector")
+        told = [line for line in caplog.messages if "letters-24" in line]
+        assert len(told) == 1, "once, not with each search"
+        # A vector of the caller's own needs no embedder.
+        [vector] = Letters(24).embed(["entry 41 about topic6"])
+        assert vector is not None
+        assert other.similar(vector.tolist(), limit=1)[0].text == "entry 41 about topic6"
+        with pytest.raises(EmbeddingMismatch, match="letters-24"):
+            other.similar([1.0] * 16)
+        # Its worker leaves the job alone, however often it looks, and waiting does not fail.
+        for _ in range(10):
+            assert runner_of(other).run_once() == 0
+        assert [(job.state, job.attempts, job.error) for job in other.jobs.list()] == [("waiting", 0, None)]
+        assert receipt.wait(timeout=5).status == "learning"
+        found = other.verify()
+        assert (found.ok, found.owed_vectors) == (True, 1)
+        # Given the model, it is as good as any.
+        assert other.reembed(Letters(24)) == 0
+        assert "words_only" not in other.search("told old model", explain=True)[0].reasons
+        assert receipt.wait(timeout=5).status == "done"
+        assert (other.verify().ok, other.verify().owed_vectors) == (True, 0)
+        assert other.stats().words_only is None
+
+
+def test_a_memory_goes_back_to_a_model_it_had_before(tmp_path: Path):
+    fill(tmp_path / "a.db", 20)
     with Memory(tmp_path / "a.db", embedder=Letters(16)) as other:
         with Memory(tmp_path / "a.db", embedder=Letters(16)) as memory:
             memory.reembed(Letters(24))
-        receipt = other.add("told to a memory with the old model")
-        assert receipt.jobs
-        assert other.search("told old model", mode="words")[0].id == receipt.id
-        with pytest.raises(EmbeddingMismatch, match="open the memory again"):
-            other.search("told old model")
-    with Memory(tmp_path / "a.db", embedder=Letters(24)) as memory:
-        assert memory.get(receipt.id).text == "told to a memory with the old model"
+            assert "words_only" in other.search("entry 5", explain=True)[0].reasons
+            memory.reembed(Letters(16))
+        wait_until(lambda: other.stats().words_only is None)
+        assert other.search("entry 5 about topic5", mode="vector", limit=1)[0].text == "entry 5 about topic5"
+
+
+def test_a_vector_that_is_missing_is_counted_and_can_be_made(tmp_path: Path):
+    fill(tmp_path / "a.db", 30)
+    with Memory(tmp_path / "a.db", embedder=Letters(16)) as memory:
+        engine_of(memory).store._database.write(  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage, reportUnknownMemberType]
+            lambda connection: connection.execute("DELETE FROM vectors WHERE place % 3 = 0")  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
+        )
+        [fault] = memory.verify().faults
+        assert "versions have no vector of letters-16" in fault
+        lost = 31 - memory.stats().vectors
+        assert f"{lost} versions" in fault
+        assert [one.level for one in checkup(engine_of(memory), "default") if one.what == "vectors"] == ["bad"]
+        assert memory.reembed(Letters(16)) == lost
         assert memory.verify().ok
+        assert [one for one in checkup(engine_of(memory), "default") if one.what == "vectors"] == []
+
+
+def test_an_update_keeps_a_vector_that_this_process_could_not_make(tmp_path: Path):
+    [id, *_] = fill(tmp_path / "a.db", 3)
+    with Memory(tmp_path / "a.db", embedder=None) as memory:
+        memory.update(id, metadata={"seen": True})
+        added = memory.add("written without an embedder")
+        assert memory.verify().owed_vectors == 1
+    with Memory(tmp_path / "a.db", embedder=Letters(16)) as memory:
+        assert memory.search("entry zero rewritten", mode="vector", limit=1)[0].id == id
+        runner_of(memory).run_until_idle()
+        assert memory.search("written without an embedder", mode="vector", limit=1)[0].id == added.id
+        assert memory.verify() == replace(memory.verify(), faults=(), owed_vectors=0)
+
+
+def test_vectors_of_a_model_that_gave_way_before_it_had_any_are_not_mixed_in(tmp_path: Path):
+    quiet = Settings(worker=False)
+    with (
+        Memory(tmp_path / "a.db", embedder=Letters(16), settings=quiet) as first,
+        Memory(tmp_path / "a.db", embedder=Letters(24)) as second,
+    ):
+        first.add("written by the first")
+        second.add("written by the second")
+        runner_of(second).run_until_idle()
+        assert second.verify() == replace(second.verify(), faults=(), owed_vectors=0)
+        assert second.search("written by the first", mode="vector", limit=1)[0].text == "written by the first"
+
+
+def test_two_who_change_the_model_at_once_do_not_mix_their_vectors(tmp_path: Path):
+    fill(tmp_path / "a.db")
+    with Memory(tmp_path / "a.db", embedder=Letters(16)) as memory, Memory(tmp_path / "a.db", embedder=None) as other:
+
+        def meanwhile(done: int, _of: int) -> None:
+            if done == 256:
+                other.reembed(Letters(32))
+
+        with pytest.raises(ModelChanged, match="another process changes the embedding model"):
+            memory.reembed(Letters(24), progress=meanwhile)
+        assert other.verify().ok
+        assert other.stats().model == "letters-32"
+        assert other.search("entry 41 about topic6", mode="vector", limit=1)[0].text == "entry 41 about topic6"
+
+
+def test_a_thread_that_embedded_before_the_change_stores_no_vector_of_the_old_model(tmp_path: Path):
+    fill(tmp_path / "a.db", 30)
+    slow = Letters(16)
+    with Memory(tmp_path / "a.db", embedder=slow) as memory:
+        engine = engine_of(memory)
+        [write] = engine.puts(memory.bound, [{"text": "embedded by the old model"}])
+        memory.reembed(Letters(24))
+        receipt = engine.commit(memory.bound, [write])
+        assert receipt.wait().status == "done"
+        assert memory.search("embedded by the old model", mode="vector", limit=1)[0].id == receipt.id
+        assert memory.verify().ok
+
+
+def engine_of(memory: Memory) -> Engine:
+    return memory._engine  # pyright: ignore[reportPrivateUsage] - what is behind the surface
+
+
+def runner_of(memory: Memory) -> Worker:
+    runner = engine_of(memory).runner
+    assert isinstance(runner, Worker)
+    return runner
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(1_000):
+        if happened():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not happen within ten seconds")

@@ -9,7 +9,8 @@ from rich.progress import Progress
 
 from rememo.cli.opening import open_memory, place, shown
 from rememo.cli.output import AsJson, console, harmless, print_json
-from rememo.engine.opening import embedder_by_name, file_of
+from rememo.engine.embedders import embedder_by_name
+from rememo.engine.opening import file_of
 from rememo.errors import InvalidInput
 from rememo.keep.copy import copy as copy_store
 from rememo.settings import Settings

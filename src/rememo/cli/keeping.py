@@ -14,7 +14,8 @@ from rich.progress import Progress
 
 from rememo.cli.opening import keyring, open_memory, place, shown
 from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
-from rememo.engine.opening import embedder_by_name, file_of, repair_file
+from rememo.engine.embedders import embedder_by_name
+from rememo.engine.opening import file_of, repair_file
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
 from rememo.files import create_file, open_new_text
 from rememo.keep.encrypt import VARIABLE, Keyring

@@ -1998,7 +1998,7 @@ class RemoteMemory:
         )
 
     def verify(self) -> Check:
-        """Check that the file is sound and that records, words, vectors and jobs agree."""
+        """Check that the file is sound, that records, words, vectors and jobs agree, and that no vector is missing."""
         return cast("Check", self._asking.call("verify", {}))
 
     def stats(self) -> Stats:

@@ -310,7 +310,7 @@ class Documents(Kind):
     def _mode(self, mode: Mode) -> Mode:
         if mode not in ("hybrid", "words", "vector"):
             raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
-        if mode == "vector" and self._view.engine.embedder is None:
+        if mode == "vector" and not self._view.engine.model.active.chosen:
             raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
         return mode
 

@@ -7,7 +7,7 @@ from typing import Any
 from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar
 from rememo.engine.view import View
-from rememo.errors import InvalidFilter, InvalidInput
+from rememo.errors import InvalidFilter, InvalidInput, ModelChanged
 from rememo.model.check import check_label, check_limit, check_many, check_offset, check_text, check_unit
 from rememo.model.filters import Filter, make_filter
 from rememo.model.hit import Hit
@@ -240,7 +240,7 @@ class Records:
         )
         if mode not in ("hybrid", "words", "vector"):
             raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
-        if mode == "vector" and self._engine.embedder is None:
+        if mode == "vector" and not self._engine.model.active.chosen:
             raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
         asked = Query(
             text=check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes),
@@ -273,9 +273,15 @@ class Records:
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
-        wanted = self._engine.check_vector(vector, "vector")
-        most = check_limit(limit, maximum=_MOST_HITS)
-        return similar(self._engine, filter, wanted, limit=most, threshold=check_unit(threshold, "threshold"))
+        wanted, model = self._engine.check_vector(vector, "vector")
+        most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
+        try:
+            return similar(self._engine, filter, wanted, model, limit=most, threshold=least)
+        except ModelChanged:
+            # The vector may be of the new model already, where both are as long.
+            self._engine.model.follow()
+            wanted, model = self._engine.check_vector(vector, "vector")
+            return similar(self._engine, filter, wanted, model, limit=most, threshold=least)
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""

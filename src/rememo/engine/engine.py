@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.engine.active_model import ActiveModel, ModelFollower
 from rememo.engine.audit import AuditedKeyValue, Auditor
 from rememo.engine.derived_ids import DerivedIds
-from rememo.engine.embedding import check_answers
 from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
 from rememo.engine.redact import redact, redact_fields
@@ -25,14 +25,12 @@ from rememo.model.filters import Filter
 from rememo.model.health import Health
 from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
-from rememo.model.lazy import lazy
 from rememo.model.receipt import Change, OnConflict, Outcome, Receipt
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.shapes import check_data
 from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
-from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings, trust_table
@@ -129,7 +127,6 @@ class Engine:
         """Key-value state whose changes leave no line of their own in the audit trail."""
         self.kv: KeyValue = kv if self.audit is None else AuditedKeyValue(kv, self.audit)
         self.analyzer = analyzer
-        self.embedder: Embedder | None = None
         self.settings = settings
         self.clock = clock
         self.hooks = HookTable()
@@ -144,7 +141,9 @@ class Engine:
         self.reranker: Reranker | None = None
         self.owned: list[Closing] = []
         """What was opened for this engine, and is closed with it."""
-        self.use(embedder)
+        self.model = ModelFollower(store, settings, self.owned.append)
+        """Which embedding model is in use."""
+        self.model.use(embedder)
 
     @property
     def runner(self) -> Runner | None:
@@ -161,26 +160,10 @@ class Engine:
         found = self.__dict__.get(name)
         return self.__dict__.setdefault(name, find(self)) if found is None and find is not None else found
 
-    def use(self, embedder: Embedder | None) -> None:
-        """Embed by another model from now on; one that the store does not hold raises `EmbeddingMismatch`."""
-        if embedder is not None:
-            if isinstance(embedder, RemoteEmbedder):
-                self._meet(embedder, embedder.name)
-            self.store.use_model(embedder.name, embedder.dimension)
-        self.embedder = embedder
-        self.__dict__.pop("background", None)
-
-    def _meet(self, remote: RemoteEmbedder, name: str) -> None:
-        """Look whether an endpoint answers as was said, before the store relies on it; vectors of its own prove it."""
-        if not self.store.has_vectors():
-            check_answers(remote)
-        elif (held := self.store.model()) is not None and held[0] == name:
-            remote.expect(held[1])
-
-    @lazy
-    def background(self) -> tuple[float, float]:
-        """Mean and deviation of the cosine between unrelated texts under this memory's embedder."""
-        return (0.0, 1.0) if self.embedder is None else background(self.embedder)
+    @property
+    def embedder(self) -> Embedder | None:
+        """What texts are embedded by now; None where nothing is, or where this process has not got the store's model."""
+        return self.model.active.embedder
 
     def now(self) -> datetime:
         """Return the present moment by this memory's clock."""
@@ -198,7 +181,9 @@ class Engine:
         if self.settings.redact:
             items = [redact_fields(one, self.settings.redact) for one in items]
             texts = [one["text"] for one in items]
-        vectors = self._embed([text for text, one in zip(texts, items, strict=True) if one.get("embedding") is None])
+        model = self.model.active
+        wanted = [text for text, one in zip(texts, items, strict=True) if one.get("embedding") is None]
+        vectors = self._embed(model, wanted)
         writes: list[Put] = []
         ids = iter(new_ids(len(items)))
         for fields in items:
@@ -207,8 +192,9 @@ class Engine:
             if on_conflict not in ("error", "ignore", "replace"):
                 raise InvalidInput(f'on_conflict must be "error", "ignore" or "replace", not {on_conflict!r}')
             own = fields.get("embedding")
-            vector = next(vectors) if own is None else self.check_vector(own, "embedding")
-            draft = self._draft(scope, next(ids) if given is None else _check_new_id(given), fields, vector)
+            vector, by = (next(vectors), model.number) if own is None else self.check_vector(own, "embedding")
+            id = next(ids) if given is None else _check_new_id(given)
+            draft = self._draft(scope, id, fields, vector, by)
             writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
         hold_whole_documents([write.draft for write in writes], items)
         return writes
@@ -217,8 +203,13 @@ class Engine:
         """Return a text without what the settings say is not to be stored, and how much was taken out, by kind."""
         return redact(text, self.settings.redact) if self.settings.redact else (text, Counter())
 
-    def _draft(self, scope: Scope, id: str, fields: Mapping[str, Any], vector: Vector | _Failed | None) -> Draft:
-        """Return checked content for one version; a failed embedding becomes a job that tries again."""
+    def _draft(
+        self, scope: Scope, id: str, fields: Mapping[str, Any], vector: Vector | _Failed | None, by: int | None
+    ) -> Draft:
+        """Return checked content for one version; a failed embedding becomes a job that tries again.
+
+        `by` is the number of the model that was asked for the vector; None where none was.
+        """
         settings, get = self.settings, fields.get
         text: str = fields["text"]
         data, metadata, kind = get("data"), get("metadata"), check_kind(get("kind", "note"))
@@ -257,7 +248,7 @@ class Engine:
         if quarantine is not None:
             jobs = tuple(job for job in jobs if job.task == EMBED)
         if vector is FAILED:
-            vector = None
+            vector, by = None, None
             jobs = (*jobs, NewJob(id=new_id(), task=EMBED, payload={}))
         return Draft(
             id=id,
@@ -280,6 +271,7 @@ class Engine:
             fingerprint=fingerprint(terms),
             asks=asks(text),
             vector=vector,
+            embedded_by=by,
             jobs=jobs,
             redacted=get("redacted") or _NOTHING,
         )
@@ -303,48 +295,66 @@ class Engine:
         fields["examined"] = fields["text"] == record.text and fields["data"] == record.data
         own = fields.get("embedding")
         if own is not None:
-            return self._draft(record.scope, record.id, fields, self.check_vector(own, "embedding"))
+            return self._draft(record.scope, record.id, fields, *self.check_vector(own, "embedding"))
         if fields["text"] != record.text:
-            return self._draft(record.scope, record.id, fields, next(self._embed([fields["text"]])))
-        draft = self._draft(record.scope, record.id, fields, None)
+            model = self.model.active
+            [vector] = self._embed(model, [fields["text"]])
+            return self._draft(record.scope, record.id, fields, vector, model.number)
+        draft = self._draft(record.scope, record.id, fields, None, None)
         draft.vector_of = record.version
         return draft
 
-    def _embed(self, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
+    def _embed(self, model: ActiveModel, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
         """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
-        if self.embedder is None or not any(texts):  # nothing said has no vector, and wakes no model
+        embedder = model.embedder
+        if embedder is None or not any(texts):  # nothing said has no vector, and wakes no model
             return iter([None] * len(texts))
-        if isinstance(self.embedder, RemoteEmbedder):  # no write waits for a network: jobs fetch these
+        if isinstance(embedder, RemoteEmbedder):  # no write waits for a network: jobs fetch these
             return iter([FAILED if text.strip() else None for text in texts])
         try:
-            return iter(self.embedder.embed(texts))
+            return iter(embedder.embed(texts))
         except EmbeddingMismatch:
             raise
         except Exception as error:  # noqa: BLE001 - a model may fail in any way; the records must not be lost for it
-            _log.warning("embedding by %s failed, jobs will try again: %s", self.embedder.name, error)
+            _log.warning("embedding by %s failed, jobs will try again: %s", embedder.name, error)
             return iter([FAILED] * len(texts))
 
-    def check_vector(self, value: object, field: str) -> NDArray[np.float32]:
-        """Return a caller's vector at unit length; a wrong dimension, NaN or all zeros is an error."""
+    def check_vector(self, value: object, field: str) -> tuple[NDArray[np.float32], int]:
+        """Return a caller's vector at unit length with the number of its model; a wrong dimension, NaN or all zeros is an error.
+
+        It is taken to be of the model that the store has in use: whether this process has it does not matter.
+        """
         try:
             wide = np.asarray(
                 value if isinstance(value, np.ndarray) else list(cast("Iterable[float]", value)), np.float64
             )
         except (TypeError, ValueError, OverflowError):
             raise InvalidInput(f"{field} must be a list of numbers") from None
-        if self.embedder is None:
+        if not self.model.active.chosen:
             raise EmbeddingMismatch(
                 f"{field} cannot be used: this memory was opened with embedder=None and keeps no vectors"
             )
-        if wide.shape != (self.embedder.dimension,):
-            raise EmbeddingMismatch(
-                f"{field} has the shape {wide.shape}, but {self.embedder.name} has vectors of {self.embedder.dimension} numbers"
-            )
+        number = self._model_of_vector(wide.shape, field)
         largest = float(np.abs(wide).max())
         if not 0 < largest < float("inf"):
             raise InvalidInput(f"{field} holds NaN, infinity or nothing but zeros")
         scaled = wide / largest  # so that the squares of very large and very small numbers stay numbers
-        return (scaled / np.linalg.norm(scaled)).astype(np.float32)
+        return (scaled / np.linalg.norm(scaled)).astype(np.float32), number
+
+    def _model_of_vector(self, shape: tuple[int, ...], field: str) -> int:
+        active = self.model.active
+        if active.embedder is not None and active.number is not None and shape == (active.embedder.dimension,):
+            return active.number
+        active = self.model.follow()
+        if active.embedder is not None and active.number is not None:
+            name, dimension, number = active.embedder.name, active.embedder.dimension, active.number
+        else:
+            held = active.missing
+            assert held is not None  # noqa: S101 - a model that was in use here is there, or another one
+            name, dimension, number = held
+        if shape != (dimension,):
+            raise EmbeddingMismatch(f"{field} has the shape {shape}, but {name} has vectors of {dimension} numbers")
+        return number
 
     def check_stored(self, record: Record) -> None:
         """Refuse a version from elsewhere that this memory could not have written."""
@@ -393,6 +403,8 @@ class Engine:
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
         commit = self.store.write(scope, writes, self.now(), key, after, note=note)
         receipt = receipt_of(commit)
+        if commit.model_changed:
+            self.model.notice()
         if commit.repeated:
             receipt = self._held_back(scope, receipt)
         else:
@@ -428,9 +440,11 @@ class Engine:
         return replace(receipt, quarantined=held) if held else receipt
 
     def health(self) -> tuple[Health, ...]:
-        """Return how the servers are that this memory leans on beside its store, without asking them."""
+        """Return how the servers are that this memory leans on beside its store, without asking them; and a model that is missing."""
         servers = (self.plain_kv, self.embedder)
-        return tuple(one.health() for one in servers if isinstance(one, (KeyServing, RemoteEmbedder)))
+        told = [one.health() for one in servers if isinstance(one, (KeyServing, RemoteEmbedder))]
+        missing = self.model.active.health()
+        return (*told, *(() if missing is None else (missing,)))
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""

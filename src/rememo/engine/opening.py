@@ -1,6 +1,5 @@
 """Opening a memory: from a URL to an engine. What a URL or a setting does not name is not loaded."""
 
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.protocol import Embedder
-from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing, KeyValue
 from rememo.store.kv.sqlite import SqliteKeyValue
@@ -188,49 +186,3 @@ def repair_file(source: str, target: str, *, encryption: Encryption | None = Non
 
 def _analysis(analyzer: Analyzer) -> Analysis:
     return Analysis(terms=analyzer.terms, fingerprint=fingerprint, asks=asks)
-
-
-def embedder_by_name(
-    name: str, *, settings: Settings | None = None, url: str | None = None, dimension: int | None = None
-) -> Embedder:
-    """Return an embedder by what a setting or a command line can say of it, such as "fastembed:BAAI/bge-small-en-v1.5"."""
-    settings = settings or Settings.load()
-    kind, _, model = name.partition(":")
-    match kind:
-        case "static":
-            return _static(settings.language)
-        case "fastembed":
-            from rememo.recall.embed.fastembed import FastEmbedEmbedder
-
-            return FastEmbedEmbedder(model) if model else FastEmbedEmbedder()
-        case "sentence-transformers":
-            from rememo.recall.embed.sentence_transformers import SentenceTransformerEmbedder
-
-            return SentenceTransformerEmbedder(model) if model else SentenceTransformerEmbedder()
-        case "openai":
-            if not model:
-                raise InvalidInput(
-                    "an openai: embedder needs the name of its model, such as openai:text-embedding-3-small"
-                )
-            from rememo.recall.embed.openai import OPENAI_URL, OpenAIEmbedder
-
-            return OpenAIEmbedder(
-                model,
-                dimension or settings.embed_dimension or None,
-                base_url=url or settings.embed_url or OPENAI_URL,
-                api_key=settings.embed_key or None,
-            )
-        case _:
-            raise InvalidInput(
-                f"there is no embedder {kind!r}; the embedders are static, fastembed, sentence-transformers and openai"
-            )
-
-
-def default_embedder(settings: Settings) -> Embedder | None:
-    """Return the embedder that the settings name; the static one needs no download, and memories of one process share it."""
-    return None if settings.embedder == "none" else embedder_by_name(settings.embedder, settings=settings)
-
-
-@lru_cache(maxsize=8)
-def _static(language: str) -> StaticEmbedder:
-    return StaticEmbedder(language)

@@ -1,14 +1,15 @@
 """Search: understands the question, gathers candidates from the store, and hands them to the ranking."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.engine.active_model import ActiveModel
 from rememo.engine.engine import Engine
-from rememo.errors import EmbeddingFailed
+from rememo.errors import EmbeddingFailed, ModelChanged
 from rememo.model.counts import counts
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
@@ -23,6 +24,10 @@ from rememo.store.protocol import Timeline, WordMatch
 
 _RECALL = RecallSettings()
 _SPARSE = 8
+_MOST_CHANGES = 3
+"""How often a search begins anew because the store's embedding model was changed under it."""
+WORDS_ONLY = "words_only"
+"""Stands among the reasons of hits that were found without the model that would have been asked."""
 _log = logging.getLogger("rememo.engine")
 
 
@@ -61,15 +66,17 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         limit=query.limit,
         threshold=query.threshold,
     )
-    candidates = _candidates(engine, query, question, timeline, moment)
+    candidates, words_only = _candidates(engine, query, question, timeline, moment)
     ranking = rank(question, candidates, ranked, _RECALL, _structure(timeline, ranked))
+    # A reason that lends nothing: the caller sees that meaning was not asked, and not that it found nothing.
+    noted = {WORDS_ONLY: 0.0} if words_only else {}
     numbers = timeline.numbers[ranking.documents].tolist()
     records = engine.store.fetch(scope, numbers)
     return [
         Hit(
             record=records[number],
             score=float(ranking.scores[place]),
-            reasons={name: float(part[place]) for name, part in ranking.parts.items()} if query.explain else {},
+            reasons={name: float(part[place]) for name, part in ranking.parts.items()} | noted if query.explain else {},
         )
         for place, number in enumerate(numbers)
         if number in records
@@ -95,9 +102,11 @@ def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:
     return {"my birthday": days[0]} if days else {}
 
 
-def similar(engine: Engine, filter: Filter, vector: NDArray[np.float32], *, limit: int, threshold: float) -> list[Hit]:
-    """Return the records nearest to a vector, best first."""
-    near = engine.store.nearest(filter, vector, limit, engine.now(), exact=True)
+def similar(
+    engine: Engine, filter: Filter, vector: NDArray[np.float32], model: int, *, limit: int, threshold: float
+) -> list[Hit]:
+    """Return the records nearest to a vector of a model, best first."""
+    near = engine.store.nearest(filter, vector, limit, engine.now(), model=model, exact=True)
     records = engine.store.fetch(filter.scope, near.numbers.tolist())
     return [
         Hit(record=records[number], score=min(1.0, max(0.0, score)))
@@ -174,38 +183,60 @@ def _rows(timeline: Timeline, numbers: NDArray[np.int64]) -> tuple[NDArray[np.in
     return found[inside].astype(np.intp), inside
 
 
-def _candidates(engine: Engine, query: Query, question: Question, timeline: Timeline, moment: datetime) -> Candidates:
+def _candidates(
+    engine: Engine, query: Query, question: Question, timeline: Timeline, moment: datetime
+) -> tuple[Candidates, bool]:
+    """Return what words and meaning find, and whether meaning would have been asked for but was not there."""
     postings = _postings(engine, query, question, timeline)
     eligible = engine.store.eligible(query.filter, timeline, moment)
-    meant = _meant(engine, query, question)
-    if meant is None:
-        return Candidates(postings=postings, eligible=eligible)
-    vector, prior = meant
-    most = max(_RECALL.meaning_candidates, 2 * query.limit)
-    near = engine.store.nearest(query.filter, vector, most, moment)
-    rows, inside = _rows(timeline, near.numbers)
-    return Candidates(
-        postings=postings,
-        eligible=eligible,
-        vector_documents=rows,
-        vector_scores=near.scores[inside],
-        vector_background=(near.mean, near.deviation),
-        vector_prior=prior,
-    )
+    by_words = Candidates(postings=postings, eligible=eligible)
+    if query.mode == "words":
+        return by_words, False
+    model = engine.model.active
+    for _ in range(_MOST_CHANGES):
+        if model.missing is not None:
+            model = engine.model.follow()
+        try:
+            found = _meant(model, question)
+            if found is None:
+                return by_words, False
+            vector, number, prior = found
+            most = max(_RECALL.meaning_candidates, 2 * query.limit)
+            near = engine.store.nearest(query.filter, vector, most, moment, model=number)
+        except ModelChanged:
+            model = engine.model.follow()
+        except EmbeddingFailed as error:
+            if query.mode == "vector" or not (model.embedder is None or isinstance(model.embedder, RemoteEmbedder)):
+                raise
+            # Words find while a model is away; that it is can be seen in health, metrics and reasons.
+            counts.add("searches_without_meaning")
+            _log.debug("this search goes by words: %s", error)
+            return by_words, True
+        else:
+            rows, inside = _rows(timeline, near.numbers)
+            return replace(
+                by_words,
+                vector_documents=rows,
+                vector_scores=near.scores[inside],
+                vector_background=(near.mean, near.deviation),
+                vector_prior=prior,
+            ), False
+    if query.mode == "vector":
+        raise ModelChanged("the store's embedding model was changed again and again; ask again")
+    counts.add("searches_without_meaning")
+    return by_words, True
 
 
-def _meant(engine: Engine, query: Query, question: Question) -> tuple[Vector, tuple[float, float]] | None:
-    """Return the vector of a question and what is usual between unrelated texts; None where words alone decide."""
-    embedder = None if query.mode == "words" else engine.embedder
-    if embedder is None:
+def _meant(model: ActiveModel, question: Question) -> tuple[Vector, int, tuple[float, float]] | None:
+    """Return the vector of a question, the number of its model and what is usual between unrelated texts under it.
+
+    None where words alone decide.
+    Raises `EmbeddingFailed` where the model cannot be asked now, and where this process has not got it.
+    """
+    if model.missing is not None:
+        raise EmbeddingFailed(str(model.words_only))
+    if model.embedder is None or model.number is None:
         return None
-    try:
-        vector, prior = embed_question(embedder, question.meaning), engine.background
-    except EmbeddingFailed as error:
-        if query.mode == "vector" or not isinstance(embedder, RemoteEmbedder):
-            raise
-        # Words find while an endpoint is away; that it is can be seen in health, metrics and reasons.
-        counts.add("searches_without_meaning")
-        _log.debug("this search goes by words: %s", error)
-        return None
-    return None if vector is None else (vector, prior)
+    vector = embed_question(model.embedder, question.meaning)
+    prior = model.background
+    return None if vector is None else (vector, model.number, prior)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final, Literal
 
 from rememo.engine.engine import Engine
+from rememo.keep.missing_vectors import count_missing
 from rememo.model.filters import Filter
 from rememo.model.scope import Scope
 
@@ -80,17 +81,25 @@ def _vectors(engine: Engine, tenant: str) -> Iterator[Finding]:
     if model is None:
         yield Finding(what="embedder", level="note", said="no vectors are kept: search goes by words alone")
         return
-    ours = engine.embedder
-    if ours is not None and (ours.name, ours.dimension) != model:
+    active = engine.model.follow()
+    if active.words_only is not None:
         yield Finding(
-            what="embedder", level="bad", said=f"the store has vectors of {model[0]}, this process has {ours.name}",
-            mend=f"open it with {model[0]}, or change the store's model by `rememo reembed`",
+            what="embedder", level="bad", said=active.words_only,
+            mend=f"open it with {model.name}, or change the store's model by `rememo reembed`",
         )  # fmt: skip
+    missing = count_missing(engine, tenant)
+    if missing.lost:
+        yield Finding(
+            what="vectors", level="bad",
+            said=f"{missing.lost:,} versions have no vector and no job will make it, such as {missing.example}",
+            mend=f"`rememo reembed` with {model.name} makes them",
+        )  # fmt: skip
+    if active.words_only is not None:
         return
     stats = engine.store.stats(tenant, engine.now())
     owed = [job for job in engine.store.jobs(tenant, state="waiting") if job.task == "embed"]
     failed = next((job.error for job in reversed(owed) if job.error), None)
-    said = f"{model[0]}, {stats.vectors:,} vectors for {stats.versions:,} versions"
+    said = f"{model.name}, {stats.vectors:,} vectors for {stats.versions:,} versions"
     if failed is not None:
         yield Finding(
             what="embedder", level="note", said=f"{said}; {len(owed):,} are owed, and the last try said: {failed}",

@@ -107,7 +107,8 @@ def _need_alike(theirs: Callable[[], Iterator[Stored]], source: Engine, target: 
 
 def _same_model(source: Engine, target: Engine) -> bool:
     ours = target.embedder
-    return ours is not None and source.store.model() == (ours.name, ours.dimension)
+    theirs = source.store.model()
+    return ours is not None and theirs is not None and theirs.identity == (ours.name, ours.dimension)
 
 
 def _sum(versions: Iterator[Stored], *, vectors: bool) -> tuple[int, int]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from rememo._version import __version__
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.engine import Engine
 from rememo.engine.renaming import plan_renames
-from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch
+from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch, ModelChanged
 from rememo.files import open_new_text
 from rememo.keep.entries import EntryReader, KeyEntry, Line, Shape, Snapshot
 from rememo.keep.lines import LineLock
@@ -29,7 +29,7 @@ from rememo.model.derived_ids import PLAIN_IDS
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
+from rememo.recall.embed.protocol import RemoteEmbedder
 from rememo.settings import PRIVATE
 from rememo.store.kv.protocol import EMBED_CACHE
 from rememo.store.protocol import Stored
@@ -121,7 +121,7 @@ def _write(
             "rememo": __version__,
             "exported_at": engine.now().isoformat(),
             "scope": asdict(scope),
-            "model": None if model is None else {"name": model[0], "dimension": model[1]},
+            "model": None if model is None else {"name": model.name, "dimension": model.dimension},
             # What follows an address as its query may be a credential, and a server's may have a password in it.
             "settings": asdict(
                 engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
@@ -357,33 +357,23 @@ def _same_model(path: Path, engine: Engine) -> bool:
 def load_versions(engine: Engine, versions: Sequence[Stored], note: Note | None, *, same_model: bool) -> int:
     """Bring versions in with vectors of this engine's model: those of another mean nothing here. Returns how many were new.
 
-    A model that is asked over a network is asked later, by jobs.
+    A model that is asked over a network, or that this process has not got, is asked later, by jobs.
     """
-    if same_model:
-        return engine.store.load(versions, note)
-    bare = [replace(one, vector=None) for one in versions]
-    embedder = engine.embedder
-    if embedder is None:
-        return engine.store.load(bare, note)
-    if isinstance(embedder, RemoteEmbedder):
-        new = engine.store.load(bare, note)
-        if new and (owed := [_owed(one, embedder, engine.now()) for one in bare if one.record.text.strip()]):
-            engine.store.load_jobs(owed)
-            engine.tell_workers()
-        return new
-    vectors = embedder.embed([one.record.text for one in versions])
-    return engine.store.load([replace(one, vector=it) for one, it in zip(versions, vectors, strict=True)], note)
-
-
-def _owed(stored: Stored, embedder: Embedder, moment: datetime) -> Job:
-    """Return the job that fetches the vector of a version; the same one each time, so that an import can be repeated."""
-    record = stored.record
-    made_of = dump_json([record.id, record.version, embedder.name, embedder.dimension])
-    return Job(
-        id=hashlib.sha256(made_of.encode()).hexdigest()[:32], tenant=record.scope.tenant, task=EMBED,
-        payload={"record": record.id, "version": record.version}, state="waiting", attempts=0, due_at=moment,
-        leased_until=None, error=None, created_at=moment,
-    )  # fmt: skip
+    active = engine.model.active
+    embedder = active.embedder
+    try:
+        if embedder is not None and same_model:
+            return engine.store.load(versions, note, model=active.number)
+        if embedder is not None and not isinstance(embedder, RemoteEmbedder):
+            vectors = embedder.embed([one.record.text for one in versions])
+            made = [replace(one, vector=vector) for one, vector in zip(versions, vectors, strict=True)]
+            return engine.store.load(made, note, model=active.number)
+    except ModelChanged:
+        engine.model.notice()
+    new = engine.store.load([replace(one, vector=None) for one in versions], note)
+    if new:
+        engine.tell_workers()
+    return new
 
 
 def _job_line(job: Job) -> dict[str, Any]:

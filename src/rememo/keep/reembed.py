@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
 from rememo.errors import EmbeddingFailed, StorageError
+from rememo.keep.missing_vectors import find_lost
 from rememo.model.ids import new_id
 from rememo.model.job import Job
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
@@ -24,14 +25,16 @@ Vectors = list[tuple[int, NDArray[np.float32] | None]]
 def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
     """Embed every version anew and put the new model into use; returns how many versions were embedded.
 
-    An interrupted run goes on where it stopped; texts that were paid for once are not paid for again. A text that an
+    The model that is in use already embeds only what has no vector. An interrupted run goes on where it stopped; texts that were paid for once are not paid for again. A text that an
     endpoint refuses stays without a vector, and a dead job says why. `progress` is told how many are done and how many
     there are.
     """
     store = engine.store
-    if store.model() == (embedder.name, embedder.dimension):
-        engine.use(embedder)
-        return 0
+    if (held := store.model()) is not None and held.identity == (embedder.name, embedder.dimension):
+        engine.model.use(embedder)
+        return _fill(engine, embedder, progress)
+    # Before it is in use: whoever searches here between the change and its end finds it.
+    engine.model.expect(embedder)
     model, done = store.begin_model(embedder.name, embedder.dimension), 0
     chunk = _REMOTE_CHUNK if isinstance(embedder, RemoteEmbedder) else _CHUNK
     for _ in range(_MOST_TRIES):
@@ -45,11 +48,27 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
                 progress(done, done + left - len(versions))
         # Others may have written in between; what they wrote is embedded first.
         if store.swap_model(model):
-            engine.use(embedder)
+            engine.model.use(embedder)
             while store.drop_models(_CHUNK * 4) == _CHUNK * 4:
                 pass
             return done
     raise StorageError(f"{embedder.name} never caught up with the writers; run it again when less is written")
+
+
+def _fill(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None) -> int:
+    """Give vectors by the model in use to versions that have none and no job for it; returns how many."""
+    done, model = 0, engine.store.use_model(embedder.name, embedder.dimension)
+    for tenant in engine.store.tenants():
+        lost = [Unembedded(place, tenant, one.id, one.version, one.text)
+                for place, one in enumerate(find_lost(engine, tenant))]  # fmt: skip
+        for first in range(0, len(lost), _CHUNK):
+            part = lost[first : first + _CHUNK]
+            vectors = dict(_embedded(engine, embedder, part))
+            made = [(one.id, one.version, vector) for one in part if (vector := vectors[one.number]) is not None]
+            done += engine.store.set_vectors(tenant, made, model=model) if made else 0
+            if progress is not None:
+                progress(done, done + len(lost) - first - len(part))
+    return done
 
 
 def _embedded(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> Vectors:

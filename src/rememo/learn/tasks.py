@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
-from rememo.errors import Closed, EmbeddingFailed, EmbeddingMismatch, InvalidInput, RememoError
+from rememo.errors import Closed, EmbeddingFailed, InvalidInput, ModelChanged, RememoError
 from rememo.keep.rotation import RESEAL, reseal
 from rememo.learn.llm.embedding import booked
 from rememo.learn.messages import learn
@@ -108,11 +108,10 @@ def _each(jobs: Sequence[Job], run: Callable[[], object]) -> dict[str, Exception
 
 def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
     """Give versions the vectors that are owed to them; one that is gone needs none."""
-    embedder = engine.embedder
-    if embedder is None:
-        raise EmbeddingMismatch("this process was opened with embedder=None and cannot embed")
-    if engine.store.model() != (embedder.name, embedder.dimension):
-        raise EmbeddingMismatch(f"the store does not use {embedder.name} any more; open it with its model")
+    active = engine.model.follow()
+    embedder, model = active.embedder, active.number
+    if embedder is None or model is None:
+        raise ModelChanged(active.words_only or "this process was opened with embedder=None and cannot embed")
     scope = Scope(tenant=tenant)
     owed: list[tuple[Job, str]] = []
     for job in jobs:
@@ -133,7 +132,7 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
         elif vector is not None:
             made.append((job.payload["record"], job.payload["version"], vector))
     if made:
-        engine.store.set_vectors(tenant, made)
+        engine.store.set_vectors(tenant, made, model=model)
     return errors
 
 

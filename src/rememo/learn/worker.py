@@ -17,10 +17,11 @@ from datetime import UTC, datetime, timedelta
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
-from rememo.errors import Closed, JobFailed, KeyMismatch, ModelFailed, OverBudget, StorageError
+from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
 from rememo.learn.tasks import PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
+from rememo.learn.waiting import OPEN, Endings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
@@ -38,7 +39,6 @@ _STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
 _IDLE_SECONDS = 1.0
 _LISTENING_SECONDS = 5.0
 """How often jobs are looked for by one who is told of them: calls can be lost, and what failed is tried again."""
-_LOOK_SECONDS = 0.02
 _LONGEST_BACKOFF = 300.0
 _LONGEST_TOLD = 3_600.0
 """The most seconds that an endpoint may tell us to wait."""
@@ -61,6 +61,7 @@ class _Here:
         self.urgent = threading.Event()
         """Somebody waits for the work, or for its end."""
         self.written = float("-inf")
+        self.endings = Endings()
         self.turned = threading.Condition()
         self.busy = 0
         self.thread: threading.Thread | None = None
@@ -118,7 +119,7 @@ class Worker:
                     target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
                 )
                 here.thread.start()
-            if self.lanes()[1] and (here.asking is None or not here.asking.is_alive()):
+            if self._engine.models is not None and (here.asking is None or not here.asking.is_alive()):
                 here.asking = threading.Thread(
                     target=_ask, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
                 )
@@ -165,10 +166,14 @@ class Worker:
 
     def lanes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the tasks that are done at once, and those that wait for a model, so that nothing else waits for them."""
+        quick = TASKS
+        if self._engine.model.follow().embedder is None:
+            # Vectors are left to a process that has the model: here they could only fail.
+            quick = tuple(task for task in TASKS if task != EMBED)
         if self._engine.models is None:
             # What was left to a model that is there no more is written without one.
-            return (*TASKS, ABSTRACT), ()
-        return TASKS, (EXTRACT, ABSTRACT)
+            return (*quick, ABSTRACT), ()
+        return quick, (EXTRACT, ABSTRACT)
 
     def run_once(
         self, *, limit: int = _BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
@@ -211,32 +216,47 @@ class Worker:
     def follow(self, receipt: Receipt, timeout: float, *, tenant: str) -> Receipt:
         """Return the receipt once its jobs are done; raises `JobFailed` when one is dead or the time is over.
 
-        Where no thread runs, the caller does the work itself.
+        Vectors that only a process with another embedding model can make are not waited for: the receipt is `learning`
+        then, and its notes say why.
         """
-        ends = time.monotonic() + timeout
+        jobs = self.wait(tenant, receipt.jobs, timeout)
+        if dead := [job for job in jobs if job.state == "dead"]:
+            raise JobFailed(_told(dead[0]))
+        open_jobs = [job for job in jobs if job.state in OPEN]
+        notes = tuple(dict.fromkeys(job.error for job in jobs if job.error))
+        if not open_jobs:
+            return replace(receipt, status="done", notes=notes)
+        if all(self._left_to_others(job) for job in open_jobs):
+            why = (
+                self._engine.model.active.words_only or "vectors are left to a process that was opened with an embedder"
+            )
+            return replace(receipt, status="learning", notes=(*notes, why))
+        job = open_jobs[0]
+        why = f"; its last attempt failed: {job.error}" if job.error else ""
+        raise JobFailed(f"job {job.id!r} ({job.task}) is not done after {timeout:g} seconds{why}")
+
+    def wait(self, tenant: str, ids: Sequence[str], timeout: float) -> list[Job]:
+        """Return jobs as they are once they have ended, or one is dead, or the time is over.
+
+        Where no thread runs, the caller does the work itself. What is left to other processes is not waited for.
+        """
         here = self._here
-        while True:
-            jobs = self._engine.store.jobs(tenant, ids=receipt.jobs)
-            if dead := [job for job in jobs if job.state == "dead"]:
-                raise JobFailed(_told(dead[0]))
-            # A job that is not there any more was done long ago and swept.
-            open_jobs = [job for job in jobs if job.state != "done"]
-            if not open_jobs:
-                notes = tuple(dict.fromkeys(job.error for job in jobs if job.error))
-                return replace(receipt, status="done", notes=notes)
-            left = ends - time.monotonic()
-            if left <= 0:
-                job = open_jobs[0]
-                why = f"; its last attempt failed: {job.error}" if job.error else ""
-                raise JobFailed(f"job {job.id!r} ({job.task}) is not done after {timeout:g} seconds{why}")
-            if self.running:
-                here.urgent.set()
-                here.due.set()
-                here.asked.set()
-            elif self.run_once(ids=[job.id for job in open_jobs]):
-                continue
-            with here.turned:
-                here.turned.wait(min(left, _LOOK_SECONDS))
+
+        def help(due: Sequence[Job]) -> bool:
+            if not self.running:
+                return self.run_once(ids=[job.id for job in due]) > 0
+            here.urgent.set()
+            here.due.set()
+            here.asked.set()
+            return False
+
+        return wait_for_jobs(
+            self._engine, tenant, ids, timeout, endings=here.endings, help=help, pass_over=self._left_to_others
+        )
+
+    def _left_to_others(self, job: Job) -> bool:
+        """Whether only a process with the store's embedding model can do a job, and this is none."""
+        return job.task == EMBED and self._engine.model.active.embedder is None
 
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
@@ -257,6 +277,7 @@ class Worker:
             beating.stop()
         endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
         self._settle([one._replace(error=_storable(one.error)) for one in endings])
+        self._here.endings.tell()
         if any(one.task is not None for one in endings):
             self._here.asked.set()
 
@@ -281,7 +302,7 @@ class Worker:
             return Settlement(job, "waiting", str(error), _tomorrow(self._engine.now()))
         if isinstance(error, OverBudget):
             return Settlement(job, "done", f"learned by rules alone: {error}")
-        if isinstance(error, ModelFailed) and error.reason == "stopped":
+        if isinstance(error, ModelChanged) or (isinstance(error, ModelFailed) and error.reason == "stopped"):
             return Settlement(job, "waiting", str(error), None, job.task)
         reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         most = MOST_ATTEMPTS_OF_AN_OUTAGE if getattr(error, "transient", False) else MOST_ATTEMPTS

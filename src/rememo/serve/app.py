@@ -89,7 +89,8 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
     async def readyz(_: Request) -> Response:
         """Say whether the memory can be read."""
         await service.run(service.keys.any)
-        return JSONResponse({"status": "ready"})
+        degraded = await service.run(service.degraded)
+        return JSONResponse({"status": "ready", **({"degraded": degraded} if degraded else {})})
 
     async def openapi(_: Request) -> Response:
         """Describe all of it."""

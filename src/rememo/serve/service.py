@@ -110,6 +110,12 @@ class Service:
         """Run a call on a thread; raises `Unavailable` when too many wait already."""
         return await (self._waiting if waits else self._threads).run(call)
 
+    def degraded(self) -> list[str]:
+        """Return what the memory goes on without: `kv` or `embedder`, by name only, since anybody may ask for it."""
+        engine = self.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine.model.follow()
+        return sorted({part.name for part in engine.health() if not part.ok})
+
     def close(self) -> None:
         """End what is under way, and take no more."""
         self._threads.close()

@@ -4,6 +4,8 @@ import json
 from hashlib import blake2b
 
 from rememo.model.check import dump_json
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.contents import Kept
@@ -49,7 +51,16 @@ def unpack_commit(text: str, tenant: str) -> Commit:
     )
 
 
-def draft_of(one: Stored, analysis: Analysis) -> Draft:
+def jobs_with_embedding(draft: Draft, model: int | None) -> tuple[NewJob, ...]:
+    """Return the jobs of a draft, with one for its vector where the store's model in use was not asked for it."""
+    if model is None or draft.embedded_by == model or not draft.text.strip():
+        return draft.jobs
+    if any(job.task == "embed" for job in draft.jobs):
+        return draft.jobs
+    return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
+
+
+def draft_of(one: Stored, analysis: Analysis, model: int | None) -> Draft:
     """Return the content of a version that comes from elsewhere."""
     record = one.record
     terms = analysis.terms(record.text)
@@ -74,6 +85,7 @@ def draft_of(one: Stored, analysis: Analysis) -> Draft:
         fingerprint=analysis.fingerprint(terms),
         asks=analysis.asks(record.text),
         vector=one.vector,
+        embedded_by=model,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.errors import EmbeddingMismatch
+from rememo.errors import ModelChanged
 from rememo.model.filters import Filter
 from rememo.model.times import to_micros
 from rememo.store.protocol import Nearest, Timeline
@@ -20,7 +20,6 @@ class ViewFinder:
     """The part of `Finding` that is the same for every store; a store reads what the views do not hold."""
 
     _scopes: ScopeCache
-    _model: int | None
 
     @property
     @abstractmethod
@@ -72,20 +71,24 @@ class ViewFinder:
         return near & np.isin(timeline.numbers, np.array(self._numbers(filter, moment), np.int64))
 
     def nearest(
-        self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
+        self,
+        filter: Filter,
+        vector: NDArray[np.float32],
+        limit: int,
+        moment: datetime,
+        *,
+        model: int,
+        exact: bool = False,
     ) -> Nearest:
-        """Return the nearest records that a filter means."""
+        """Return the nearest records that a filter means; `ModelChanged` when the vector is not of the model in use."""
         if filter.known_at is None and filter.valid_at is None:
             held = self._scopes.get(filter.scope, moment)
-            timeline, vectors, model = held.timeline, held.vectors, held.stamp.model
+            timeline, vectors, in_use = held.timeline, held.vectors, held.stamp.model
         else:
-            model, columns = self._elsewhen(filter, moment)
+            in_use, columns = self._elsewhen(filter, moment)
             timeline, vectors = columns.timeline(), columns.vectors()
-        if model != self._model:
-            # Another process has changed the model since this one was opened.
-            raise EmbeddingMismatch(
-                f"{self.place} has vectors of another model by now; open the memory again with its embedder"
-            )
+        if in_use != model:
+            raise ModelChanged(f"{self.place} has another embedding model in use by now")
         products, unit = vectors.products(vector)
         eligible = self.eligible(filter, timeline, moment)
         if eligible is None and vectors.complete:

@@ -65,7 +65,12 @@ class Draft:
     asks: bool = False
     """Whether the text asks something."""
     vector: NDArray[np.float32] | None = None
-    """Its embedding by the store's current model, if there is one."""
+    """Its embedding, if it has one."""
+    embedded_by: int | None = None
+    """The number of the model that made the vector, or found that there is nothing to embed; None: no model was asked.
+
+    A version that the store's model was not asked about gets an `embed` job with it.
+    """
     vector_of: int | None = None
     """The version of the same record whose vector it has."""
     created_at: datetime | None = None
@@ -135,6 +140,8 @@ class Commit:
     recorded_at: datetime
     """The system time of the batch: greater than that of every batch of the tenant before it."""
     jobs: tuple[str, ...] = ()
+    model_changed: bool = False
+    """Vectors came with the batch that are not of the store's embedding model any more; jobs will make others."""
     repeated: bool = False
     """The idempotency key was known: this is what the first batch under it did, and nothing was written now."""
 
@@ -217,6 +224,10 @@ class Stats:
     file_bytes: int
     log_bytes: int
     free_bytes: int
+    model: str | None = None
+    """The embedding model whose vectors the store keeps; None where it keeps none."""
+    words_only: str | None = None
+    """Why this process searches by words alone though there are vectors; None where it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +256,8 @@ class Check:
     checked: Mapping[str, int]
     unchecked: tuple[str, ...] = ()
     """What could not be looked into, and why."""
+    owed_vectors: int = 0
+    """How many versions have no vector yet and a job that will make it."""
 
     @property
     def ok(self) -> bool:
@@ -344,11 +357,19 @@ class Finding(Protocol):
         ...
 
     def nearest(
-        self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
+        self,
+        filter: Filter,
+        vector: NDArray[np.float32],
+        limit: int,
+        moment: datetime,
+        *,
+        model: int,
+        exact: bool = False,
     ) -> Nearest:
         """Return the nearest records that a filter means.
 
-        None is passed over; scores may be rounded to three digits unless `exact`, and the order with them.
+        None is passed over; scores may be rounded to three digits unless `exact`, and the order with them. `model` is
+        the number of the one that made the vector; when the store has another in use, `ModelChanged` is raised.
         """
         ...
 
@@ -398,8 +419,11 @@ class Jobs(Protocol):
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
         ...
 
-    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
-        """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
+    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]], *, model: int) -> int:
+        """Give versions (ids and versions) their vectors in one transaction; returns how many were still there.
+
+        `model` is the number of the one that made them; when the store has another in use, `ModelChanged` is raised.
+        """
         ...
 
 
@@ -431,9 +455,11 @@ class Keeping(Protocol):
         """Return the ids of versions that are there already with another content."""
         ...
 
-    def load(self, versions: Sequence[Stored], note: Note | None = None) -> int:
+    def load(self, versions: Sequence[Stored], note: Note | None = None, *, model: int | None = None) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new.
 
+        `model` is the number of the one that made their vectors; None where they have none. When the store has another
+        in use, `ModelChanged` is raised and nothing is stored.
         `note` goes to the audit trail with them, with that number as its detail `versions`.
         """
         ...
@@ -636,15 +662,46 @@ class Unembedded(NamedTuple):
     text: str
 
 
+class ModelInUse(NamedTuple):
+    """The embedding model whose vectors are searched."""
+
+    name: str
+    dimension: int
+    number: int
+    """What the store knows it by: another one for each change of the model, so that vectors cannot be mixed up."""
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        """What tells vectors of different models apart."""
+        return self.name, self.dimension
+
+
+class Unvectored(NamedTuple):
+    """A version without a vector by the model in use."""
+
+    id: str
+    version: int
+    text: str
+    owed: bool
+    """Whether a job is there that will make it."""
+
+
 class Models(Protocol):
     """The embedding model in use, and one that is built beside it."""
 
-    def use_model(self, name: str, dimension: int) -> None:
-        """Bind the store to an embedding model; one with vectors of another raises `EmbeddingMismatch`."""
+    def use_model(self, name: str, dimension: int) -> int:
+        """Bind the store to an embedding model and return its number; one with vectors of another raises `EmbeddingMismatch`."""
         ...
 
-    def model(self) -> tuple[str, int] | None:
-        """Return the name and dimension of the embedding model, or None when there is none yet."""
+    def model(self) -> ModelInUse | None:
+        """Return the embedding model in use, or None when there is none yet."""
+        ...
+
+    def unvectored(self, tenant: str) -> Iterator[Unvectored]:
+        """Give the versions of a tenant that have no vector by the model in use, in order of arrival.
+
+        Nothing where the store has no model. A text that nobody can read any more is passed over.
+        """
         ...
 
     def has_vectors(self) -> bool:
@@ -660,7 +717,10 @@ class Models(Protocol):
         ...
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:
-        """Store vectors by a model under construction, in the order they were asked for."""
+        """Store vectors by a model under construction, in the order they were asked for.
+
+        Raises `ModelChanged` when somebody else has begun to build another one meanwhile; so do the two below.
+        """
         ...
 
     def swap_model(self, model: int) -> bool:

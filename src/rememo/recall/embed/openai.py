@@ -1,6 +1,7 @@
 """Any endpoint that speaks OpenAI's ``/embeddings``: OpenAI itself, Ollama, vLLM, LM Studio, llama.cpp and others."""
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ _MOST_QUESTIONS: Final = 1_024
 _MOST_CHARS: Final = 24_000
 _BATCH_CHARS: Final = 400_000
 """What one request may carry in all: endpoints have a limit on that too."""
+_CUT: Final = re.compile(r"~\d+$")
 _KNOWN: Final = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
 
@@ -84,6 +86,15 @@ class OpenAIEmbedder:
         self._rest = Rest(clock)
         self._lock = ForkLock()
         self._questions: OrderedDict[str, Vector | None] = OrderedDict()
+
+    @classmethod
+    def of_name(cls, name: str, dimension: int, *, base_url: str, api_key: str | None) -> Self:
+        """Return the one that has a name, given without its `openai/`; vectors made by it are those of that name."""
+        model, _, max_chars = name.rpartition("~") if _CUT.search(name) else (name, "", str(_MOST_CHARS))
+        whole = model.removesuffix(f"@{dimension}")
+        return cls(
+            whole, dimension, base_url=base_url, api_key=api_key, shorten=whole != model, max_chars=int(max_chars)
+        )
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from rememo.recall.embed.wordfiles import vectors_file, vocabulary_file
 from rememo.recall.embed.wordpieces import WordPieces
 
 _DIMENSION: Final = 256
+_NAME: Final = f"wordllama-l2-{_DIMENSION}-content-"
 _MOST_ROWS: Final = 32_768
 """Remembered pieces of text: 32 MB of sums at most, then the table starts afresh."""
 _LONGEST_REMEMBERED: Final = 48
@@ -40,7 +41,12 @@ class StaticEmbedder:
     @property
     def name(self) -> str:
         """The weights, their size, and the language whose stop words are left out."""
-        return f"wordllama-l2-{_DIMENSION}-content-{self._analyzer.language}"
+        return _NAME + self._analyzer.language
+
+    @classmethod
+    def language_of(cls, name: str) -> str | None:
+        """Return the language of the one that has this name; None where no static embedder has it."""
+        return name.removeprefix(_NAME) if name.startswith(_NAME) else None
 
     @property
     def dimension(self) -> int:

@@ -71,14 +71,21 @@ class Finder(ViewFinder, Part):
         return match(self._database, filter.scope, terms, past=past, held=held, newest=newest, safe=self._safe)
 
     def nearest(
-        self, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime, *, exact: bool = False
+        self,
+        filter: Filter,
+        vector: NDArray[np.float32],
+        limit: int,
+        moment: datetime,
+        *,
+        model: int,
+        exact: bool = False,
     ) -> Nearest:
         """Return the nearest records that a filter means; of a scope whose vectors are not held here, as the server finds them."""
         if filter.known_at is None and filter.valid_at is None:
             held = self._scopes.get(filter.scope, moment)
-            if held.stamp.model == self._model and not held.columns.dimension:
+            if held.stamp.model == model and not held.columns.dimension:
                 return self._asked(held, filter, vector, limit, moment)
-        return super().nearest(filter, vector, limit, moment, exact=exact)
+        return super().nearest(filter, vector, limit, moment, model=model, exact=exact)
 
     def _asked(self, held: Held, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime) -> Nearest:
         scope, model, timeline = filter.scope, held.stamp.model, held.timeline

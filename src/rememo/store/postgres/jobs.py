@@ -11,6 +11,7 @@ from rememo.model.job import Job, Settlement
 from rememo.model.times import to_micros
 from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
 from rememo.store.payloads import keep_payload
+from rememo.store.postgres.models import need_model
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
@@ -52,8 +53,7 @@ _LIST = f"""SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND (%s::text[] IS NUL
 _LATEST = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND id < %s ORDER BY id DESC LIMIT %s"
 _LATEST_OF = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND state = %s AND id < %s ORDER BY id DESC LIMIT %s"
 _AFTER_ALL = "\uffff"
-_PLACE = """SELECT models.model, records.number FROM models, records
-WHERE models.current AND records.tenant = %s AND records.id = %s AND records.version = %s"""
+_NUMBER = "SELECT number FROM records WHERE tenant = %s AND id = %s AND version = %s"
 # No version changed, so the clock shows nothing: caches of vectors must start over.
 _TURN = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s RETURNING sealed_by"
 
@@ -169,17 +169,18 @@ class JobTable(Part):
         contents = {tenant: self._safe.contents(tenant) for tenant in {row[0] for row in rows}}
         return [read_job(row, contents[row[0]]) for row in rows]
 
-    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
+    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]], *, model: int) -> int:
         """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
         def store(session: Session) -> int:
             # The tenant's row first, as every write: two that take turns cannot wait for each other.
             contents, count = self._safe.in_step(tenant, session.value(_TURN, (tenant,)) or 0), 0
+            # Whoever changes the model waits for those who hold a tenant's row.
+            need_model(session, model, self._database.place)
             sql = PUT_VECTOR.format(column=column(contents))
             for id, version, vector in vectors:
-                place = session.row(_PLACE, (tenant, id, version))
-                if place is not None:
-                    model, number = place
+                number = session.value(_NUMBER, (tenant, id, version))
+                if number is not None:
                     session.execute(sql, (tenant, model, number, to_wire(vector, model, number, contents)))
                     count += 1
             return count

@@ -13,18 +13,19 @@ from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
-from rememo.store.commits import draft_of
+from rememo.store.commits import draft_of, jobs_with_embedding
 from rememo.store.kv.postgres import sweep_expired
 from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.postgres.auditing import append
+from rememo.store.postgres.models import model_in_use, need_model
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.queries import COLUMNS, within
 from rememo.store.postgres.reading import to_record
 from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import Vectors, column, from_wire
-from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, store_versions
-from rememo.store.protocol import Condition, Stats, Stored
+from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, job_rows, store_jobs, store_versions
+from rememo.store.protocol import Condition, Stats, Stored, Written
 
 _CHUNK = 500
 _ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON CONFLICT (tenant, name) DO NOTHING"
@@ -145,20 +146,25 @@ class Keeper(Part):
                         found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[Stored], note: Note | None = None) -> int:
+    def load(self, versions: Sequence[Stored], note: Note | None = None, *, model: int | None = None) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
         def store(session: Session) -> int:
             # Always in the same order, so that two who load cannot wait for each other.
-            added = sum(self._load(session, tenant, some) for tenant, some in sorted(_by_tenant(versions).items()))
+            added = sum(
+                self._load(session, tenant, some, model) for tenant, some in sorted(_by_tenant(versions).items())
+            )
             if added and note is not None:
                 append(session, noted(note, versions=added))
             return added
 
         return self._safe.write(self._database, store, *sorted({one.record.scope.tenant for one in versions}))
 
-    def _load(self, session: Session, tenant: str, versions: Sequence[Stored]) -> int:
+    def _load(self, session: Session, tenant: str, versions: Sequence[Stored], model: int | None) -> int:
         number, serial = session.row(_TAKE, (tenant, 0))
+        in_use = model_in_use(session)
+        if model is not None:
+            need_model(session, model, self._database.place)
         contents = self._safe.in_step(tenant, serial)
         there = _there(session, tenant, versions, contents)
         new: list[Version] = []
@@ -175,7 +181,7 @@ class Keeper(Part):
                 created_at = to_micros(record.created_at)
                 arrival = before.arrival if before is not None and before.created_at == created_at else number
                 made = Version(
-                    draft_of(one, self._analysis),
+                    draft_of(one, self._analysis, model),
                     number,
                     record.version,
                     arrival=arrival,
@@ -198,9 +204,13 @@ class Keeper(Part):
         for at, some in ended.items():
             close_versions(session, tenant, at, some)
         if new:
-            store_versions(session, new, Vectors(self._model, self._database.vector_type, contents))
+            store_versions(session, new, Vectors(in_use, self._database.vector_type, contents))
+            jobs: list[tuple[Any, ...]] = []
             for one in new:
+                written = Written(one.draft.id, one.version, "added", one.draft.kind, one.draft.scope)
+                jobs += job_rows(written, jobs_with_embedding(one.draft, in_use), one.recorded_at, contents)
                 session.execute(_GIVE_BACK, (one.recorded_at, tenant, one.draft.id, one.version, one.recorded_at))
+            store_jobs(session, jobs)
         if new or ended:
             session.execute(_LOADED, (latest, number, number, tenant))
         return len(new)

@@ -1,26 +1,27 @@
 """Embedding models of a store: the one in use, and one that is built beside it until it takes over."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.errors import EmbeddingMismatch
+from rememo.errors import EmbeddingMismatch, ModelChanged
 from rememo.store.postgres.part import Part
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
-from rememo.store.protocol import Unembedded
+from rememo.store.protocol import ModelInUse, Unembedded, Unvectored
 
 # Those who change models do so one after another.
 _LOCK = "LOCK TABLE models IN SHARE ROW EXCLUSIVE MODE"
 # Writers take their tenant's row: this waits for those who write, and keeps others from beginning.
 _HOLD_WRITERS = "LOCK TABLE tenants IN EXCLUSIVE MODE"
 _CURRENT = "SELECT model, name, dimension FROM models WHERE current"
+_BEGUN = "SELECT name, dimension FROM models WHERE model = %s"
 _FIND = "SELECT model, current FROM models WHERE name = %s AND dimension = %s"
-_ADD = """INSERT INTO models (model, name, dimension, current)
-SELECT coalesce(max(model), 0) + 1, %s, %s, %s FROM models RETURNING model"""
-_RENAME = "UPDATE models SET name = %s, dimension = %s WHERE model = %s"
+_NUMBER = "SELECT coalesce(max(model), 0) + 1 FROM models"
+_ADD = "INSERT INTO models (model, name, dimension, current) VALUES (%s, %s, %s, %s)"
+_REPLACE = "DELETE FROM models WHERE model = %s OR (name, dimension) = (%s, %s)"
 _HAS_VECTORS = "SELECT EXISTS (SELECT 1 FROM vectors WHERE model = %s)"
 _OTHERS = "SELECT model FROM models WHERE NOT current"
 _DROP = (
@@ -41,6 +42,11 @@ _SWAP = "UPDATE models SET current = (model = %s)"
 _TURN = "UPDATE tenants SET epoch = epoch + 1"
 _OLD = """DELETE FROM vectors WHERE (tenant, model, number) IN
 (SELECT tenant, model, number FROM vectors WHERE model <> %s LIMIT %s)"""
+_WITHOUT = """SELECT id, version, text, packed FROM records WHERE tenant = %s AND NOT EXISTS (SELECT 1 FROM vectors
+  WHERE vectors.tenant = %s AND vectors.model = %s AND vectors.number = records.number) ORDER BY number"""
+_OWED = """SELECT payload::json ->> 'record', payload::json ->> 'version' FROM jobs
+WHERE tenant = %s AND task = 'embed' AND state IN ('waiting', 'running')"""
+_STEP = 1_000
 _FORGET = ("DELETE FROM models WHERE NOT current", "DELETE FROM progress")
 
 
@@ -50,14 +56,16 @@ class ModelTable(Part):
     _handed: dict[int, tuple[str, int]]
     """Versions that were given out to be embedded: their tenants and numbers by the number they were given under."""
 
-    def use_model(self, name: str, dimension: int) -> None:
-        """Bind the store to an embedding model; a store with vectors of another one is refused."""
+    def use_model(self, name: str, dimension: int) -> int:
+        """Bind the store to an embedding model and return its number; a store with vectors of another one is refused."""
 
         def use(session: Session) -> int:
             session.execute(_LOCK)
             row = session.row(_CURRENT)
+            number = session.value(_NUMBER)
             if row is None:
-                return session.value(_ADD, (name, dimension, True))
+                session.execute(_ADD, (number, name, dimension, True))
+                return number
             model, held, its_dimension = row
             if (held, its_dimension) == (name, dimension):
                 return model
@@ -67,16 +75,31 @@ class ModelTable(Part):
                     f" {name} ({dimension}); open it with {held} (embedder=…, or the setting of that name), or change the"
                     " model with `rememo reembed` or memory.reembed()"
                 )
-            session.execute(_RENAME, (name, dimension, model))
-            return model
+            # Under a number of its own: a process that still has the other one must not write under this.
+            session.execute(_REPLACE, (model, name, dimension))
+            session.execute(_ADD, (number, name, dimension, True))
+            return number
 
         row = self._database.row(_FIND, (name, dimension))
-        self._model = row[0] if row is not None and row[1] else self._database.write(use, repeatable=True)
+        return row[0] if row is not None and row[1] else self._database.write(use, repeatable=True)
 
-    def model(self) -> tuple[str, int] | None:
-        """Return the name and dimension of the store's embedding model, or None when it has none yet."""
+    def model(self) -> ModelInUse | None:
+        """Return the store's embedding model, or None when it has none yet."""
         row = self._database.row(_CURRENT)
-        return None if row is None else (row[1], row[2])
+        return None if row is None else ModelInUse(row[1], row[2], row[0])
+
+    def unvectored(self, tenant: str) -> Iterator[Unvectored]:
+        """Give the versions of a tenant that have no vector by the model in use, in order of arrival."""
+        contents = self._safe.readable(tenant)
+        if contents is None:
+            return
+        with self._database.snapshot() as session:
+            row = session.row(_CURRENT)
+            if row is None:
+                return
+            owed = {(id, int(version)) for id, version in session.rows(_OWED, (tenant,)) if version is not None}
+            for id, version, text, packed in session.stream(_WITHOUT, (tenant, tenant, row[0]), _STEP):
+                yield Unvectored(id, version, contents.get_text(text, packed, id, version), (id, version) in owed)
 
     def begin_model(self, name: str, dimension: int) -> int:
         """Return the number of a model to be built beside the one in use; one that was begun before goes on."""
@@ -86,13 +109,26 @@ class ModelTable(Part):
             row = session.row(_FIND, (name, dimension))
             if row is not None:
                 return row[0]
+            number = session.value(_NUMBER)
             # Another one that was begun and given up makes room.
             for (other,) in session.rows(_OTHERS):
                 for sql in _DROP:
                     session.execute(sql, (other,))
-            return session.value(_ADD, (name, dimension, False))
+            session.execute(_ADD, (number, name, dimension, False))
+            return number
 
-        return self._database.write(begin, repeatable=True)
+        number = self._database.write(begin, repeatable=True)
+        self._begun[number] = (name, dimension)
+        return number
+
+    def _need_begun(self, session: Session, model: int) -> None:
+        """Refuse to go on with a model that another process has thrown away to build its own."""
+        row = session.row(_BEGUN, (model,))
+        if row is None or tuple(row) != self._begun.get(model):
+            raise ModelChanged(
+                f"another process changes the embedding model of {self._database.place} too and has thrown away what was"
+                " begun here; run it again when that one is done"
+            )
 
     def has_vectors(self) -> bool:
         """Say whether there is any vector by the model in use."""
@@ -132,6 +168,7 @@ class ModelTable(Part):
         tenants = sorted(tenant for tenant in made if not self._safe.lost(tenant))
 
         def put(session: Session) -> None:
+            self._need_begun(session, model)
             for tenant in tenants:
                 contents = self._safe.held(session, tenant)
                 sql = PUT_VECTOR.format(column=column(contents))
@@ -148,16 +185,14 @@ class ModelTable(Part):
         def swap(session: Session) -> bool:
             session.execute(_HOLD_WRITERS)
             session.execute(_LOCK)
+            self._need_begun(session, model)
             if any(session.value(_COUNT, (tenant, done)) for tenant, done, _ in session.rows(_LEFT, (model,))):
                 return False
             session.execute(_SWAP, (model,))
             session.execute(_TURN)
             return True
 
-        swapped = self._database.write(swap, repeatable=True)
-        if swapped:
-            self._model = model
-        return swapped
+        return self._database.write(swap, repeatable=True)
 
     def drop_models(self, limit: int) -> int:
         """Remove vectors of models that are not in use, at most so many; returns how many were removed."""
@@ -172,3 +207,15 @@ class ModelTable(Part):
             return removed
 
         return self._database.write(drop, repeatable=True)
+
+
+def need_model(session: Session, model: int, place: str) -> None:
+    """Refuse vectors of a model that is not in use; raises `ModelChanged`."""
+    if model_in_use(session) != model:
+        raise ModelChanged(f"{place} has another embedding model in use by now; these vectors were not stored")
+
+
+def model_in_use(session: Session) -> int | None:
+    """Return the number of the model whose vectors are searched."""
+    row = session.row(_CURRENT)
+    return None if row is None else row[0]

@@ -9,7 +9,7 @@ from rememo.store.scopes import ScopeCache
 
 
 class Part:
-    """The connections, how contents are kept, the analyser, and the embedding model in use; shared by the store's parts."""
+    """The connections, how contents are kept, and the analyser; shared by the store's parts."""
 
     def __init__(
         self, database: Database, *, safe: ServerSafe, analysis: Analysis, cache_bytes: int, index_above: int = 0
@@ -21,4 +21,5 @@ class Part:
         self._index = NearIndex(database, index_above)
         self._views = ServerViews(database, safe.contents, self._index)
         self._scopes = ScopeCache(self._views, cache_bytes)
-        self._model: int | None = None
+        self._begun: dict[int, tuple[str, int]] = {}
+        """The models that this process has begun to build: names and dimensions by number."""

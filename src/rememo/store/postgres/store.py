@@ -60,7 +60,7 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Erase
         if len(writes) == 1 and not (sealed or key or note) and isinstance(one := writes[0], Put) and one.fresh:
             contents = self._safe.known(scope.tenant)
             try:
-                added = add_one(self._database, one.draft, moment, model=self._model, after=after, contents=contents)
+                added = add_one(self._database, one.draft, moment, after=after, contents=contents)
             except Unknown:
                 added, lost = None, True
             if added is not None:
@@ -73,7 +73,6 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Erase
                 scope,
                 writes,
                 moment,
-                model=self._model,
                 vector_type=self._database.vector_type,
                 safe=self._safe,
             )

@@ -18,7 +18,7 @@ _THOSE = """FROM unnest(%(targets)s::bigint[], %(ids)s::text[], %(versions)s::in
 JOIN records ON records.tenant = %(tenant)s AND records.id = wanted.id AND records.version = wanted.version
 JOIN vectors ON vectors.tenant = %(tenant)s AND vectors.model = %(model)s AND vectors.number = records.number"""
 _REPEAT = f"""INSERT INTO vectors (tenant, model, number, vector)
-SELECT %(tenant)s, %(model)s, wanted.target, vectors.vector {_THOSE}"""
+SELECT %(tenant)s, %(model)s, wanted.target, vectors.vector {_THOSE} RETURNING number"""
 _SEALED = f"SELECT wanted.target, vectors.number, vectors.sealed {_THOSE}"
 
 
@@ -72,18 +72,18 @@ class Vectors:
         rows = ((tenant, self.model, number, wire) for number, wire in wires.items())
         session.copy(_COPY_VECTORS.format(column=self.column), types, rows)
 
-    def repeat(self, session: Session, tenant: str, copies: Sequence[tuple[int, str, int]]) -> None:
-        """Give versions (by number) the vectors of others (by id and version)."""
+    def repeat(self, session: Session, tenant: str, copies: Sequence[tuple[int, str, int]]) -> set[int]:
+        """Give versions (by number) the vectors of others (by id and version); returns the numbers of those that have one now."""
         targets, ids, versions = map(list, zip(*copies, strict=True))
         values: dict[str, Any] = {
             "tenant": tenant, "model": self.model, "targets": targets, "ids": ids, "versions": versions
         }  # fmt: skip
         if not self.contents.sealed:
-            session.execute(_REPEAT, values)
-            return
+            return {number for (number,) in session.rows(_REPEAT, values)}
         # Each is sealed for its place, so it has to be opened and sealed again.
         wires: dict[int, bytes] = {}
         for target, number, kept in session.rows(_SEALED, values):
             opened = from_wire(self.model or 0, [(number, kept)], self.contents)[number]
             wires[target] = self.to_wire(np.frombuffer(opened, np.float32), target)
         self.load(session, tenant, wires)
+        return set(wires)

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
-from rememo.store.commits import content_hash
+from rememo.store.commits import content_hash, jobs_with_embedding
 from rememo.store.payloads import keep_payload
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.meaning import rows_of
@@ -53,6 +52,7 @@ _PLACE = """INSERT INTO tenants AS held (tenant, number, clock) SELECT %(tenant)
 ON CONFLICT (tenant) DO UPDATE SET number = held.number + 1, clock = greatest(held.clock + 1, excluded.clock)
 RETURNING number, clock"""
 _SAME_MODEL = "WHERE EXISTS (SELECT 1 FROM models WHERE models.current AND models.model = %(model)s)"
+_NO_MODEL = "WHERE NOT EXISTS (SELECT 1 FROM models WHERE models.current)"
 _GIVEN = "SELECT %(number)s::bigint AS number, %(clock)s::bigint AS clock"
 _STORE = f"""stored AS (INSERT INTO records ({_COLUMNS}) SELECT
   %(tenant)s, number, %(version)s, coalesce(%(occurred_at)s::bigint, %(created_at)s::bigint, clock),
@@ -69,23 +69,24 @@ _CAUSE = """caused AS (INSERT INTO jobs (tenant, id, task, payload, state, due_a
   FROM place, unnest(%(job_ids)s::text[], %(job_tasks)s::text[], %(job_payloads)s::text[]) AS job (id, task, payload))"""
 
 
-def _store_one(*, fresh: bool, vector: str | None, jobs: bool) -> str:
+def _store_one(*, fresh: bool, vector: str | None, jobs: bool, unless: str = "") -> str:
     """Return the statement that stores one version with all that belongs to it, in one way there and back.
 
-    A fresh one takes its number and its system time by itself. It does nothing and returns no row where the store has
-    another model by now: then its vector is not what is searched any more, and something else is to be done.
+    A fresh one takes its number and its system time by itself. With `unless`, it does nothing and returns no row where
+    the store has another embedding model than that says.
     """
-    place = _PLACE.format(unless=_SAME_MODEL if vector else "") if fresh else _GIVEN
+    place = _PLACE.format(unless=unless) if fresh else _GIVEN
     embed = [_EMBED.format(column=vector)] if vector else []
     parts = [f"place AS ({place})", _STORE, _INDEX, *embed, *([_CAUSE] if jobs else [])]
     return f"WITH {', '.join(parts)} SELECT clock FROM place"
 
 
-_STORE_ONE = {
-    (fresh, vector, jobs): _store_one(fresh=fresh, vector=vector, jobs=jobs)
-    for fresh in (True, False)
-    for vector in ("vector", "sealed", None)
+_STORE_GIVEN = {vector: _store_one(fresh=False, vector=vector, jobs=False) for vector in ("vector", "sealed", None)}
+_STORE_FRESH = {
+    (vector, jobs, unless): _store_one(fresh=True, vector=vector, jobs=jobs, unless=unless)
+    for vector in ("vector", None)
     for jobs in (True, False)
+    for unless in (_SAME_MODEL, _NO_MODEL, "")
 }
 _FEW = 2
 _LAST = """SELECT DISTINCT ON (id) id, number, arrival, version, created_at, kind, agent, "user", room, superseded_at, expires_at
@@ -174,7 +175,6 @@ class Transaction(Rules):
         writes: Sequence[Write],
         moment: datetime,
         *,
-        model: int | None,
         vector_type: int,
         safe: ServerSafe,
     ) -> None:
@@ -183,13 +183,12 @@ class Transaction(Rules):
         self._writes = writes
         number = opening(writes)
         values = {"tenant": scope.tenant, "opening": number, "now": to_micros(moment)}
-        newest, self.clock, current, serial = session.row(MOVE_ON, values)
+        newest, self.clock, model, serial = session.row(MOVE_ON, values)
         self._safe = safe
         self.contents = safe.in_step(scope.tenant, serial)
         self._next = newest - number + 1
-        # Another process may have changed the model: then our vectors are not what is searched any more.
-        self._stale = model is not None and current != model
-        self._how = Vectors(None if self._stale else model, vector_type, self.contents)
+        self._how = Vectors(model, vector_type, self.contents)
+        self._model_changed = False
         self._known: dict[str, Last | None] = {}
         self._new: dict[int, Version] = {}
         self._ended: dict[int, bool] = {}
@@ -211,7 +210,10 @@ class Transaction(Rules):
         self._flush()
         store_jobs(self._session, self._jobs)
         return Commit(
-            written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(job[1] for job in self._jobs)
+            written=tuple(written),
+            recorded_at=from_micros(self.clock),
+            jobs=tuple(job[1] for job in self._jobs),
+            model_changed=self._model_changed,
         )
 
     # ---- what the rules ask for
@@ -272,7 +274,7 @@ class Transaction(Rules):
             live=expires_at is None or expires_at > self.clock,
         )
         written = Written(draft.id, version, outcome, draft.kind, draft.scope)
-        self._add_jobs(written, self._owed(draft))
+        self._add_jobs(written, draft.jobs)
         return written
 
     def _meant(self, write: RemoveAll) -> Sequence[tuple[str, Last]]:
@@ -291,11 +293,13 @@ class Transaction(Rules):
 
     # ---- jobs
 
-    def _owed(self, draft: Draft) -> tuple[NewJob, ...]:
-        """Return the jobs of a draft, with one for its vector where the store has another model by now."""
-        if self._stale and draft.vector is not None:
-            return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
-        return draft.jobs
+    def _add_embedding(self, version: Version) -> None:
+        """Let a job make the vector of a version that the model in use was not asked for."""
+        draft = version.draft
+        if draft.embedded_by is not None and draft.embedded_by != self._how.model:
+            self._model_changed = True
+        written = Written(draft.id, version.version, "added", draft.kind, draft.scope)
+        self._add_jobs(written, jobs_with_embedding(draft, self._how.model)[len(draft.jobs) :])
 
     def _add_jobs(self, written: Written, jobs: Sequence[NewJob]) -> None:
         self._jobs += job_rows(written, jobs, self.clock, self.contents)
@@ -307,7 +311,10 @@ class Transaction(Rules):
         if self._ended:
             close_versions(self._session, self._tenant, self.clock, self._ended)
         if self._new:
-            store_versions(self._session, list(self._new.values()), self._how)
+            kept = store_versions(self._session, list(self._new.values()), self._how)
+            for version in self._new.values():
+                if version.number not in kept:
+                    self._add_embedding(version)
         self._ended, self._new = {}, {}
 
 
@@ -317,23 +324,22 @@ def close_versions(session: Session, tenant: str, clock: int, ended: dict[int, b
     session.execute(_CLOSE, {"tenant": tenant, "clock": clock, "numbers": list(ended), "deleted": deleted})
 
 
-def store_versions(session: Session, versions: Sequence[Version], how: Vectors) -> None:
-    """Store versions of one tenant with their words and their vectors."""
+def store_versions(session: Session, versions: Sequence[Version], how: Vectors) -> set[int]:
+    """Store versions of one tenant with their words and their vectors; returns the numbers of those that have one."""
     tenant, contents = versions[0].draft.scope.tenant, how.contents
-    vectors, copies = _vectors(versions) if how.model is not None else ({}, [])
+    vectors, copies = _vectors(versions, how.model) if how.model is not None else ({}, [])
     wires = {number: how.to_wire(vector, number) for number, vector in vectors.items()}
     if len(versions) <= _FEW:
         for one in versions:
             wire = wires.get(one.number)
             values = {**one.values(contents), "model": how.model, "vector": wire}
-            session.execute(_STORE_ONE[False, None if wire is None else how.column, False], values)
+            session.execute(_STORE_GIVEN[None if wire is None else how.column], values)
     else:
         session.copy(_COPY_RECORDS, _TYPES, (one.row(contents) for one in versions))
         session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions, contents))
         if wires:
             how.load(session, tenant, wires)
-    if copies:
-        how.repeat(session, tenant, copies)
+    return set(wires) | (how.repeat(session, tenant, copies) if copies else set())
 
 
 def _entries(versions: Sequence[Version], contents: ServerContents) -> Iterator[tuple[str, int, bool, Texts]]:
@@ -347,7 +353,6 @@ def add_one(
     draft: Draft,
     moment: datetime,
     *,
-    model: int | None,
     after: Callable[[Written], Sequence[NewJob]] | None,
     contents: ServerContents,
 ) -> Commit | None:
@@ -358,7 +363,11 @@ def add_one(
     written = Written(draft.id, 1, "added", draft.kind, draft.scope)
     jobs = [*draft.jobs, *(after(written) if after is not None else ())]
     now = to_micros(moment)
-    vector = None if model is None else draft.vector
+    vector, model = draft.vector, draft.embedded_by
+    if vector is None and (not draft.text.strip() or any(job.task == "embed" for job in draft.jobs)):
+        unless = ""  # whatever model is in use: there is nothing to embed, or a job will do it
+    else:
+        unless = _NO_MODEL if model is None else _SAME_MODEL
     created_at = 0 if draft.created_at is None else to_micros(draft.created_at)
     values = Version(draft, 0, 1, arrival=0, created_at=created_at, recorded_at=0).values(contents)
     # These are told by the tenant's row.
@@ -368,16 +377,16 @@ def add_one(
     if jobs:
         rows = job_rows(written, jobs, now, contents)
         values["job_ids"], values["job_tasks"], values["job_payloads"] = ([row[at] for row in rows] for at in (1, 2, 3))
-    row = database.write_at_once(_STORE_ONE[True, None if vector is None else "vector", bool(jobs)], values)
+    row = database.write_at_once(_STORE_FRESH[None if vector is None else "vector", bool(jobs), unless], values)
     if row is None:
         return None
     return Commit(written=(written,), recorded_at=from_micros(row[0]), jobs=tuple(job.id for job in jobs))
 
 
 def _vectors(
-    versions: Sequence[Version],
+    versions: Sequence[Version], model: int
 ) -> tuple[dict[int, NDArray[np.float32]], list[tuple[int, str, int]]]:
-    """Return the vectors of versions, and for those that keep an earlier one whose it is."""
+    """Return the vectors of versions by a model, and for those that keep an earlier one whose it is."""
     own: dict[int, NDArray[np.float32]] = {}
     copies: list[tuple[int, str, int]] = []
     made = {(one.draft.id, one.version): one for one in versions}
@@ -389,7 +398,7 @@ def _vectors(
             source = made.get((one.draft.id, version))
         if source is None:
             copies.append((one.number, one.draft.id, version))
-        elif source.draft.vector is not None:
+        elif source.draft.vector is not None and source.draft.embedded_by == model:
             own[one.number] = source.draft.vector
     return own, copies
 

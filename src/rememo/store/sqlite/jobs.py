@@ -14,7 +14,9 @@ from rememo.store.contents import Kept
 from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
 from rememo.store.payloads import keep_payload
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.models import need_model
 from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.writing import vector_place
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
@@ -28,10 +30,7 @@ _END = (
     " attempts = iif(? IS NULL, attempts, 0)"
     " WHERE tenant = ? AND id = ? AND state = 'running' AND attempts = ? AND task = ?"
 )
-_PLACE = (
-    "SELECT models.model << 40 | records.number FROM models, records"
-    " WHERE models.current AND records.tenant = ? AND records.id = ? AND records.version = ?"
-)
+_NUMBER = "SELECT number FROM records WHERE tenant = ? AND id = ? AND version = ?"
 
 
 class JobTable(Part):
@@ -159,14 +158,16 @@ class JobTable(Part):
         sql = f"SELECT {_COLUMNS} FROM jobs WHERE {conditions} ORDER BY id DESC LIMIT ?"
         return [self._job(row) for row in reversed(self._database.rows(sql, [*told.values(), limit]))]
 
-    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]]) -> int:
+    def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]], *, model: int) -> int:
         """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
         def store(connection: Connection) -> int:
+            need_model(connection, model, self._database.path)
             contents, rows = self._safe.contents(tenant), list[tuple[int, bytes]]()
             for id, version, vector in vectors:
-                place: int | None = connection.execute(_PLACE, (tenant, id, version)).get
-                if place is not None:
+                number: int | None = connection.execute(_NUMBER, (tenant, id, version)).get
+                if number is not None:
+                    place = vector_place(model, number)
                     rows.append((place, contents.put_vector(vector.tobytes(), place)))
             if rows:
                 connection.executemany("INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)", rows)

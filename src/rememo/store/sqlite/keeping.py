@@ -21,18 +21,19 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
-from rememo.store.commits import draft_of
+from rememo.store.commits import draft_of, jobs_with_embedding
 from rememo.store.contents import Contents
 from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Condition, Stats, Stored
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.models import model_in_use, need_model
 from rememo.store.sqlite.part import Part
 from rememo.store.sqlite.queries import COLUMNS, within
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.words import MOST_STAGED, line, move, tables
-from rememo.store.sqlite.writing import Times, insert_version, latest_version, next_time, retire, tick
+from rememo.store.sqlite.writing import Times, add_jobs, insert_version, latest_version, next_time, retire, tick
 
 _CHUNK = 500
 _VECTORS = """SELECT count(*) FROM models, records JOIN vectors ON place = model << 40 | number
@@ -131,11 +132,11 @@ class Keeper(Part):
                     found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[Stored], note: Note | None = None) -> int:
+    def load(self, versions: Sequence[Stored], note: Note | None = None, *, model: int | None = None) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
         def run(connection: Connection) -> int:
-            added = self._load(connection, versions)
+            added = self._load(connection, versions, model)
             if added and note is not None:
                 append(connection, noted(note, versions=added))
             return added
@@ -143,8 +144,10 @@ class Keeper(Part):
         self._safe.provide(*{one.record.scope.tenant for one in versions})
         return self._database.write(run)
 
-    def _load(self, connection: Connection, versions: Sequence[Stored]) -> int:
-        added = 0
+    def _load(self, connection: Connection, versions: Sequence[Stored], model: int | None) -> int:
+        added, in_use = 0, model_in_use(connection)
+        if model is not None:
+            need_model(connection, model, self._database.path)
         latest: dict[str, int] = {}
         for one in versions:
             record = one.record
@@ -163,9 +166,14 @@ class Keeper(Part):
             if there is None:
                 table = words if superseded_at is None else past
                 number = latest_version(connection, tenant)[0] + 1
+                draft = draft_of(one, self._analysis, model)
                 insert_version(
-                    connection, draft_of(one, self._analysis), record.version, times,
-                    number=number, words=table, model=self._model, contents=contents,
+                    connection, draft, record.version, times,
+                    number=number, words=table, model=in_use, contents=contents,
+                )  # fmt: skip
+                add_jobs(
+                    connection, tenant, (record.id, record.version), jobs_with_embedding(draft, in_use),
+                    at=times.recorded_at, contents=contents,
                 )  # fmt: skip
                 added += 1
                 _give_back(connection, one)

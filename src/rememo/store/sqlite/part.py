@@ -8,12 +8,13 @@ from rememo.store.sqlite.scopes import FileViews
 
 
 class Part:
-    """The file, how its contents are kept, the analyser, and the embedding model in use; shared by the store's parts."""
+    """The file, how its contents are kept, and the analyser; shared by the store's parts."""
 
     def __init__(self, database: Database, *, safe: Safe, analysis: Analysis, cache_bytes: int) -> None:
         self._database = database
         self._safe = safe
         self._analysis = analysis
         self._analyze = analysis.terms
+        self._begun: dict[int, tuple[str, int]] = {}
+        """The models that this process has begun to build: names and dimensions by number."""
         self._scopes = ScopeCache(FileViews(database, safe.contents), cache_bytes)
-        self._model: int | None = None

@@ -20,6 +20,8 @@ import numpy as np
 
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, StorageError
 from rememo.files import PRIVATE_MODE
+from rememo.model.check import dump_json
+from rememo.model.ids import new_id
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.commits import content_hash
@@ -336,6 +338,7 @@ class _Rescue:
             "DELETE FROM jobs WHERE json_extract(payload, '$.record') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
             " WHERE records.tenant = jobs.tenant AND records.id = json_extract(payload, '$.record'))"
         )
+        self._owe_vectors()
         # Everything counts as loaded: the numbers of what is left need not follow its times.
         run(
             # Whether ids are those of an earlier release is not known any more: looking costs little where they are not.
@@ -350,6 +353,23 @@ class _Rescue:
             " (SELECT tenant, max(number) AS number, hash FROM audit GROUP BY tenant) AS last"
             " WHERE last.tenant = tenants.tenant"
         )
+
+    def _owe_vectors(self) -> None:
+        """Let jobs make the vectors that were lost."""
+        run = self.connection.execute
+        lost = run(
+            "SELECT tenant, id, version, recorded_at FROM records, models WHERE current AND length > 0"
+            f" AND NOT EXISTS (SELECT 1 FROM vectors WHERE place = model << {_NUMBER_BITS} | number)"
+            " AND tenant NOT IN (SELECT tenant FROM vault WHERE wrapped = x'') AND NOT EXISTS (SELECT 1 FROM jobs"
+            "  WHERE jobs.tenant = records.tenant AND task = 'embed' AND state IN ('waiting', 'running')"
+            "  AND payload ->> '$.record' = records.id AND payload ->> '$.version' = records.version)"
+        ).fetchall()
+        for tenant, id, version, at in lost:
+            run(
+                "INSERT INTO jobs (tenant, id, task, payload, state, due_at, created_at)"
+                " VALUES (?, ?, 'embed', ?, 'waiting', ?, ?)",
+                (tenant, new_id(), dump_json({"record": id, "version": version}), at, at),
+            )
 
     def _miss(self, page: int) -> None:
         """Name the versions that an index knows and that are not there."""

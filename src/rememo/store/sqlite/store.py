@@ -46,7 +46,7 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser,
                 return first, None
             batch = Transaction(
                 connection, scope, moment,
-                analyze=self._analyze, model=self._model, contents=contents, before=self._left,
+                analyze=self._analyze, contents=contents, before=self._left,
             )  # fmt: skip
             commit = batch.apply(writes, after)
             if names:

@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from rememo.model.audit import AuditHead, Note
-from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
-from rememo.store.commits import content_hash, key_space, pack_commit, unpack_commit
+from rememo.store.commits import content_hash, jobs_with_embedding, key_space, pack_commit, unpack_commit
 from rememo.store.contents import Contents, Kept
 from rememo.store.payloads import keep_payload
 from rememo.store.protocol import Analyze, Commit, Draft, Put, RemoveAll, Write, Written
@@ -53,7 +52,6 @@ class Transaction(Rules):
         moment: datetime,
         *,
         analyze: Analyze,
-        model: int | None,
         contents: Contents,
         before: "Mark | None" = None,
     ) -> None:
@@ -63,14 +61,11 @@ class Transaction(Rules):
         self._analyze = analyze
         self._head: AuditHead | None = None
         if before is not None and before.holds(connection, scope.tenant):
-            self._newest, latest, current = before.newest, before.clock, before.model
+            self._newest, latest, self._model = before.newest, before.clock, before.model
             self._head = before.head
         else:
-            self._newest, latest, current = _state(connection, scope.tenant)
-        self._current = current
-        # Another process may have changed the model: then our vectors are not what is searched any more.
-        self._stale = model is not None and current != model
-        self._model = None if self._stale else model
+            self._newest, latest, self._model = _state(connection, scope.tenant)
+        self._model_changed = False
         self._words = tables(scope.tenant)[0]
         self.clock = max(to_micros(moment), latest + 1)
         self._first = self._newest
@@ -92,7 +87,12 @@ class Transaction(Rules):
         # Counting what waits costs a read, so only every so often; a batch of endings may always be large.
         if self._retired or self._newest // MOST_STAGED != self._first // MOST_STAGED:
             self._move_words()
-        return Commit(written=tuple(written), recorded_at=from_micros(self.clock), jobs=tuple(self._jobs))
+        return Commit(
+            written=tuple(written),
+            recorded_at=from_micros(self.clock),
+            jobs=tuple(self._jobs),
+            model_changed=self._model_changed,
+        )
 
     def audit(self, note: Note) -> None:
         """Append to the audit trail what this batch did."""
@@ -108,7 +108,7 @@ class Transaction(Rules):
             tenant=self._tenant,
             newest=self._newest,
             clock=self.clock,
-            model=self._current,
+            model=self._model,
             head=self._head,
         )
 
@@ -134,12 +134,12 @@ class Transaction(Rules):
                 [
                     _vector_row(vector_place(model, first + place), draft.vector.tobytes(), contents)
                     for place, draft in enumerate(drafts)
-                    if draft.vector is not None
+                    if draft.vector is not None and draft.embedded_by == model
                 ],
             )
         self._newest, self._opened = first + len(drafts) - 1, True
         for draft in drafts:
-            self._add_jobs(draft.id, 1, self._owed(draft))
+            self._add_jobs(draft.id, 1, self._jobs_of(draft, kept=False))
         return [Written(draft.id, 1, "added", draft.kind, draft.scope) for draft in drafts]
 
     # ---- versions
@@ -176,31 +176,49 @@ class Transaction(Rules):
         if draft.created_at is not None:
             created_at = to_micros(draft.created_at)
         arrival = None if last is None or anew else last.arrival
-        number = insert_version(
+        number = self._newest + 1
+        kept = insert_version(
             self._connection,
             draft,
             version,
             Times(created_at=created_at, recorded_at=self.clock, arrival=arrival),
-            number=self._newest + 1,
+            number=number,
             words=self._words,
             model=self._model,
             contents=self._contents,
         )
         self._newest, self._opened = number, True
-        self._add_jobs(draft.id, version, self._owed(draft))
+        self._add_jobs(draft.id, version, self._jobs_of(draft, kept=kept))
         return Written(draft.id, version, outcome, draft.kind, draft.scope)
 
-    def _owed(self, draft: Draft) -> tuple[NewJob, ...]:
-        """Return the jobs of a draft, with one for its vector where the file has another model by now."""
-        if self._stale and draft.vector is not None:
-            return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
-        return draft.jobs
+    def _jobs_of(self, draft: Draft, *, kept: bool) -> tuple[NewJob, ...]:
+        """Return the jobs of a draft, with one for its vector where the model in use was not asked for it.
+
+        `kept` says that it has the vector of an earlier version.
+        """
+        if draft.embedded_by is not None and draft.embedded_by != self._model:
+            self._model_changed = True
+        return draft.jobs if kept else jobs_with_embedding(draft, self._model)
 
     def _add_jobs(self, id: str, version: int, jobs: Sequence[NewJob]) -> None:
-        for job in jobs:
-            payload = keep_payload({**job.payload, "record": id, "version": version}, job.id, self._contents)
-            self._connection.execute(_ADD_JOB, (self._tenant, job.id, job.task, payload, self.clock, self.clock))
-            self._jobs.append(job.id)
+        add_jobs(self._connection, self._tenant, (id, version), jobs, at=self.clock, contents=self._contents)
+        self._jobs += [job.id for job in jobs]
+
+
+def add_jobs(
+    connection: Connection,
+    tenant: str,
+    cause: tuple[str, int],
+    jobs: Sequence[NewJob],
+    *,
+    at: int,
+    contents: Contents,
+) -> None:
+    """Store the jobs that a version (id and version) causes."""
+    id, version = cause
+    for job in jobs:
+        payload = keep_payload({**job.payload, "record": id, "version": version}, job.id, contents)
+        connection.execute(_ADD_JOB, (tenant, job.id, job.task, payload, at, at))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -270,22 +288,23 @@ def insert_version(
     words: str,
     model: int | None,
     contents: Contents,
-) -> int:
-    """Store one version with its words and its vector; returns its number."""
+) -> bool:
+    """Store one version with its words and its vector by the model in use; says whether it took an earlier version's."""
     connection.execute(_INSERT, _row(number, draft, version, times, contents))
     stage(connection, words, number, line(draft.scope, draft.terms, contents.veil))
-    if model is not None:
-        place = vector_place(model, number)
-        if draft.vector is not None:
+    if model is None:
+        return False
+    place = vector_place(model, number)
+    if draft.vector is not None:
+        if draft.embedded_by == model:
             connection.execute(_ADD_VECTOR, _vector_row(place, draft.vector.tobytes(), contents))
-        elif draft.vector_of is not None:
-            before: Any = connection.execute(
-                _ITS_VECTOR, (model << 40, draft.scope.tenant, draft.id, draft.vector_of)
-            ).get
-            vector = None if before is None else contents.get_vector(*before)
-            if vector is not None:
-                connection.execute(_ADD_VECTOR, _vector_row(place, vector, contents))
-    return number
+    elif draft.vector_of is not None:
+        before: Any = connection.execute(_ITS_VECTOR, (model << 40, draft.scope.tenant, draft.id, draft.vector_of)).get
+        vector = None if before is None else contents.get_vector(*before)
+        if vector is not None:
+            connection.execute(_ADD_VECTOR, _vector_row(place, vector, contents))
+            return True
+    return False
 
 
 def _vector_row(place: int, vector: bytes, contents: Contents) -> tuple[int, bytes]:

@@ -1,0 +1,194 @@
+"""The embedding model in use: what this process embeds with, kept in step with what the store searches.
+
+Another process may change the store's model at any moment (`reembed`). This one notices it when it searches, writes or
+works, opens the new model if it can, and goes by words alone until then.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from rememo.engine.embedders import embedder_of_model
+from rememo.engine.embedding import check_answers
+from rememo.errors import Closed, StorageError
+from rememo.model.health import Health
+from rememo.model.lazy import lazy
+from rememo.model.locks import ForkLock
+from rememo.recall.embed.background import background
+from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
+from rememo.settings import Settings
+from rememo.store.protocol import ModelInUse, Store
+
+_OPENING_SECONDS: Final = 2.0
+"""How long a caller waits for a model that is being opened; meanwhile others go by words."""
+_LOOK_SECONDS: Final = 1.0
+"""How often the store is asked for its model by a process that has not got it."""
+_FIRST_RETRY, _LONGEST_RETRY = 15.0, 600.0
+_BEING_OPENED: Final = "it is being opened"
+_log = logging.getLogger("rememo.engine")
+
+
+class ActiveModel:
+    """What a process embeds with at one moment; it does not change, another one takes its place."""
+
+    def __init__(
+        self, embedder: Embedder | None, number: int | None = None, *, missing: ModelInUse | None = None, why: str = ""
+    ) -> None:
+        self.embedder = embedder
+        """None where nothing can be embedded here."""
+        self.number = number
+        """What the store knows the embedder's model by."""
+        self.missing = missing
+        """The store's model, where this process has not got it."""
+        self.why = why
+        """Why it has not."""
+
+    @lazy
+    def background(self) -> tuple[float, float]:
+        """Mean and deviation of the cosine between unrelated texts."""
+        return (0.0, 1.0) if self.embedder is None else background(self.embedder)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether this memory was opened to find by vectors, be the model at hand or not."""
+        return self.embedder is not None or self.missing is not None
+
+    @property
+    def words_only(self) -> str | None:
+        """Why search goes by words alone though the store has vectors; None where it does not."""
+        if self.missing is None:
+            return None
+        return (
+            f"the store's embedding model is {self.missing.name} ({self.missing.dimension} numbers) by now, and this process"
+            f" has not got it ({self.why}): search goes by words, and jobs leave vectors to a process that has it;"
+            " open the memory again with that model, or call reembed() with it here"
+        )
+
+    def health(self) -> Health | None:
+        """Return what is wrong; None where nothing is."""
+        told = self.words_only
+        if told is None or self.missing is None:
+            return None
+        return Health(name="embedder", place=self.missing.name, ok=False, says=told)
+
+
+class _Opening:
+    """A model that is being opened by a thread of this process."""
+
+    def __init__(self, model: ModelInUse) -> None:
+        self.model = model
+        self.process = os.getpid()
+        self.done = threading.Event()
+
+
+class ModelFollower:
+    """Keeps the model of one engine in step with its store; thread-safe."""
+
+    def __init__(self, store: Store, settings: Settings, own: Callable[[RemoteEmbedder], None]) -> None:
+        """Make one; `own` is given what is opened here and holds connections."""
+        self._store = store
+        self._settings = settings
+        self._own = own
+        self._known: dict[tuple[str, int], Embedder] = {}
+        """Embedders that were in use here, or are about to be, by what identifies their vectors."""
+        self._opening: _Opening | None = None
+        self._changing = ForkLock()
+        self._looked = float("-inf")
+        self._retry_at = float("-inf")
+        self._retry_after = _FIRST_RETRY
+        self.active = ActiveModel(None)
+
+    def use(self, embedder: Embedder | None) -> None:
+        """Embed by this from now on; a model that the store does not hold raises `EmbeddingMismatch`."""
+        if embedder is None:
+            self.active = ActiveModel(None)
+            return
+        if isinstance(embedder, RemoteEmbedder):
+            self._meet(embedder, embedder.name)
+        number = self._store.use_model(embedder.name, embedder.dimension)
+        self.expect(embedder)
+        self.active = ActiveModel(embedder, number)
+
+    def _meet(self, remote: RemoteEmbedder, name: str) -> None:
+        """Look whether an endpoint answers as was said, before the store relies on it; vectors of its own prove it."""
+        if not self._store.has_vectors():
+            check_answers(remote)
+        elif (held := self._store.model()) is not None and held.name == name:
+            remote.expect(held.dimension)
+
+    def expect(self, embedder: Embedder) -> None:
+        """Know an embedder whose model the store may turn to."""
+        self._known[embedder.name, embedder.dimension] = embedder
+
+    def notice(self) -> None:
+        """Begin to follow the store to its model, for a caller who waits for nothing and must not fail by it."""
+        try:
+            self.follow(wait=0.0)
+        except StorageError as error:
+            _log.debug("which model the store has in use will be seen later: %s", error)
+
+    def follow(self, *, wait: float = _OPENING_SECONDS) -> ActiveModel:
+        """Look which model the store has in use, open it if it is another one by now, and return what to embed with.
+
+        For a model that takes its time to be opened the caller waits so many seconds at most. A process that was opened
+        without an embedder stays without one.
+        """
+        active, now = self.active, time.monotonic()
+        if not active.chosen:
+            return active
+        if active.missing is not None and now < self._looked + _LOOK_SECONDS and self._opening is None:
+            return active
+        self._looked = now
+        held = self._store.model()
+        if held is None or held.number == active.number:
+            return active
+        known = self._known.get(held.identity)
+        if known is not None:
+            return self._adopt(known, held)
+        if active.missing == held and now < self._retry_at:
+            return active
+        opening = self._opening
+        if opening is None or opening.model != held or opening.process != os.getpid():
+            opening = self._opening = _Opening(held)
+            threading.Thread(target=self._open, args=(opening,), name="rememo-open-model", daemon=True).start()
+        if not opening.done.wait(wait):
+            with self._changing:
+                if self.active is active:
+                    self.active = ActiveModel(None, missing=held, why=_BEING_OPENED)
+        return self.active
+
+    def _open(self, opening: _Opening) -> None:
+        held = opening.model
+        try:
+            embedder = embedder_of_model(held.name, held.dimension, self._settings)
+            if isinstance(embedder, RemoteEmbedder):
+                self._own(embedder)
+            self._adopt(embedder, held)
+        except (Closed, StorageError) as error:
+            _log.debug("the model was not changed: %s", error)
+        except Exception as error:  # noqa: BLE001 - loading a model may fail in any way; words find until it goes well
+            self._miss(held, f"{type(error).__name__}: {error}")
+        finally:
+            if self._opening is opening:
+                self._opening = None
+            opening.done.set()
+
+    def _adopt(self, embedder: Embedder, held: ModelInUse) -> ActiveModel:
+        self.expect(embedder)
+        self._retry_after = _FIRST_RETRY
+        with self._changing:
+            self.active = ActiveModel(embedder, held.number)
+        _log.info("the store has another embedding model in use, and so has this process now: %s", held.name)
+        return self.active
+
+    def _miss(self, held: ModelInUse, why: str) -> None:
+        first = self.active.missing != held or self.active.why == _BEING_OPENED
+        self._retry_at = time.monotonic() + self._retry_after
+        self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
+        with self._changing:
+            self.active = ActiveModel(None, missing=held, why=why)
+        if first:
+            _log.warning("%s", self.active.words_only)
