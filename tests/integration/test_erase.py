@@ -4,11 +4,15 @@ import json
 import logging
 import random
 import subprocess
+import threading
+import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import apsw
 import numpy as np
 import pytest
 
@@ -17,6 +21,8 @@ from rememo.engine.engine import Engine
 from rememo.keep.erase import erasing
 from rememo.settings import Settings
 from rememo.store.needles import Needles
+from rememo.store.sqlite.connection import connect
+from rememo.store.sqlite.database import Database
 from rememo.testing import WordEmbedder
 
 from .talk import kill_when
@@ -203,3 +209,42 @@ def test_the_search_of_bytes_finds_what_is_there():
         needles.look(data[:place] + text.encode() + data[: place * 7])
     assert len(needles.found) >= 50
     assert all(any(piece in text for text in texts[:50]) for piece in needles.found)
+
+
+def test_another_who_moves_the_log_is_waited_for(tmp_path: Path):
+    path = tmp_path / "memory.db"
+    with (
+        Memory(path, embedder=None, settings=Settings(durability="fast", worker=False)) as memory,
+        closing(connect(str(path))) as reader,
+        closing(connect(str(path))) as mover,
+    ):
+        memory.add("Something that is said before.")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM records").fetchall()
+        memory.add("Something else that is said later on.")
+        waiting, released = threading.Event(), threading.Event()
+
+        # As long as this is asked again and again, a checkpoint is under way that waits for the reader.
+        def wait(_: int) -> bool:
+            waiting.set()
+            time.sleep(0.001)
+            return not released.is_set()
+
+        def move() -> None:
+            mover.execute("SELECT count(*) FROM records").fetchall()  # one that has read nothing moves nothing
+            mover.set_busy_handler(wait)
+            with suppress(apsw.BusyError):
+                mover.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+
+        moving = threading.Thread(target=move)
+        moving.start()
+        assert waiting.wait(30)
+        database = cast("Any", open_engine_of(memory).store)._database
+        assert isinstance(database, Database)
+        try:
+            assert not database.empty_log(0.3)
+        finally:
+            reader.execute("COMMIT")
+            released.set()
+            moving.join()
+        assert database.empty_log(30)

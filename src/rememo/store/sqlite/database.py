@@ -429,8 +429,9 @@ class Database:
                 connection.set_busy_handler(self._patience(_CHECKPOINT_PATIENCE))
                 connection.execute("SELECT 1 FROM tenants LIMIT 1").fetchall()
                 while True:
-                    # First without keeping anybody from writing: what is left then is little.
-                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                    # First without keeping anybody from writing: what is left then is little. Another may be at it.
+                    with suppress(apsw.BusyError):
+                        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
                     with self._lock:
                         if self._stand_still(connection):
                             yield connection
