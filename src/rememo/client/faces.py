@@ -553,8 +553,9 @@ class RemoteDocuments:
 
         Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
         `media_type` is needed only where both say nothing. The same content again in the same scope is not stored
-        twice: the outcome is `ignored` and the id is that of the first. A file that is empty, damaged, encrypted,
-        too large or not what it says raises `InvalidInput`. Without a `source` it is the file's name.
+        twice: the outcome is `ignored` and the id is that of the first; content that a document got by `update()` is not
+        looked for. A file that is empty, damaged, encrypted, too large or not what it says raises `InvalidInput`. Without
+        a `source` it is the file's name.
         """
         return cast(
             "DocumentReceipt",
@@ -569,6 +570,47 @@ class RemoteDocuments:
                     "tags": tags,
                     "media_type": media_type,
                     "metadata": metadata,
+                    "key": key,
+                },
+            ),
+        )
+
+    def update(
+        self,
+        id: str,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        data: bytes | None = None,
+        source: str | None = None,
+        tags: Iterable[str] | None = None,
+        media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> DocumentReceipt:
+        """Change a document: one of `text`, `path` or `data` is read in the place of what was there, under the same id.
+
+        It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
+        and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
+        of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
+        """
+        return cast(
+            "DocumentReceipt",
+            self._asking.call(
+                "documents.update",
+                {
+                    "id": id,
+                    "title": title,
+                    "text": text,
+                    "path": path,
+                    "data": data,
+                    "source": source,
+                    "tags": tags,
+                    "media_type": media_type,
+                    "metadata": metadata,
+                    "expected_version": expected_version,
                     "key": key,
                 },
             ),
@@ -2101,7 +2143,8 @@ class RemoteMemory:
     ) -> Receipt:
         """Change some fields of a record: its version ends and the next begins. What is not given stays.
 
-        `data` and `metadata` replace what was there; `ttl=None` lets it live on. With `expected_version` a record that
+        `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
+        their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
         has moved on raises `VersionConflict`; without it the change is made to whatever is current.
         """
         return cast(

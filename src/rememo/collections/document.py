@@ -34,7 +34,7 @@ class Document:
 
     @property
     def id(self) -> str:
-        """The record's id: the same for the same content in the same scope."""
+        """The record's id: the same for the same content in the same scope, and kept when it is updated."""
         return self.record.id
 
     @property
@@ -163,5 +163,5 @@ class DocumentReceipt(Receipt):
 
     @property
     def outcome(self) -> Outcome:
-        """What happened to the document: `added`, or `ignored` when it was there already."""
+        """What happened to the document: `added`, `updated`, or `ignored` when it was there already."""
         return self.outcomes[self.id]

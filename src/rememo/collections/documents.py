@@ -1,8 +1,9 @@
 """Documents: files and long texts, kept in chunks that can be found and put together again."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
@@ -10,19 +11,21 @@ from typing import Any, cast
 
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
 from rememo.collections.fields import Kind, need_text, present
+from rememo.engine.guard import hold_whole_documents
 from rememo.engine.search import Mode, Query, search
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, InvalidInput, NotFound
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.learn.documents import TEXT, extract, load, media_type_of, too_long
 from rememo.learn.readers import Extracted, Limits
 from rememo.learn.splitting import Piece, find_headings, join, split
 from rememo.learn.summaries import summarise
-from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit
+from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit, check_version
 from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.derived_names import chunk_name, document_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.store.protocol import Remove, Write
 
 _MOST_TAGS = 64
 _MOST_HITS = 1_000
@@ -30,6 +33,9 @@ _LONGEST_TITLE = 300
 _LONGEST_SUMMARY = 2_000
 _LONGEST_HEADING = 200
 _PAGE = 1_000
+_MOST_TRIES = 50
+_PARTICULARS = ("media_type", "size", "hash", "characters", "source", "tags")
+"""What a document's data holds of where it came from."""
 
 
 class Documents(Kind):
@@ -60,43 +66,94 @@ class Documents(Kind):
 
         Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
         `media_type` is needed only where both say nothing. The same content again in the same scope is not stored
-        twice: the outcome is `ignored` and the id is that of the first. A file that is empty, damaged, encrypted,
-        too large or not what it says raises `InvalidInput`. Without a `source` it is the file's name.
+        twice: the outcome is `ignored` and the id is that of the first; content that a document got by `update()` is not
+        looked for. A file that is empty, damaged, encrypted, too large or not what it says raises `InvalidInput`. Without
+        a `source` it is the file's name.
         """
         self._view.need_present()
         if (first := self._first(key)) is not None:
             return first
         wanted = None if media_type is None else media_type_of(media_type)
         filed = _tags(tags)
-        if source is not None:
-            check_label(source, "source")
-        if title is not None:
-            title = need_text(title, "title", most=_LONGEST_TITLE * 4)
+        source, title = _checked(source, title)
         name, original = self._original(text, path, data, source)
-        hash = sha256(original).hexdigest()
-        id = self._derive(document_name(self._view.scope, hash))
-        if (stored := self._view.find(id, quarantined=None)) is not None:
+        id, stored = self._place_for(sha256(original).hexdigest())
+        if stored is not None:
             return _ignored(stored)
-        if text is not None and wanted in (None, TEXT):
-            found, extracted = TEXT, self._given(text, original)
-        else:
-            found, extracted = extract(original, name, wanted, self._limits)
-        # Before it is split: the places of its parts are counted in what is stored.
-        clean, taken = self._view.engine.redact(extracted.text)
-        extracted = replace(extracted, text=clean)
+        content = self._content(name, original, text, wanted)
         if source is None and path is not None and name.isprintable():
             source = name
-        particulars = present(
-            media_type=found, size=len(original), hash=hash, characters=len(extracted.text), source=source,
-            tags=filed or None,
-        )  # fmt: skip
+        particulars = {**content.particulars, **present(source=source, tags=filed or None)}
         named = None if path is None else PurePath(path).stem
-        titled, more = self._view.engine.redact(title or _title(extracted, named))
-        items = self._items(id, titled, extracted.text, particulars, metadata)
+        titled, more = self._view.engine.redact(title or _title(content.extracted, named))
+        items = self._items(id, titled, content.extracted.text, particulars, metadata)
         if self._view.engine.settings.redact:
             for place, one in enumerate(items):
-                one["redacted"] = taken + more if place == 0 else {}
+                one["redacted"] = content.redacted + more if place == 0 else {}
         return self._put(id, items, key)
+
+    def update(
+        self,
+        id: str,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        data: bytes | None = None,
+        source: str | None = None,
+        tags: Iterable[str] | None = None,
+        media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> DocumentReceipt:
+        """Change a document: one of `text`, `path` or `data` is read in the place of what was there, under the same id.
+
+        It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
+        and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
+        of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
+        """
+        self._view.need_present()
+        self._view.need_no_batch("documents.update()")
+        if (first := self._first(key)) is not None:
+            return first
+        wanted = None if media_type is None else media_type_of(media_type)
+        filed = None if tags is None else _tags(tags)
+        source, title = _checked(source, title)
+        content: _Content | None = None
+        if text is not None or path is not None or data is not None:
+            name, original = self._original(text, path, data, source)
+            content = self._content(name, original, text, wanted)
+        elif title is source is filed is metadata is None:
+            raise InvalidInput("update() was given nothing to change; give text=, path= or data=, a title or tags")
+        for _ in range(_MOST_TRIES):
+            record = self._record(id)
+            if expected_version is not None and record.version != check_version(expected_version):
+                raise VersionConflict(
+                    f"document {id!r} is at version {record.version}, not {expected_version};"
+                    " read it again and repeat the change"
+                )
+            particulars = {name: record.data[name] for name in _PARTICULARS if name in record.data}
+            body, titled = "", title
+            if content is None:
+                body = self.text(id)
+            else:
+                body = content.extracted.text
+                particulars |= content.particulars
+                titled = title or _own_title(content.extracted)
+            particulars |= present(source=source) | ({} if filed is None else {"tags": filed})
+            if not particulars.get("tags"):
+                particulars.pop("tags", None)
+            named, taken = self._view.engine.redact(titled or Document(record).title)
+            taken += Counter() if content is None else content.redacted
+            kept = record.metadata if metadata is None else metadata
+            try:
+                writes = self._changes(record, named, body, particulars, kept, redacted=taken)
+                return _receipt(self._view.commit(writes, key))
+            except (NotFound, VersionConflict):
+                if expected_version is not None:
+                    raise
+        raise VersionConflict(f"document {id!r} changed {_MOST_TRIES} times while it was being updated; try again")
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
@@ -207,6 +264,57 @@ class Documents(Kind):
         name = self._view.engine.ids.name(self._view.scope.tenant, document)
         return tuple(self._derive(chunk_name(name, place)) for place in range(count))
 
+    def _place_for(self, hash: str) -> "tuple[DerivedId, Record | None]":
+        """Return the id that some content has or gets, and the document that has it already.
+
+        A document that was changed keeps the id of what it was; that content, when it comes again, gets another.
+        """
+        name = document_name(self._view.scope, hash)
+        while True:
+            id = self._derive(name)
+            stored = self._view.find(id, quarantined=None)
+            if stored is None or stored.data.get("hash") == hash:
+                return id, stored
+            name = document_name(self._view.scope, f"{name} {hash}")
+
+    def _content(self, name: str, original: bytes, text: str | None, media_type: str | None) -> "_Content":
+        """Read what was given."""
+        if text is not None and media_type in (None, TEXT):
+            found, extracted = TEXT, self._given(text, original)
+        else:
+            found, extracted = extract(original, name, media_type, self._limits)
+        # Before it is split: the places of its parts are counted in what is stored.
+        clean, taken = self._view.engine.redact(extracted.text)
+        hash = sha256(original).hexdigest()
+        particulars = {"media_type": found, "size": len(original), "hash": hash, "characters": len(clean)}
+        return _Content(extracted=replace(extracted, text=clean), particulars=particulars, redacted=taken)
+
+    def _changes(
+        self,
+        record: Record,
+        title: str,
+        text: str,
+        particulars: dict[str, Any],
+        metadata: Mapping[str, Any],
+        *,
+        redacted: Counter[str],
+    ) -> "list[Write]":
+        """Return the writes that make a document another; where a part of it is suspicious, all of it is held back."""
+        engine = self._view.engine
+        document, *chunks = self._items(record.id, title, text, particulars, metadata)
+        own: dict[str, Any] = {"trust": record.trust, "expires_at": record.expires_at, "on_conflict": "replace"}
+        changed = {name: document[name] for name in ("text", "data", "metadata", "source")}
+        if engine.settings.redact:
+            own["redacted"], changed["redacted"] = {}, redacted
+        puts = engine.puts(record.scope, [{**chunk, **own} for chunk in chunks])
+        revised = engine.revise(record, changed)
+        hold_whole_documents([revised.draft, *(put.draft for put in puts)], [document, *chunks])
+        engine.guard.count(puts, engine.now)
+        ids = self._chunk_ids(record.id, Document(record).chunks)[len(chunks) :]
+        filter = Filter(scope=record.scope, kinds=("chunk",), ids=ids, quarantined=None)
+        rest = engine.store.read(filter, engine.now()) if ids else []
+        return [revised, *puts, *(Remove(id=one.id, scope=one.scope, expected=one.version) for one in rest)]
+
     def _original(
         self, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
     ) -> tuple[str, bytes]:
@@ -315,6 +423,21 @@ class Documents(Kind):
         return mode
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    """What was read of a document."""
+
+    extracted: Extracted
+    particulars: dict[str, Any]
+    redacted: Counter[str]
+
+
+def _checked(source: str | None, title: str | None) -> tuple[str | None, str | None]:
+    if source is not None:
+        check_label(source, "source")
+    return source, None if title is None else need_text(title, "title", most=_LONGEST_TITLE * 4)
+
+
 def _tags(tags: object) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise InvalidInput("tags must be a collection of words; write tags=[…] for one")
@@ -326,13 +449,22 @@ def _tags(tags: object) -> tuple[str, ...]:
 
 def _title(extracted: Extracted, named: str | None) -> str:
     """Return a title for a document without one: what it calls itself, else its file's name, else its first line."""
-    headings = find_headings(extracted.text)
     first = extracted.text.strip().split("\n", 1)[0]
-    for candidate in (extracted.title, headings[0].title if headings else None, named, first):
+    return _own_title(extracted) or _first_title(named, first) or "untitled"
+
+
+def _own_title(extracted: Extracted) -> str | None:
+    """Return what a document calls itself."""
+    headings = find_headings(extracted.text)
+    return _first_title(extracted.title, headings[0].title if headings else None)
+
+
+def _first_title(*candidates: str | None) -> str | None:
+    for candidate in candidates:
         title = "" if candidate is None else " ".join(candidate.split())
         if title and title.isprintable():
             return _shortened(title, _LONGEST_TITLE)
-    return "untitled"
+    return None
 
 
 def _shortened(text: str, most: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from rememo.collections.made import check_plain_change
 from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar
 from rememo.engine.view import View
@@ -106,7 +107,8 @@ class Records:
     ) -> Receipt:
         """Change some fields of a record: its version ends and the next begins. What is not given stays.
 
-        `data` and `metadata` replace what was there; `ttl=None` lets it live on. With `expected_version` a record that
+        `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
+        their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
         has moved on raises `VersionConflict`; without it the change is made to whatever is current.
         """
         given = {
@@ -119,7 +121,7 @@ class Records:
             raise InvalidInput("update() was given nothing to change")
         if "ttl" in changes and changes["ttl"] is None:
             changes["expires_at"] = None
-        return self._view.revise(id, changes, expected_version, key)
+        return self._view.revise(id, changes, expected_version, key, check=check_plain_change)
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a record; its versions stay for views of the past until retention or erasure removes them."""

@@ -1,8 +1,9 @@
 """View: an engine seen through a scope, at a moment, perhaps inside a batch. What every face of a memory is made on."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from rememo.engine.batch import Batch
@@ -14,7 +15,7 @@ from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Put, Remove, RemoveAll, Write
+from rememo.store.protocol import Put, Remove, RemoveAll, Revise, Write
 
 _MOST_TRIES = 100
 
@@ -147,9 +148,18 @@ class View:
         return _pending(write.draft.id for write in writes)
 
     def revise(
-        self, id: str, changes: Mapping[str, Any], expected: int | None = None, key: str | None = None
+        self,
+        id: str,
+        changes: Mapping[str, Any],
+        expected: int | None = None,
+        key: str | None = None,
+        *,
+        check: Callable[[Record, Mapping[str, Any]], None] | None = None,
     ) -> Receipt:
-        """Change some fields of a record; without an expected version, of whatever version is current."""
+        """Change some fields of a record; without an expected version, of whatever version is current.
+
+        `check` is shown the record and the changes, and raises where they do not go together.
+        """
         self.need_present()
         check_label(id, "id")
         if expected is not None:
@@ -157,14 +167,19 @@ class View:
         if (first := self._first(key)) is not None:
             return first
         batch = self.batching
-        if batch is not None and self._change_waiting(batch, id, changes):
-            return _pending([id])
+        if batch is not None:
+            if check is not None and isinstance(waiting := batch.waiting(id), Put | Revise):
+                check(_as_record(waiting), changes)
+            if self._change_waiting(batch, id, changes):
+                return _pending([id])
         for _ in range(_MOST_TRIES):
             record = self.get(id)
             if expected is not None and record.version != expected:
                 raise VersionConflict(
                     f"record {id!r} is at version {record.version}, not {expected}; read it again and repeat the change"
                 )
+            if check is not None:
+                check(record, changes)
             write = self.engine.revise(record, changes)
             if batch is not None:
                 batch.add(write, lambda more, record=record: self.engine.revise(record, {**changes, **more}))
@@ -255,6 +270,16 @@ def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:
 def _given(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an item's fields, without an id where it was given none."""
     return {name: value for name, value in item.items() if name != "id" or value is not None}
+
+
+def _as_record(write: Put | Revise) -> Record:
+    """Return what waits to be written as the record that it will be."""
+    draft = write.draft
+    moment = datetime.now(UTC)  # of no matter: it is not stored yet
+    return Record(
+        id=draft.id, version=1, kind=draft.kind, text=draft.text, data=json.loads(draft.data), scope=draft.scope,
+        created_at=moment, recorded_at=moment,
+    )  # fmt: skip
 
 
 def _pending(ids: Iterable[str]) -> Receipt:

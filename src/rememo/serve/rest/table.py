@@ -123,6 +123,7 @@ OPERATIONS: Final = (
     _read("GET", "/documents", "documents.list"),
     _read("POST", "/documents:search", "documents.search"),
     _read("GET", "/documents/{id}", "documents.get"),
+    _write("PATCH", "/documents/{id}", "documents.update", without=("path",)),
     _read("GET", "/documents/{id}/chunks", "documents.chunks"),
     _read("GET", "/documents/{id}/summary", "documents.summary"),
     _read("GET", "/documents/{id}/text", "documents.text"),

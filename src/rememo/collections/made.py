@@ -1,0 +1,43 @@
+"""Records that are made of something: their text, data and kind follow from it, so the plain verbs leave them alone."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rememo.errors import InvalidInput
+from rememo.model.record import Record
+
+_FOLLOWS: Final = {
+    "chunk": ("text", "data", "kind", "source"),
+    "document": ("text", "data", "kind", "source"),
+    "fact": ("text", "data", "kind", "valid_from", "valid_to"),
+    "relationship": ("text", "data", "kind", "occurred_at"),
+    "summary": ("text", "data", "kind", "occurred_at"),
+}
+
+
+def check_plain_change(record: Record, changes: Mapping[str, Any]) -> None:
+    """Refuse a change by the plain verb that would part a record from what it is made of, and say what does it."""
+    refused = [name for name in _FOLLOWS.get(record.kind, ()) if name in changes]
+    if not refused or (pointer := _pointer(record)) is None:
+        return
+    raise InvalidInput(f"{refused[0]} of {record.kind} {record.id!r} cannot be changed by update(): {pointer}")
+
+
+def _pointer(record: Record) -> str | None:
+    """Return what changes a record that is made of something; None for one that a caller made of nothing."""
+    # What knows these kinds is loaded only when one of them is changed.
+    from rememo.learn.chapters import is_chapter  # noqa: PLC0415
+    from rememo.learn.facts import is_fact  # noqa: PLC0415
+
+    data = record.data
+    if record.kind == "document" and "chunks" in data:
+        return "its text is in its chunks; use documents.update(), which reads it anew"
+    if record.kind == "chunk" and "document" in data:
+        return f"it is a part of document {data['document']!r}; use documents.update() for that"
+    if is_fact(record):
+        return "it follows from what was stated; use facts.update()"
+    if record.kind == "relationship" and "own" in data:
+        return "it follows from who is connected with whom; use relationships.update()"
+    if is_chapter(record):
+        return "it is made of its messages; change or delete those, or delete the summary"
+    return None
