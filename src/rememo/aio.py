@@ -320,7 +320,10 @@ class AsyncRecords(Mirror):
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
     ) -> int:
-        """Return how many records the filter means."""
+        """Return how many records the filter means, as many as `list()` gives without a limit.
+
+        Of facts these are all, whatever their status: `facts.count()` counts those that hold.
+        """
         return await self._call(
             self._own.count,
             kind=kind,
@@ -844,7 +847,8 @@ class AsyncFacts(Mirror):
     ) -> "list[Fact]":
         """Return the latest `limit` facts, oldest first: what holds now, or at `valid_at`, or all of it.
 
-        `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one.
+        `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one. `count()`
+        tells how many there are.
         """
         return await self._call(
             self._own.list,
@@ -856,6 +860,32 @@ class AsyncFacts(Mirror):
             known_at=known_at,
             min_confidence=min_confidence,
             limit=limit,
+        )
+
+    async def count(
+        self,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        current_only: bool = True,
+        valid_at: datetime | None = None,
+        known_at: datetime | None = None,
+        min_confidence: float = 0.0,
+    ) -> int:
+        """Return how many facts `list()` would give without a limit.
+
+        `memory.count(kind="fact")` counts records: what is superseded and retracted too, and each room's own.
+        """
+        return await self._call(
+            self._own.count,
+            subject=subject,
+            predicate=predicate,
+            object=object,
+            current_only=current_only,
+            valid_at=valid_at,
+            known_at=known_at,
+            min_confidence=min_confidence,
         )
 
     async def conflicts(self) -> "list[Conflict]":

@@ -216,12 +216,48 @@ class Facts:
     ) -> "list[Fact]":
         """Return the latest `limit` facts, oldest first: what holds now, or at `valid_at`, or all of it.
 
-        `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one.
+        `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one. `count()`
+        tells how many there are.
         """
-        check_unit(min_confidence, "min_confidence")
         check_limit(limit)
-        moment = self._moment(known_at)
         conditions = self._conditions(subject, predicate, object)
+        return self._found(
+            conditions, limit, current_only=current_only, valid_at=valid_at, known_at=known_at, least=min_confidence
+        )
+
+    def count(
+        self,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        current_only: bool = True,
+        valid_at: datetime | None = None,
+        known_at: datetime | None = None,
+        min_confidence: float = 0.0,
+    ) -> int:
+        """Return how many facts `list()` would give without a limit.
+
+        `memory.count(kind="fact")` counts records: what is superseded and retracted too, and each room's own.
+        """
+        conditions = self._conditions(subject, predicate, object)
+        found = self._found(
+            conditions, None, current_only=current_only, valid_at=valid_at, known_at=known_at, least=min_confidence
+        )
+        return len(found)
+
+    def _found(
+        self,
+        conditions: tuple[Condition, ...],
+        limit: int | None,
+        *,
+        current_only: bool,
+        valid_at: datetime | None,
+        known_at: datetime | None,
+        least: float,
+    ) -> "list[Fact]":
+        check_unit(least, "min_confidence")
+        moment = self._moment(known_at)
         if valid_at is not None:
             status = () if not current_only else (Condition("data", ("status",), "$ne", "retracted"),)
             filters = [self._filter(conditions + status, known_at, valid_at)]
@@ -235,9 +271,9 @@ class Facts:
         found: list[Fact] = []
         for filter in filters:
             held = current_only and valid_at is None
-            found += self._read(filter, limit, moment, min_confidence, held=held)
+            found += self._read(filter, limit, moment, least, held=held)
         found.sort(key=lambda fact: fact.record.at)
-        return found[-limit:]
+        return found if limit is None else found[-limit:]
 
     def conflicts(self) -> "list[Conflict]":
         """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
@@ -291,11 +327,11 @@ class Facts:
                     )
         return first
 
-    def _read(self, filter: Filter, limit: int, moment: datetime, least: float, *, held: bool) -> "list[Fact]":
+    def _read(self, filter: Filter, limit: int | None, moment: datetime, least: float, *, held: bool) -> "list[Fact]":
         """Return the latest facts of a filter, newest pages first until there are enough."""
         found: dict[Any, Fact] = {}
-        offset, page = 0, min(_PAGE, limit + _SPARE)
-        while sum(fact.confidence >= least for fact in found.values()) < limit:
+        offset, page = 0, _PAGE if limit is None else min(_PAGE, limit + _SPARE)
+        while limit is None or sum(fact.confidence >= least for fact in found.values()) < limit:
             records = self._engine.store.read(filter, self._engine.now(), limit=page, offset=offset)
             for record in reversed(records):
                 if not is_fact(record):
@@ -310,7 +346,8 @@ class Facts:
             offset += page
             page = _PAGE
         chosen = [fact for fact in found.values() if fact.confidence >= least]
-        return list(reversed(chosen))[-limit:]
+        chosen.reverse()
+        return chosen if limit is None else chosen[-limit:]
 
     def _filter(
         self, conditions: tuple[Condition, ...], known_at: datetime | None, valid_at: datetime | None = None

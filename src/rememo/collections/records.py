@@ -198,7 +198,10 @@ class Records:
         known_at: datetime | None = None,
         valid_at: datetime | None = None,
     ) -> int:
-        """Return how many records the filter means."""
+        """Return how many records the filter means, as many as `list()` gives without a limit.
+
+        Of facts these are all, whatever their status: `facts.count()` counts those that hold.
+        """
         filter = self._view.filter(
             kind=kind,
             after=after,

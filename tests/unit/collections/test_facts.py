@@ -1,6 +1,7 @@
 """Facts by hand: added, merged, found, changed, and settled when they contradict each other."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -353,3 +354,41 @@ def test_a_limit_counts_what_is_sure_enough(memory: Memory, clock: ManualClock):
         facts_of(memory).add("ana", "likes", f"thing {number}", confidence=0.9 if number < 5 else 0.1)
         clock.advance()
     assert [one[2] for one in triples(memory, limit=3, min_confidence=0.5)] == ["thing 2", "thing 3", "thing 4"]
+
+
+@pytest.mark.requirement("fact.create-query-update")
+def test_counting_and_listing_agree(memory: Memory, clock: ManualClock):
+    facts, start = facts_of(memory), clock()
+
+    def agree() -> int:
+        ways: list[dict[str, Any]] = [
+            {}, {"current_only": False}, {"known_at": start}, {"valid_at": start}, {"predicate": "likes"},
+            {"valid_at": start, "current_only": False}, {"min_confidence": 0.95}, {"subject": "ana"},
+        ]  # fmt: skip
+        for way in ways:
+            assert facts.count(**way) == len(facts.list(limit=1_000, **way)), way
+        assert memory.count(kind="fact") == len(memory.list(kind="fact", limit=1_000))
+        return facts.count()
+
+    facts.add("ana", "lives in", "Lisbon")
+    clock.advance(60)
+    assert agree() == 1
+    facts.add("ana", "lives in", "Porto")
+    assert agree() == 1, "the other is superseded"
+    assert (facts.count(current_only=False), memory.count(kind="fact")) == (2, 2)
+    facts.policy("favourite colour", "ask")
+    for colour in ("green", "blue"):
+        facts.add("ana", "favourite colour", colour)
+    assert agree() == 3, "both are disputed"
+    facts.resolve(facts.conflicts()[0], keep="blue")
+    assert agree() == 2
+    for room in ("kitchen", "garden"):
+        facts_of(memory.scope(room=room)).add("ana", "likes", "tea")
+    assert agree() == 3, "the same in two rooms is one"
+    facts.add("ana", "lives in", "Rome", valid_from=clock() + timedelta(days=365))
+    assert agree() == 3, "not yet"
+    for number in range(120):
+        facts.add("ana", "likes", f"dish {number}")
+    assert agree() == 123
+    memory.add("a plain record", kind="fact")
+    assert agree() == 123

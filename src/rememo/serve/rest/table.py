@@ -102,6 +102,7 @@ OPERATIONS: Final = (
     # Facts
     _write("POST", "/facts", "facts.add", status=201),
     _read("GET", "/facts", "facts.list"),
+    _read("GET", "/facts:count", "facts.count"),
     _read("GET", "/facts:conflicts", "facts.conflicts"),
     _write("POST", "/facts:resolve", "facts.resolve"),
     _read("POST", "/facts:extract", "facts.extract"),
