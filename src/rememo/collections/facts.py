@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from rememo.engine.view import View
+from rememo.engine.view import BOUND, View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.conflicts import POLICIES, Policy
 from rememo.learn.extract import FoundFact, extract
-from rememo.learn.facts import POLICY_SPACE, Changes, holds, is_fact, policy_of, settle, slot_of
+from rememo.learn.facts import POLICY_SPACE, Changes, Slot, holds, is_fact, policy_of, settle, slot_of
 from rememo.learn.llm.models import model_for
 from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
@@ -20,7 +20,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.model.scope import Scope
+from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 from rememo.model.unset import NOTHING, Unset
 
@@ -79,6 +79,7 @@ class Facts:
             begin=begin,
             end=end,
             wording=None if wording is None else self._text(wording, "wording"),
+            bound=self._view.bound,
         )
         given = [self._source(one) for one in check_many(sources, "sources")]
         statements = [replace(said, source=one, name=name_of or "hand") for one in given] or [said]
@@ -131,9 +132,16 @@ class Facts:
             corrects=corrects,
             fixed=tuple(fixed),
             wording=asserted[-1].wording if wording is NOTHING else self._text(wording, "wording"),
+            bound=self._view.bound,
+            amends=None,
         )
         if corrects is not None:
             statement = replace(statement, begin=begin, end=end, said=max(one.said for one in before))
+        else:
+            # It is kept with what it amends, and decides no more than that does.
+            held = _bound(fact.record)
+            both = tuple(name for name in LABELS if name in held or name in self._view.bound)
+            statement = replace(statement, bound=both, amends=held if held != both else None)
         if "confidence" not in fixed:
             statement = replace(statement, confidence=fact.confidence)
         changes = Changes(self._view.scope.tenant)
@@ -170,6 +178,8 @@ class Facts:
                 confidence=1.0,
                 name=new_id(),
                 refused=True,
+                bound=self._view.bound,
+                amends=_bound(fact.record),
             )
             changes.add(fact.subject, fact.predicate, refusal)
         return settle(self._engine, changes).receipt(kept[0].id)
@@ -276,17 +286,21 @@ class Facts:
         return found if limit is None else found[-limit:]
 
     def conflicts(self) -> "list[Conflict]":
-        """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
-        filter = self._filter((_equal("status", "disputed"),), None)
+        """Return what contradicts each other and waits for `resolve`.
+
+        That is what the policy `ask` leaves open, and what somebody said under a key that is bound to a room, say,
+        against what holds in another: it could not end what the key does not see.
+        """
         moment = self._moment(None)
-        groups: dict[Any, list[Fact]] = {}
-        for record in self._engine.store.read(filter, self._engine.now()):
-            if is_fact(record):
-                groups.setdefault(slot_of(record), []).append(_fact(record, moment))
-        return [
-            Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts))
-            for facts in groups.values()
-        ]
+        disputed = [one for one in self._records((_equal("status", "disputed"),)) if is_fact(one)]
+        groups: dict[Slot, dict[str, Record]] = {}
+        for record in (*disputed, *self._beside_bound()):
+            groups.setdefault(slot_of(record), {})[record.id] = record
+        found: list[Conflict] = []
+        for records in groups.values():
+            facts = [_fact(one, moment) for one in sorted(records.values(), key=lambda one: one.at)]
+            found.append(Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts)))
+        return found
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
@@ -316,6 +330,25 @@ class Facts:
         return found + [one for one in more if (folded(one.subject), one.predicate, folded(one.object)) not in known]
 
     # ---- inside
+
+    def _records(self, conditions: tuple[Condition, ...]) -> "list[Record]":
+        return self._engine.store.read(self._filter(conditions, None), self._engine.now())
+
+    def _beside_bound(self) -> "list[Record]":
+        """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
+        moment, current = self._moment(None), _equal("status", "current")
+        told = self._records((Condition("data", (BOUND,), "$exists", True), current))
+        slots = {slot_of(one) for one in told if is_fact(one) and holds(one, moment)}
+        slots = {one for one in slots if policy_of(self._engine, one.home.tenant, one.predicate) != "gather"}
+        subjects = sorted({one.subject for one in slots})
+        holding: dict[Slot, list[Record]] = {}
+        for start in range(0, len(subjects), _PAGE):
+            some = Condition("data", ("match", "subject"), "$in", list(subjects[start : start + _PAGE]))
+            for record in self._records((some, current)):
+                if is_fact(record) and slot_of(record) in slots and holds(record, moment):
+                    holding.setdefault(slot_of(record), []).append(record)
+        differing = [one for one in holding.values() if len({record.data["match"]["object"] for record in one}) > 1]
+        return [record for records in differing for record in records]
 
     def _repeated(self, first: Receipt, name: str) -> Receipt:
         """Return the part of a batch's receipt that is about the fact a key was given for."""
@@ -408,6 +441,11 @@ def _predicate(predicate: object) -> str:
     if not name:
         raise InvalidInput(f"a fact needs a predicate: {predicate!r} has no word in it")
     return name
+
+
+def _bound(record: Record) -> tuple[str, ...]:
+    """Return the labels that those who told a fact were bound to."""
+    return tuple(record.data.get(BOUND, ()))
 
 
 def _equal(name: str, value: str) -> Condition:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
@@ -66,8 +67,8 @@ class Runner(Protocol):
         """Return the receipt once its jobs are done; raises `JobFailed`."""
         ...
 
-    def after(self, written: Written) -> Sequence[NewJob]:
-        """Return the jobs that a change of a record causes."""
+    def after(self, written: Written, reach: Scope | None = None) -> Sequence[NewJob]:
+        """Return the jobs that a change of a record causes; they change nothing outside of `reach`."""
         ...
 
     def stop(self, timeout: float = 5.0) -> bool:
@@ -390,16 +391,19 @@ class Engine:
         key: str | None = None,
         *,
         unlearn: bool = False,
+        reach: Scope | None = None,
         operation: str = "write",
     ) -> Receipt:
         """Write a batch, tell the hooks, and return the receipt.
 
-        With `unlearn`, what was learned from records that end or change is brought in line by jobs of the same write.
+        With `unlearn`, what was learned from records that end or change is brought in line by jobs of the same write,
+        within `reach` where the writer was bound.
         `operation` is its name in the audit trail.
         """
         if key is not None:
             check_label(key, "key")
-        after = self.runner.after if unlearn and self.runner is not None else None
+        runner = self.runner
+        after = partial(runner.after, reach=reach) if unlearn and runner is not None else None
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
         commit = self.store.write(scope, writes, self.now(), key, after, note=note)
         receipt = receipt_of(commit)
@@ -411,7 +415,6 @@ class Engine:
             receipt = told_of(receipt, writes)
             if self.hooks.any:
                 self.hooks.tell([one for one in _changes(commit) if one.id not in receipt.quarantined])
-        runner = self.runner
         if runner is None or not commit.jobs:
             return receipt
         self.tell_workers()

@@ -182,7 +182,9 @@ def _moved(id: str) -> str:
 def _fact_names(scope: Scope, data: Mapping[str, Any]) -> Iterator[str]:
     match = data["match"]
     for number in range(-_FEW_NUMBERS, _MOST_NUMBERS):
-        yield fact_name(scope, match["subject"], data["predicate"], match["object"], number)
+        yield fact_name(
+            scope, match["subject"], data["predicate"], match["object"], number, data.get("bound", ())
+        )  # fmt: skip
 
 
 def _relationship_names(scope: Scope, data: Mapping[str, Any]) -> Iterator[str]:

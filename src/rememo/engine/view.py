@@ -1,7 +1,7 @@
 """View: an engine seen through a scope, at a moment, perhaps inside a batch. What every face of a memory is made on."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,9 +14,13 @@ from rememo.model.derived_ids import may_be_older
 from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.model.scope import Scope
+from rememo.model.scope import LABELS, Scope
 from rememo.store.protocol import Put, Remove, RemoveAll, Revise, Write
 
+BOUND = "bound"
+"""The field in a message's data that names the labels its writer was bound to: learning gives it no say beyond them."""
+_LEARNED_KINDS = ("message",)
+"""Kinds whose text is learned from."""
 _MOST_TRIES = 100
 
 
@@ -42,6 +46,42 @@ class View:
             return self.scope
         agent, user = self.scope.agent or self.author.agent, self.scope.user or self.author.user
         return replace(self.scope, agent=agent, user=user)
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """The labels that whoever uses this view cannot leave."""
+        return () if self.wall is None else tuple(name for name in LABELS if getattr(self.wall, name) is not None)
+
+    @property
+    def reach(self) -> Scope | None:
+        """How far what follows from a write may go; None for all of the tenant."""
+        return self.wall if self.bound else None
+
+    def attributed(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields of a record with what says how far its writer reached, where it will be learned from."""
+        if not self.bound or fields.get("kind", "note") not in _LEARNED_KINDS:
+            return fields
+        return {**fields, "data": {**(fields.get("data") or {}), BOUND: list(self.bound)}}
+
+    def revision(self, record: Record, changes: Mapping[str, Any]) -> Revise:
+        """Return the write that changes some fields of a record in the name of whoever uses this view."""
+        if record.kind not in _LEARNED_KINDS and changes.get("kind") not in _LEARNED_KINDS:
+            return self.engine.revise(record, changes)
+        held = bound_to(record)
+        if "text" in changes:
+            # Other words: they are this writer's, whoever wrote those before.
+            bound = self.bound
+        elif "data" in changes:
+            bound = tuple(name for name in LABELS if name in held or name in self.bound)
+        else:
+            return self.engine.revise(record, changes)
+        if "data" not in changes and bound == held:
+            return self.engine.revise(record, changes)
+        given: Mapping[str, Any] = changes.get("data", record.data) or {}
+        data: dict[str, Any] = {name: value for name, value in given.items() if name != BOUND}
+        if bound:
+            data[BOUND] = list(bound)
+        return self.engine.revise(record, {**changes, "data": data})
 
     def narrow(self, scope: Scope) -> "View":
         """Return the view of another scope; one that is not behind the wall raises `Forbidden`."""
@@ -133,11 +173,12 @@ class View:
 
     # ---- writing
 
-    def put(self, items: list[dict[str, Any]], key: str | None = None) -> Receipt:
+    def put(self, items: Sequence[Mapping[str, Any]], key: str | None = None) -> Receipt:
         """Create records of `Memory.add`'s arguments, all or none."""
         self.need_present()
         if (first := self._first(key)) is not None:
             return first
+        items = [self.attributed(item) for item in items]
         writes = self.engine.puts(self.home, items)
         self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
@@ -180,9 +221,9 @@ class View:
                 )
             if check is not None:
                 check(record, changes)
-            write = self.engine.revise(record, changes)
+            write = self.revision(record, changes)
             if batch is not None:
-                batch.add(write, lambda more, record=record: self.engine.revise(record, {**changes, **more}))
+                batch.add(write, lambda more, record=record: self.revision(record, {**changes, **more}))
                 return _pending([id])
             try:
                 return self.commit([write], key)
@@ -234,7 +275,9 @@ class View:
 
     def commit(self, writes: Iterable[Write], key: str | None = None, *, operation: str = "write") -> Receipt:
         """Write at once, as one transaction."""
-        return self.engine.commit(self.scope, list(writes), key, unlearn=True, operation=operation)
+        return self.engine.commit(
+            self.scope, list(writes), key, unlearn=True, reach=self.reach, operation=operation
+        )  # fmt: skip
 
     def _first(self, key: str | None) -> Receipt | None:
         """Return what was done under an idempotency key before, so that a retry needs nothing to be as it was."""
@@ -243,6 +286,14 @@ class View:
         if self.batching is not None:
             raise InvalidInput("a key names a whole batch: give it to batch(key=…), not to a write inside")
         return self.engine.first_receipt(self.scope, key)
+
+
+def bound_to(record: Record) -> tuple[str, ...]:
+    """Return the labels that whoever wrote a record was bound to by a key."""
+    named: object = record.data.get(BOUND)
+    if not isinstance(named, list):
+        return ()
+    return tuple(name for name in LABELS if name in named and getattr(record.scope, name) is not None)
 
 
 def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
@@ -261,7 +312,7 @@ def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
 
 def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:
     def rebuild(changes: Mapping[str, Any]) -> Put:
-        again = view.engine.put(view.home, {"id": write.draft.id, **_given(item), **changes})
+        again = view.engine.put(view.home, view.attributed({"id": write.draft.id, **_given(item), **changes}))
         return replace(again, fresh=write.fresh)
 
     return rebuild

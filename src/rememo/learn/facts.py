@@ -12,10 +12,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rememo.engine.engine import Engine
+from rememo.engine.view import BOUND
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
-from rememo.learn.conflicts import POLICIES, Policy, Run, arrange, default_policy
+from rememo.learn.conflicts import POLICIES, Policy, default_policy
 from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
 from rememo.learn.sentences import sentence
+from rememo.learn.sight import Share, is_within, shares_of
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import digest_name, fact_name, relationship_name
@@ -57,20 +59,31 @@ class Changes:
 
     tenant: str
     added: dict[Slot, list[Statement]] = field(default_factory=dict[Slot, list[Statement]])
-    spelled: dict[Slot, str] = field(default_factory=dict[Slot, str])
-    """Subjects as they were written."""
+    spelled: dict[tuple[Slot, Scope], str] = field(default_factory=dict[tuple[Slot, Scope], str])
+    """Subjects as they were written, by the reach of who wrote them."""
     dropped: dict[str, Callable[[Statement], bool]] = field(default_factory=dict[str, Callable[[Statement], bool]])
     """Sources that are gone or changed, and which of their statements go with it."""
     slots: set[Slot] = field(default_factory=set[Slot])
     """To be worked out anew, whether or not anything is added."""
+    reaches: dict[Slot, set[Scope]] = field(default_factory=dict[Slot, set[Scope]])
+    """Where facts of a slot may change, of those that only bound writers have touched; the others are all worked out."""
 
     def add(self, subject: str, predicate: str, statement: Statement) -> Slot:
         """Add one statement."""
         slot = Slot(home(statement.scope), folded(subject), predicate)
         self.added.setdefault(slot, []).append(statement)
-        self.spelled.setdefault(slot, subject)
-        self.slots.add(slot)
+        self.spelled.setdefault((slot, statement.reach), subject)
+        self.touch([slot], {statement.reach} if statement.bound else None)
         return slot
+
+    def touch(self, slots: Iterable[Slot], reach: set[Scope] | None) -> None:
+        """Have slots worked out anew: within some scopes, or everywhere."""
+        for slot in slots:
+            if reach is None:
+                self.reaches.pop(slot, None)
+            elif slot not in self.slots or slot in self.reaches:
+                self.reaches[slot] = self.reaches.get(slot, set()) | reach
+            self.slots.add(slot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,26 +267,32 @@ class _Plan:
         return found
 
     def _settle(self, slot: Slot, records: Sequence[Record]) -> None:
+        within = self._changes.reaches.get(slot)
+        existing = {record.id: record for record in records if is_within(record.scope, within)}
+        self.versions |= {record.id: record.version for record in existing.values()}
         statements = self._statements(slot, records)
-        runs = arrange(statements, slot.predicate, self._policy(slot.predicate))
-        spelled = records[0].data["subject"] if records else self._changes.spelled.get(slot, slot.subject)
-        existing = {record.id: record for record in records}
-        self.versions |= {record.id: record.version for record in records}
-        linking = slot.predicate in CONNECTING or self._linked(slot, records)
-        for run in runs:
-            for scope, share in _by_scope(run.statements):
-                name = fact_name(scope, slot.subject, slot.predicate, run.object, run.number)
-                id = self._occupied.free_id(scope.tenant, name)
-                fields = _fields(spelled, slot, run, share)
-                self._write(id, scope, fields, existing.pop(id, None))
-                for one in share:
-                    self.places[slot, one.key] = str(id)
-                if linking:
-                    self._link(spelled, slot, run, scope, share)
+        told: dict[Scope, tuple[str, bool]] = {}
+        for share in shares_of(statements, slot.predicate, self._policy(slot.predicate), within):
+            if share.reach not in told:
+                # Neither how others spell it nor what they tell as relationships shows to those who do not see them.
+                seen = [record for record in records if share.reach.contains(record.scope)]
+                subject = self._changes.spelled.get((slot, share.reach), slot.subject)
+                told[share.reach] = seen[0].data["subject"] if seen else subject, self._linking(slot, seen)
+            spelled, linking = told[share.reach]
+            run = share.run
+            name = fact_name(share.scope, slot.subject, slot.predicate, run.object, run.number, share.bound)
+            id = self._occupied.free_id(share.scope.tenant, name)
+            self._write(id, share.scope, _fields(spelled, slot, share), existing.pop(id, None))
+            for one in share.statements:
+                self.places[slot, one.key] = str(id)
+            if linking:
+                self._link(spelled, slot, share)
+        linking = bool(existing) and self._linking(slot, records)
         for record in existing.values():
             self.writes.append(Remove(id=record.id, scope=record.scope, expected=record.version))
             if linking:
-                self._links.setdefault(self._link_id(record.scope, spelled, record.data["object"], slot), None)
+                link = self._link_id(record.scope, record.data["subject"], record.data["object"], slot)
+                self._links.setdefault(link, None)
 
     def _statements(self, slot: Slot, records: Iterable[Record]) -> list[Statement]:
         kept: dict[tuple[Scope, Key], Statement] = {}
@@ -292,14 +311,16 @@ class _Plan:
                     surer = max(one.confidence, before.confidence)
                     kept[one.scope, one.key] = replace(before, confidence=surer)
                 continue
-            latest = max((other.known for other in kept.values()), default=None)
+            latest = max((other.known for other in kept.values() if one.reach.contains(other.scope)), default=None)
             # What is added by hand at one moment keeps its order; a message has the time it was stored at.
             late = one.by_hand and latest is not None and one.known <= latest
             kept[one.scope, one.key] = replace(one, known=latest + _MICROSECOND) if late and latest else one
         return list(kept.values())
 
-    def _linked(self, slot: Slot, records: Iterable[Record]) -> bool:
-        """Whether somebody told these facts as relationships, or did before."""
+    def _linking(self, slot: Slot, records: Iterable[Record]) -> bool:
+        """Whether these facts are relationships too: by their predicate, or since somebody told them so."""
+        if slot.predicate in CONNECTING:
+            return True
         before = (one.get("name") for record in records for one in record.data["statements"])
         return LINK in before or any(one.name == LINK for one in self._changes.added.get(slot, ()))
 
@@ -320,30 +341,25 @@ class _Plan:
         elif changed := {name: value for name, value in fields.items() if getattr(record, name) != value}:
             self.writes.append(self._engine.revise(record, changed))
 
-    def _link(self, subject: str, slot: Slot, run: Run, scope: Scope, share: Sequence[Statement]) -> None:
-        asserted = [one for one in share if one.asserts]
-        spelled = share[-1].object
-        id = self._link_id(scope, subject, spelled, slot)
-        if run.status in ("current", "disputed") and asserted:
+    def _link(self, subject: str, slot: Slot, share: Share) -> None:
+        asserted = [one for one in share.statements if one.asserts]
+        spelled = share.statements[-1].object
+        id = self._link_id(share.scope, subject, spelled, slot)
+        if share.run.status in ("current", "disputed") and asserted:
             said = [one.said for one in asserted]
-            self._links[id] = Link(
-                id=id, scope=scope, entity=subject, target=spelled, type=slot.predicate, count=len(asserted),
+            link = Link(
+                id=id, scope=share.scope, entity=subject, target=spelled, type=slot.predicate, count=len(asserted),
                 first=min(said), last=max(said),
             )  # fmt: skip
+            other = self._links.get(id)
+            self._links[id] = link if other is None else link.joined(other)
         else:
             self._links.setdefault(id, None)
 
 
-def _by_scope(statements: Iterable[Statement]) -> list[tuple[Scope, list[Statement]]]:
-    shares: dict[Scope, list[Statement]] = {}
-    for one in statements:
-        shares.setdefault(one.scope, []).append(one)
-    return list(shares.items())
-
-
-def _fields(subject: str, slot: Slot, run: Run, share: list[Statement]) -> dict[str, Any]:
+def _fields(subject: str, slot: Slot, share: Share) -> dict[str, Any]:
     """Return the content of a fact's record."""
-    kept = _within_bounds(share)
+    run, kept = share.run, _within_bounds(share.statements)
     asserted = [one for one in kept if one.asserts] or kept
     last = asserted[-1]
     sources = dict.fromkeys(one.source.id for one in kept if one.source is not None)
@@ -361,6 +377,7 @@ def _fields(subject: str, slot: Slot, run: Run, share: list[Statement]) -> dict[
             "status": run.status,
             "match": {"subject": slot.subject, "object": run.object},
             "statements": [one.to_dict() for one in kept],
+            **({BOUND: list(share.bound)} if share.bound else {}),
         },
         "occurred_at": min(one.said for one in kept),
         "valid_from": run.valid_from,

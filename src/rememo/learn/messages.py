@@ -6,11 +6,11 @@ from typing import Any
 
 from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
-from rememo.engine.view import View
+from rememo.engine.view import View, bound_to
 from rememo.errors import Closed, StorageError
 from rememo.learn.extract import FoundFact, corrections, extract
 from rememo.learn.facts import Changes, facts_from, is_fact, settle, settle_each, slot_of
-from rememo.learn.statements import Key, Statement
+from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
 from rememo.model.filters import Filter
@@ -25,10 +25,13 @@ _LOOK_BACK, _SAID_BEFORE = 8, 3
 _log = logging.getLogger("rememo.learn")
 
 
-def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exception]:
+def learn(
+    engine: Engine, tenant: str, ids: Iterable[str], reaches: Mapping[str, set[Scope]] | None = None
+) -> dict[str, Exception]:
     """Learn from records as they are now, together; returns what went wrong, by record.
 
-    A record that is gone takes what was learned from it along. Doing it again changes nothing.
+    A record that is gone takes what was learned from it along. Doing it again changes nothing. `reaches` says of records
+    that somebody changed who was bound to labels how far that may go; beyond, facts stay as they are.
     """
     wanted = list(dict.fromkeys(ids))
     failed: dict[str, Exception] = {}
@@ -39,7 +42,7 @@ def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exceptio
     learned = facts_from(engine, tenant, again)
     for id in wanted:
         try:
-            _gather(engine, changes, id, found.get(id), learned.get(id))
+            _gather(engine, changes, id, found.get(id), learned.get(id), reach=(reaches or {}).get(id))
         except (StorageError, Closed):
             raise
         except Exception as error:  # noqa: BLE001 - one odd message must not keep the others from being learned
@@ -52,7 +55,7 @@ def learn(engine: Engine, tenant: str, ids: Iterable[str]) -> dict[str, Exceptio
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
         if len(wanted) > 1:
             for id in wanted:
-                failed |= learn(engine, tenant, [id])
+                failed |= learn(engine, tenant, [id], reaches)
         elif (left := settle_each(engine, changes)) is not None:
             _log.warning("not all of what %s says could be learned: %s", wanted[0], left, exc_info=error)
             failed[wanted[0]] = left
@@ -94,8 +97,18 @@ def read_records(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, R
     return found
 
 
-def _gather(engine: Engine, changes: Changes, id: str, record: Record | None, learned: Sequence[Record] | None) -> None:
+def _gather(
+    engine: Engine,
+    changes: Changes,
+    id: str,
+    record: Record | None,
+    learned: Sequence[Record] | None,
+    *,
+    reach: set[Scope] | None,
+) -> None:
     """Add what a record states now, and what is to go of what it stated before."""
+    if reach is None and record is not None and (bound := bound_to(record)):
+        reach = {reach_of(record.scope, bound)}
     keys: set[Key] = set()
     if record is not None and learnable(record):
         for found in rule_facts(engine, record):
@@ -108,10 +121,10 @@ def _gather(engine: Engine, changes: Changes, id: str, record: Record | None, le
         return
     if learned:
         changes.dropped[id] = _gone(engine, record, id, changes.tenant, keys)
-        changes.slots.update(slot_of(fact) for fact in learned)
+        changes.touch((slot_of(fact) for fact in learned), reach)
     if record is None or record.kind == "fact":
         versions = engine.store.history(Scope(tenant=changes.tenant), id)
-        changes.slots.update(slot_of(one) for one in versions if is_fact(one))
+        changes.touch((slot_of(one) for one in versions if is_fact(one)), reach)
 
 
 def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set[Key]) -> Callable[[Statement], bool]:
@@ -149,9 +162,12 @@ def statement_of(found: FoundFact, record: Record) -> Statement:
     values: dict[str, Any] = {
         name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording")
     }
+    bound = bound_to(record)
     return Statement(
         said=record.at,
-        known=record.created_at,
+        # By a bound writer from when these words are there: an old message with new words is no older than they are.
+        known=record.recorded_at if bound else record.created_at,
+        bound=bound,
         scope=record.scope,
         source=Source(record.id, record.version),
         begin=found.valid_from,

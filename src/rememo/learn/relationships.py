@@ -1,7 +1,7 @@
 """Relationships out of facts: "my sister Ana" connects two people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -44,6 +44,12 @@ class Link:
     count: int
     first: datetime
     last: datetime
+
+    def joined(self, other: "Link") -> "Link":
+        """Return what two facts say of the same relationship."""
+        return replace(
+            self, count=self.count + other.count, first=min(self.first, other.first), last=max(self.last, other.last)
+        )  # fmt: skip
 
     @staticmethod
     def make_id(engine: Engine, scope: Scope, entity: str, target: str, type: str) -> DerivedId:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from rememo.model.fact import Source
-from rememo.model.scope import Scope
+from rememo.model.scope import LABELS, Scope
 from rememo.model.times import from_micros, to_micros
 
 Key = tuple[Any, ...]
@@ -19,6 +19,13 @@ MODEL, LINK = "model", "model:link"
 def folded(text: str) -> str:
     """Return the form in which subjects and objects are compared."""
     return " ".join(text.casefold().split())
+
+
+def reach_of(scope: Scope, bound: tuple[str, ...]) -> Scope:
+    """Return how far a writer reached who was bound to these labels of a scope."""
+    if not bound:
+        return Scope(tenant=scope.tenant)
+    return Scope(tenant=scope.tenant, **{name: getattr(scope, name) for name in LABELS if name in bound})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +59,20 @@ class Statement:
     trust: float = 1.0
     importance: float | None = None
     """How much a model thinks of it."""
+    bound: tuple[str, ...] = ()
+    """The labels that whoever made it was bound to by a key: it decides nothing where these differ."""
+    amends: tuple[str, ...] | None = None
+    """Of one that changes a fact by hand: the labels its statements are bound to, so that it is kept with them."""
+
+    @property
+    def reach(self) -> Scope:
+        """Where it decides what holds: all of the tenant, unless its maker was bound."""
+        return reach_of(self.scope, self.bound)
+
+    @property
+    def kept_by(self) -> tuple[str, ...]:
+        """The labels that the statements of its fact are bound to: what bound makers told is kept apart."""
+        return self.bound if self.amends is None else self.amends
 
     @property
     def by_hand(self) -> bool:
@@ -118,6 +139,10 @@ class Statement:
             values["trust"] = self.trust
         if self.importance is not None:
             values["importance"] = self.importance
+        if self.bound:
+            values["bound"] = list(self.bound)
+        if self.amends is not None:
+            values["amends"] = list(self.amends)
         return values
 
     @classmethod
@@ -141,4 +166,6 @@ class Statement:
             wording=get("wording"),
             trust=get("trust", 1.0),
             importance=get("importance"),
+            bound=tuple(get("bound", ())),
+            amends=None if "amends" not in values else tuple(values["amends"]),
         )

@@ -11,7 +11,7 @@ from rememo.learn.messages import learn
 from rememo.learn.payloads import ABSTRACT, EXTRACT, LEARN, SUMMARISE, UNLEARN, WRITE_AGAIN, check_payload
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.model.job import Job
-from rememo.model.scope import Scope
+from rememo.model.scope import LABELS, Scope
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
@@ -63,9 +63,25 @@ def _guarded(
 
 def _learn(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
     """Learn by rules, and write summaries of what changed anew, unless a model is to do that."""
-    failed = learn(engine, tenant, [job.payload["record"] for job in jobs])
+    failed = learn(engine, tenant, [job.payload["record"] for job in jobs], _reaches(tenant, jobs))
     errors = {job.id: failed[job.payload["record"]] for job in jobs if job.payload["record"] in failed}
     return errors if engine.models is not None else errors | _renew(engine, tenant, jobs)
+
+
+def _reaches(tenant: str, jobs: Sequence[Job]) -> dict[str, set[Scope]]:
+    """Return how far the change of each record may go, where all who changed it were bound to labels."""
+    reaches: dict[str, set[Scope]] = {}
+    unbound: set[str] = set()
+    for job in jobs:
+        if job.task != UNLEARN:
+            continue
+        record, held = job.payload["record"], job.payload.get("reach")
+        if held:
+            reach = Scope(tenant=tenant, **{name: held[name] for name in LABELS if name in held})
+            reaches.setdefault(record, set()).add(reach)
+        else:
+            unbound.add(record)
+    return {record: found for record, found in reaches.items() if record not in unbound}
 
 
 def _renew(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
@@ -25,6 +26,7 @@ from rememo.learn.waiting import OPEN, Endings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
+from rememo.model.scope import LABELS, Scope
 from rememo.store.calling import Calling, Listening
 from rememo.store.protocol import Written
 
@@ -136,11 +138,13 @@ class Worker:
             self.start()
         here.due.set()
 
-    def after(self, written: Written) -> list[NewJob]:
-        """Return the jobs that bring in line what was learned from a record that is gone or changed."""
+    def after(self, written: Written, reach: Scope | None = None) -> list[NewJob]:
+        """Return the jobs that bring in line what was learned from a record that is gone or changed, within `reach`."""
         if written.outcome not in _UNLEARNED.get(written.kind, ()):
             return []
-        payload = {"record": written.id, "version": written.version, "room": written.scope.room}
+        payload: dict[str, Any] = {"record": written.id, "version": written.version, "room": written.scope.room}
+        if reach is not None:
+            payload["reach"] = {name: getattr(reach, name) for name in LABELS if getattr(reach, name) is not None}
         return [NewJob(id=new_id(), task=UNLEARN, payload=payload)]
 
     def stop(self, timeout: float = 5.0) -> bool:

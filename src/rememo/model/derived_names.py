@@ -21,9 +21,14 @@ def digest_name(parts: Sequence[str | int | None]) -> str:
     return str(UUID(bytes=blake2b(dump_json(list(parts)).encode(), digest_size=16).digest(), version=5))
 
 
-def fact_name(scope: Scope, subject: str, predicate: str, object: str, number: int) -> str:
-    """Name a fact by where and what it is; subject and object are folded, `number` tells runs of one value apart."""
-    return digest_name(["fact", scope.agent, scope.user, scope.room, subject, predicate, object, number])
+def fact_name(  # noqa: PLR0917 - all that names it
+    scope: Scope, subject: str, predicate: str, object: str, number: int, bound: Sequence[str] = ()
+) -> str:
+    """Name a fact by where and what it is; subject and object are folded, `number` tells runs of one value apart.
+
+    `bound` are the labels that those who told it were bound to.
+    """
+    return digest_name(["fact", scope.agent, scope.user, scope.room, subject, predicate, object, number, *bound])
 
 
 def relationship_name(scope: Scope, entity: str, target: str, type: str) -> str:

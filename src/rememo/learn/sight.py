@@ -1,0 +1,89 @@
+"""Sight: whoever is bound to labels decides only about what is there. Pure.
+
+Statements are arranged as a reader with the sight of their makers would arrange them. What somebody said who was bound to
+one room ends nothing in another, and nothing that was said in another shows in what is made of it. What contradicts each
+other beyond that stands side by side, and whoever sees both decides.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from rememo.learn.conflicts import Policy, Run, arrange
+from rememo.learn.statements import Statement, reach_of
+from rememo.model.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What of a run is kept in one fact: the statements of one scope whose makers had the same sight."""
+
+    run: Run
+    scope: Scope
+    bound: tuple[str, ...]
+    statements: list[Statement]
+
+    @property
+    def reach(self) -> Scope:
+        """What those who made it could see."""
+        return reach_of(self.scope, self.bound)
+
+
+_Place = tuple[Scope, tuple[str, ...]]
+
+
+def shares_of(
+    statements: Sequence[Statement], predicate: str, policy: Policy, within: Collection[Scope] | None = None
+) -> Iterator[Share]:
+    """Give what held when, fact by fact; with `within`, only of the scopes that lie in one of these."""
+    kept: dict[_Place, list[Statement]] = {}
+    for one in statements:
+        kept.setdefault((one.scope, one.kept_by), []).append(one)
+    if not any(one.bound for one in statements):
+        for run in arrange(statements, predicate, policy):
+            parts: dict[Scope, list[Statement]] = {}
+            for one in run.statements:
+                parts.setdefault(one.scope, []).append(one)
+            for scope, share in parts.items():
+                if is_within(scope, within):
+                    yield Share(run, scope, (), share)
+        return
+    arranged: dict[tuple[int, ...], list[Run]] = {}
+    for place in kept:
+        if not is_within(place[0], within):
+            continue
+        world = _world(place, statements, policy)
+        # Most scopes see the same, and it is arranged once.
+        name = tuple(map(id, world))
+        if name not in arranged:
+            arranged[name] = arrange(world, predicate, policy)
+        for run in arranged[name]:
+            share = [one for one in run.statements if (one.scope, one.kept_by) == place]
+            if share:
+                yield Share(run, *place, share)
+
+
+def is_within(scope: Scope, within: Collection[Scope] | None) -> bool:
+    """Whether a scope lies in one of some; None means everywhere."""
+    return within is None or any(reach.contains(scope) for reach in within)
+
+
+def _world(place: _Place, statements: Sequence[Statement], policy: Policy) -> list[Statement]:
+    """Return the statements that decide what becomes of those of one place."""
+    scope, bound = place
+    sight = reach_of(scope, bound)
+    deciding = [one for one in statements if one.reach.contains(scope)]
+    if not bound:
+        return deciding
+    world = [one for one in deciding if sight.contains(one.scope)]
+    # Somebody who reaches further may end it later from where its maker does not see. What was known there before may
+    # not: a bound writer would learn from what becomes of a guess what is said in other rooms.
+    known, order = max(one.known for one in world), max(one.order for one in world)
+    last = next((one.about for one in sorted(world, key=lambda one: one.order, reverse=True) if one.asserts), None)
+    return world + [
+        one
+        for one in deciding
+        if not sight.contains(one.scope)
+        and one.known > known
+        and one.order > order
+        and (not one.asserts or (policy == "latest" and one.about != last))
+    ]
