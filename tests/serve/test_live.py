@@ -181,7 +181,7 @@ def test_a_broken_line_is_taken_up_again(address: str, memory: Memory):
 def test_only_so_many_follow(serve: Any, memory: Memory):
     with Client(serve(streams=1, **QUICK)) as client:
         first = client.live()
-        with pytest.raises(Unavailable, match="follow"):
+        with pytest.raises(Unavailable, match="streams"):
             client.live()
         memory.add("one", id="a")
         assert next(first).id == "a"

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import sys
 from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Annotated, Literal
@@ -15,6 +16,8 @@ from rememo.observe.logs import JsonLines
 from rememo.observe.traces import trace
 
 LogFormat = Literal["text", "json"]
+_SWITCH_SECONDS = 0.001
+"""For how long a thread has the interpreter while others wait for it."""
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -65,6 +68,8 @@ def serve(
     from rememo.serve.service import Options  # noqa: PLC0415 - the same
     from rememo.serve.upkeep import Upkeep  # noqa: PLC0415 - the same
 
+    # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     options = Options(
         rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, streams=streams,
         origins=origin or (),

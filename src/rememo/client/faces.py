@@ -439,7 +439,11 @@ class RemoteFacts:
         )
 
     def conflicts(self) -> "list[Conflict]":
-        """Return what contradicts each other and waits for `resolve`, by the policy `ask`."""
+        """Return what contradicts each other and waits for `resolve`.
+
+        That is what the policy `ask` leaves open, and what somebody said under a key that is bound to a room, say,
+        against what holds in another: it could not end what the key does not see.
+        """
         return cast("list[Conflict]", self._asking.call("facts.conflicts", {}))
 
     def extract(

@@ -158,7 +158,8 @@ class Facts:
         wanted = keep.id if isinstance(keep, Fact) else keep
         kept = [one for one in conflict.facts if wanted == one.id or folded(wanted) == folded(one.object)]
         if not kept:
-            choices = ", ".join(repr(one.object) for one in conflict.facts)
+            # By their ids: whoever may settle a conflict over a wire need not have the right to read it.
+            choices = ", ".join(one.id for one in conflict.facts)
             raise InvalidInput(f"{wanted!r} is none of the facts in this conflict; keep one of {choices}")
         open_now = {fact.id for one in self.conflicts() for fact in one.facts}
         if any(fact.id not in open_now for fact in conflict.facts):

@@ -18,6 +18,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 from rememo.store.auditing import in_pages
 from rememo.store.chain import Link, exported, hash_of, malformed, no_lines
+from rememo.store.protocol import Store
 
 FORMAT = "rememo-audit"
 FORMAT_VERSION = 1
@@ -97,30 +98,16 @@ class Audit:
         if target.exists():
             raise AlreadyExists(f"{target} is there already; choose another file for the audit trail")
         part = target.with_name(target.name + ".part")
-        audit = self._view.engine.audit
-        if audit is not None:
-            audit.record("audit.export", self._view.scope)
-        end = self.head()
-        first = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "rememo": __version__,
-            "exported_at": self._view.engine.now().isoformat(),
-            "tenant": self._tenant,
-            "count": end.count,
-            "hash": end.hash,
-        }
         try:
             with open_new_text(part, self._view.engine.settings.file_permissions) as file:
-                file.write(dump_json(first) + "\n")
-                for line in self._lines(end.count):
-                    file.write(dump_json(exported(line)) + "\n")
+                # But for the first, each is a line of the trail.
+                count = sum(1 for line in stream(self._view) if file.write(line)) - 1
             part.rename(target)
         except OSError as error:
             raise InvalidInput(f"the audit trail {target} could not be written: {error.strerror}") from error
         finally:
             part.unlink(missing_ok=True)
-        return end.count
+        return count
 
     def denied(self, operation: str, *, reason: str, ids: Sequence[str] = ()) -> None:
         """Note that somebody was refused something; does nothing where auditing is off.
@@ -134,15 +121,6 @@ class Audit:
 
     # ---- verifying
 
-    def _lines(self, count: int, start: int = 1) -> Iterator[Link]:
-        """Give the lines up to a number, those that are there."""
-        scope = Scope(tenant=self._tenant)
-        for lines in in_pages(lambda first: self._store.audit_lines(scope, start=first, limit=_CHUNK), start):
-            for line in lines:
-                if line.number > count:
-                    return
-                yield line
-
     def _faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
         previous = no_lines(self._tenant)
         redacted: dict[int, Link] = {}
@@ -150,7 +128,7 @@ class Audit:
         if end.count < 0:
             yield f"the number of lines that the store keeps was altered: it is {end.count}"
         # From the lowest number there can be: nobody lists a line below 1, but nobody but a forger writes one either.
-        for line in self._lines(end.count, _LOWEST):
+        for line in _lines(self._store, self._tenant, end.count, _LOWEST):
             if line.number < 1:
                 yield f"line {line.number} was inserted: the trail begins with line 1"
                 continue
@@ -192,6 +170,36 @@ class Audit:
             for half in json.loads(line.gone or "{}"):
                 if not any(first <= number <= until for first, until in said[half]):
                     yield f"line {number} was altered: something was taken out of it, but no erasure says so"
+
+
+def stream(view: View) -> Iterator[str]:
+    """Give the lines that `Audit.export` writes, as they are read; nothing is held up meanwhile."""
+    engine, scope = view.engine, view.scope
+    if engine.audit is not None:
+        engine.audit.record("audit.export", scope)
+    end = engine.store.audit_head(scope.tenant)[0]
+    first = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "rememo": __version__,
+        "exported_at": engine.now().isoformat(),
+        "tenant": scope.tenant,
+        "count": end.count,
+        "hash": end.hash,
+    }
+    yield dump_json(first) + "\n"
+    for line in _lines(engine.store, scope.tenant, end.count):
+        yield dump_json(exported(line)) + "\n"
+
+
+def _lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[Link]:
+    """Give the lines up to a number, those that are there."""
+    scope = Scope(tenant=tenant)
+    for lines in in_pages(lambda first: store.audit_lines(scope, start=first, limit=_CHUNK), start):
+        for line in lines:
+            if line.number > count:
+                return
+            yield line
 
 
 def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Callable[..., Any]:

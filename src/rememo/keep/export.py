@@ -67,8 +67,10 @@ def export(
         raise AlreadyExists(f"{target} is there already; choose another file for the export")
     part = target.with_name(target.name + ".part")
     try:
+        lines = _Lines(engine, scope, known_at, None if plain else _new_lock(engine))
         with open_new_text(part, engine.settings.file_permissions) as file:
-            counts = _write(engine, scope, file, known_at, None if plain else _new_lock(engine))
+            file.writelines(lines)
+        counts = lines.written
         if engine.audit is not None:
             # Before the file is there: what cannot be noted is not taken away.
             engine.audit.record("export", scope, asdict(counts))
@@ -80,9 +82,28 @@ def export(
     return counts
 
 
+def stream(
+    engine: Engine, scope: Scope, *, known_at: datetime | None = None, plain: bool = False, quarantined: bool = True
+) -> Iterator[str]:
+    """Give the lines of an export as they are read, of the state that there is when the first is asked for.
+
+    Nothing is held up while somebody takes their time over it. Without `quarantined`, what waits in quarantine is left out,
+    and so is every version that did. What is noted in the audit trail is noted before the first line and before the last.
+    """
+    lines = _Lines(engine, scope, known_at, None if plain else _new_lock(engine), quarantined=quarantined)
+    if engine.audit is not None:
+        engine.audit.record("export", scope, {"outcome": "begun"})
+    for line in lines:
+        if lines.ended and engine.audit is not None:
+            engine.audit.record("export", scope, {"outcome": "complete", **asdict(lines.written)})
+        yield line
+
+
 def write_versions(engine: Engine, scope: Scope, file: IO[str], ids: Sequence[str]) -> int:
     """Write all versions of some records as an export; returns how many. Sealed, where the memory is."""
-    return _write(engine, scope, file, None, _new_lock(engine), ids=ids).versions
+    lines = _Lines(engine, scope, None, _new_lock(engine), ids=ids)
+    file.writelines(lines)
+    return lines.written.versions
 
 
 def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[Stored]:
@@ -90,66 +111,95 @@ def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[Stored]:
     return (one for one in _entries(path, engine, scope) if isinstance(one, Stored))
 
 
-def _write(
-    engine: Engine,
-    scope: Scope,
-    file: IO[str],
-    known_at: datetime | None,
-    lock: LineLock | None,
-    *,
-    ids: Sequence[str] | None = None,
-) -> Transferred:
-    digest, counts, lines = hashlib.sha256(), _no_counts(), 0
+class _Lines:
+    """The lines of an export, each ended, in their order; to be gone through once."""
 
-    def put(value: dict[str, Any], counted: str | None = None) -> None:
-        nonlocal lines
-        text = dump_json(value)
-        lines += 1
-        if lock is not None and counted:
-            text = dump_json({"sealed": lock.seal(text, lines)})
-        text += "\n"
-        digest.update(text.encode())
-        file.write(text)
-        if counted:
-            counts[counted] += 1
+    def __init__(
+        self,
+        engine: Engine,
+        scope: Scope,
+        known_at: datetime | None,
+        lock: LineLock | None,
+        *,
+        ids: Sequence[str] | None = None,
+        quarantined: bool = True,
+    ) -> None:
+        self._engine = engine
+        self._scope = scope
+        self._known_at = known_at
+        self._lock = lock
+        self._ids = ids
+        self._quarantined = quarantined
+        self._counts = _no_counts()
+        self.ended = False
+        """Whether the line given last is the footer."""
 
-    model = engine.store.model()
-    put(
-        {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "rememo": __version__,
-            "exported_at": engine.now().isoformat(),
-            "scope": asdict(scope),
-            "model": None if model is None else {"name": model.name, "dimension": model.dimension},
-            # What follows an address as its query may be a credential, and a server's may have a password in it.
-            "settings": asdict(
-                engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
-            ),
-            "ids": IDS,
-            **({} if lock is None else {"sealed": lock.header(), "id_key": _sealed_id_key(engine, scope.tenant, lock)}),
-        }
-    )
-    # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
-    plainly = lock is None and engine.sealing is not None
-    translation = Translation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
-    versions = engine.store.dump(scope, known_at, ids=ids)
-    for stored in versions if translation is None else translation.versions(versions):
-        put(_version_line(stored), "versions")
-    if scope == Scope(tenant=scope.tenant) and known_at is None and ids is None:
+    @property
+    def written(self) -> Transferred:
+        """What has been given so far."""
+        return Transferred(**self._counts)
+
+    def __iter__(self) -> Iterator[str]:
+        """Give header, entries and footer."""
+        digest, lock = hashlib.sha256(), self._lock
+        for number, (value, counted) in enumerate(self._values(), 1):
+            text = dump_json(value)
+            if lock is not None and counted:
+                text = dump_json({"sealed": lock.seal(text, number)})
+            if counted:
+                self._counts[counted] += 1
+            digest.update(f"{text}\n".encode())
+            yield f"{text}\n"
+        self.ended = True
+        proof = {} if lock is None else {"proof": lock.seal(digest.hexdigest(), 0)}
+        yield dump_json({"end": self._counts, "sha256": digest.hexdigest(), **proof}) + "\n"
+
+    def _values(self) -> Iterator[tuple[dict[str, Any], str | None]]:
+        """Give every line before the footer as JSON values, and as what it is counted."""
+        engine, scope = self._engine, self._scope
+        yield self._header(), None
+        # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
+        plainly = self._lock is None and engine.sealing is not None
+        translation = Translation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
+        versions = engine.store.dump(scope, self._known_at, ids=self._ids)
+        for stored in versions if translation is None else translation.versions(versions):
+            if self._quarantined or stored.record.quarantine is None:
+                yield _version_line(stored), "versions"
+        if scope != Scope(tenant=scope.tenant) or self._known_at is not None or self._ids is not None:
+            return
         for name, at in engine.store.snapshots(scope.tenant).items():
-            put({"snapshot": name, "at": at.isoformat()}, "snapshots")
+            yield {"snapshot": name, "at": at.isoformat()}, "snapshots"
         for space, kept in engine.kv.dump(scope.tenant, engine.now()):
             if space == EMBED_CACHE:
                 continue
             entry = kept if translation is None else translation.entry(kept)
             line = asdict(entry) | {"expires_at": None if entry.expires_at is None else entry.expires_at.isoformat()}
-            put({"kv": line, "space": space}, "keys")
+            yield {"kv": line, "space": space}, "keys"
         for job in engine.store.jobs(scope.tenant):
-            put({"job": _job_line(job if translation is None else translation.job(job))}, "jobs")
-    proof = {} if lock is None else {"proof": lock.seal(digest.hexdigest(), 0)}
-    file.write(dump_json({"end": counts, "sha256": digest.hexdigest(), **proof}) + "\n")
-    return Transferred(**counts)
+            yield {"job": _job_line(job if translation is None else translation.job(job))}, "jobs"
+
+    def _header(self) -> dict[str, Any]:
+        engine, model = self._engine, self._engine.store.model()
+        # What follows an address as its query may be a credential, and a server's may have a password in it.
+        settings = engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "rememo": __version__,
+            "exported_at": engine.now().isoformat(),
+            "scope": asdict(self._scope),
+            "model": None if model is None else {"name": model.name, "dimension": model.dimension},
+            "settings": asdict(settings),
+            "ids": IDS,
+            **self._keys(),
+        }
+
+    def _keys(self) -> dict[str, Any]:
+        """Return what opens a sealed export with the master key."""
+        lock = self._lock
+        if lock is None:
+            return {}
+        return {"sealed": lock.header(), "id_key": _sealed_id_key(self._engine, self._scope.tenant, lock)}
 
 
 def import_file(engine: Engine, scope: Scope, path: str | Path, shape: Shape | None = None) -> Transferred:

@@ -24,6 +24,7 @@ from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
 from rememo.serve.dashboard.mount import mount
 from rememo.serve.faults import HTTP_CODES, RETRY, SAFE_HEADERS, STATUS, HttpFault, fault_body
+from rememo.serve.limits import asking_as
 from rememo.serve.mem0 import routes
 from rememo.serve.metrics import Requests, telling
 from rememo.serve.rest.live import Live
@@ -212,7 +213,8 @@ class Envelope:
             await send(message)
 
         try:
-            await self._app(scope, receive, answering)
+            with asking_as(self._service.begin(Request(scope))):
+                await self._app(scope, receive, answering)
         except ClientDisconnect:
             status = status or 499
         except Exception:

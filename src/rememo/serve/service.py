@@ -16,7 +16,7 @@ from rememo.model.check import check_label
 from rememo.model.scope import LABELS, Scope
 from rememo.serve.auth import ALL_TENANTS, RESERVED, RIGHTS, Key, Keys
 from rememo.serve.faults import HttpFault
-from rememo.serve.limits import RateLimit, Threads
+from rememo.serve.limits import SERVER, Asker, Proven, RateLimit, Shares, Threads, asking
 from rememo.serve.local import clients_behind_proxies, hostname, is_local, is_loopback
 from rememo.serve.rest.signature import moment_of
 from rememo.serve.rest.table import Reach, Right
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _OPEN: Final = Key(id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC))
 """Who asks where there are no keys: whoever is on this machine."""
+_UNPROVEN: Final = "\x00"
+"""The tenant of those who have not proven a key yet; no label is like this."""
 _DIGITS: Final = 20
 _ROOT_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
 
@@ -54,7 +56,12 @@ class Options:
     traces: bool = False
     """Whether to make spans, of requests and of what they do."""
     streams: int = 100
-    """Followers of changes at once; one more is told to come back."""
+    """Followers of changes at once; one more is told to come back. A key may have a quarter of them, a tenant half."""
+    transfers: int = 16
+    """Exports at once; a key may have a quarter of them, a tenant half. Of imports, which need space on the disk, a quarter
+    of this, one for each key."""
+    export_seconds: float = 3_600.0
+    """Seconds that an export may take, however slowly it is read."""
     poll: float = 0.2
     """How often to look whether another process has written, in seconds, while somebody follows."""
     heartbeat: float = 15.0
@@ -76,12 +83,13 @@ class Options:
             ("threads", 1),
             ("queue", 0),
             ("streams", 0),
+            ("transfers", 0),
             ("max_head", 1_024),
             ("connections", 1),
         ):
             if getattr(self, name) < least:
                 raise InvalidInput(f"{name} must be {least} or more, not {getattr(self, name)!r}")
-        for name in ("poll", "heartbeat", "stall", "head_seconds", "body_seconds"):
+        for name in ("poll", "heartbeat", "stall", "head_seconds", "body_seconds", "export_seconds"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InvalidInput(f"{name} must be seconds above zero, not {getattr(self, name)!r}")
         if self.rate is not None and not 0 < self.rate < float("inf"):
@@ -102,13 +110,37 @@ class Service:
         self.rate = RateLimit(options.rate)
         self.stopping = asyncio.Event()
         """Set when the server is about to stop: whoever would stay for ever leaves."""
+        self.streams = Shares("streams", options.streams, of_key=options.streams // 4, of_tenant=options.streams // 2)
+        transfers = options.transfers
+        self.exports = Shares("exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2)
+        # An import lies on the disk until it is in.
+        self.imports = Shares("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
+        self._proven = Proven()
         self._threads = Threads(options.threads, options.queue)
         # Those who only wait for jobs keep nobody from a thread who has something to do.
         self._waiting = Threads(options.threads, options.queue)
 
-    async def run(self, call: Callable[[], T], *, waits: bool = False) -> T:
-        """Run a call on a thread; raises `Unavailable` when too many wait already."""
-        return await (self._waiting if waits else self._threads).run(call)
+    async def run(self, call: Callable[[], T], *, waits: bool = False, asker: Asker | None = None) -> T:
+        """Run a call on a thread, in the turn of whoever asks in this context.
+
+        Raises `Unavailable` when too many wait already, `RateLimited` when they are the asker's own.
+        """
+        return await (self._waiting if waits else self._threads).run(call, asker or asking())
+
+    def begin(self, request: Request) -> Asker:
+        """Return who a request is counted for: the key that it has proven before, else wherever it comes from."""
+        known = self._proven.find(_credentials(request))
+        return Asker(*known) if known else Asker(_UNPROVEN, request.client.host if request.client else "")
+
+    def is_proven(self, request: Request) -> bool:
+        """Whether the key of a request has proven itself here before; it is checked again all the same."""
+        return self._proven.find(_credentials(request)) is not None
+
+    def prove(self, request: Request, key: Key) -> None:
+        """Count a request for its key from now on, and those that come with the same credentials."""
+        if (asker := asking()) is not SERVER:
+            asker.tenant, asker.key = key.tenant, key.id
+        self._proven.add(_credentials(request), (key.tenant, key.id))
 
     def degraded(self) -> list[str]:
         """Return what the memory goes on without: `kv` or `embedder`, by name only, since anybody may ask for it."""
@@ -149,6 +181,7 @@ class Service:
         request.state.key = key.id
         request.state.reach = key.scope
         request.state.most = key.max_body
+        self.prove(request, key)
         self.rate.take(key.id, key.rate)
         if key.max_body is not None and _told_size(request) > key.max_body:
             raise too_large(key.max_body)
@@ -261,6 +294,11 @@ def too_large(limit: int) -> HttpFault:
 def too_slow(seconds: float) -> HttpFault:
     """Return the fault of a body that does not come."""
     return HttpFault(408, f"the body did not arrive within {seconds:g} seconds; send it faster, or in smaller parts")
+
+
+def _credentials(request: Request) -> str:
+    """Return what a request proves itself by, on the routes and on the pages."""
+    return f"{request.headers.get('authorization', '')}\n{request.headers.get('cookie', '')}"
 
 
 def _told_size(request: Request) -> int:

@@ -245,6 +245,7 @@ class Dashboard:
             session = self._sessions.find(token)
             key, csrf = session.key, session.csrf
             request.state.key, request.state.reach = key.id, key.scope
+            service.prove(request, key)
             service.rate.take(key.id, key.rate)
         else:
             key, csrf = service.known(request), self._marks.token()

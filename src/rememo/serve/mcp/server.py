@@ -40,10 +40,12 @@ from mcp.types import Tool as ToolTold
 
 from rememo._version import __version__
 from rememo.errors import InvalidInput, NotFound, RememoError, StorageError
+from rememo.model.check import dump_json
 from rememo.serve.mcp import graph, prompts, resources
 from rememo.serve.mcp.graph_shapes import TakesNothing
 from rememo.serve.mcp.tool import Caller, Scoped, Tool
 from rememo.serve.mcp.tools import INSTRUCTIONS, TOOLS
+from rememo.serve.write_only import without_contents
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -111,6 +113,9 @@ class Told:
         except Exception:  # noqa: BLE001 - nothing of it is told
             _log.exception("the tool %s failed", tool.name)
             return CallToolResult(content=[TextContent(text=INSIDE)], is_error=True)
+        if tool.right != "read" and "read" not in caller.rights:
+            emptied = without_contents(answer)
+            return CallToolResult(content=[TextContent(text=dump_json(emptied))], structured_content=emptied)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer.told())
 
     async def resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:

@@ -18,6 +18,7 @@ from rememo.errors import InvalidInput, RememoError, StorageError
 from rememo.model.scope import LABELS
 from rememo.serve.auth import Key
 from rememo.serve.faults import HTTP_CODES, STATUS, fault_body
+from rememo.serve.limits import Asker
 from rememo.serve.mcp.server import INSIDE, Context, build, source_of
 from rememo.serve.mcp.tool import Caller, Right
 from rememo.serve.service import Service, in_the_name_of
@@ -66,7 +67,8 @@ class Guests:
                 _log.error("%s: %s", error.code, error)
                 raise RememoError(INSIDE) from None
 
-        return await self._service.run(run)
+        # The protocol runs in a context of its own, which does not know who asks.
+        return await self._service.run(run, asker=Asker(key.tenant, key.id))
 
 
 class Door:

@@ -19,6 +19,7 @@ from rememo.serve.rest.routes import JSON, need_json, path_of
 from rememo.serve.rest.table import Right
 from rememo.serve.service import Service, in_the_name_of, need
 from rememo.serve.words import told
+from rememo.serve.write_only import mem0_without_contents
 
 _SERVER_FAULT: Final = 500
 _NOT_HERE: Final = 501
@@ -112,7 +113,8 @@ def endpoint(service: Service, right: Right, work: Work) -> Endpoint:
                 except (JobFailed, Unavailable):
                     done = False  # what was written is written: the answer says so, and what is still to come
                 value = await service.run(lambda: named(lambda: later.then(done)))
-            return Response(dump_json(value).encode(), media_type=JSON)
+            shown = value if right == "read" or "read" in key.rights else mem0_without_contents(value)
+            return Response(dump_json(shown).encode(), media_type=JSON)
         except RememoError as error:
             return _fault(error)
         except HttpFault as error:

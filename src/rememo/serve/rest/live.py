@@ -6,7 +6,8 @@ not read is told so and dropped; it comes back with `Last-Event-ID` and has miss
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,7 @@ from rememo.keep.changes import changes, present
 from rememo.model.changed import Changed, mark_of
 from rememo.serve.auth import Key
 from rememo.serve.faults import fault_body
+from rememo.serve.limits import SERVER, asking
 from rememo.serve.rest.routes import Endpoint
 from rememo.serve.rest.signature import moment_of
 from rememo.serve.rest.transfer import asked_of
@@ -45,7 +47,6 @@ class Live:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._followers = 0
         self._watches: dict[str, Watch] = {}
 
     def endpoint(self, page: Endpoint) -> Endpoint:
@@ -67,17 +68,16 @@ class Live:
             raise InvalidInput("the past does not change: follow it without as_of")
         after = request.headers.get("last-event-id") or rest.get("after")
         mark_of(None if after is None else moment_of(after))
-        if self._followers >= service.options.streams:
-            raise Unavailable(f"{self._followers} follow this server already; come back later")
-        bound = await service.run(lambda: service.view(key, scope).bound)
-        follower = Follower(request=request, key=key, scope=scope, tenant=bound.tenant)
-        return _Stream(self._events(follower, after), service.options.stall)
+        with ExitStack() as stack:
+            stack.enter_context(service.streams.place(asking()))
+            bound = await service.run(lambda: service.view(key, scope).bound)
+            follower = Follower(request=request, key=key, scope=scope, tenant=bound.tenant)
+            return _Stream(self._events(follower, after), service.options.stall, stack.pop_all().close)
 
     async def _events(self, follower: Follower, after: str | None) -> AsyncGenerator[bytes]:
         """Give events: `ready` first, then each change, and a comment now and then so that the line is not cut."""
         service = self._service
         watch = self._watches.setdefault(follower.tenant, Watch(service, follower.tenant))
-        self._followers += 1
         watch.followers += 1
         try:
             cursor, found = await self._read(follower, after)
@@ -93,7 +93,6 @@ class Live:
         except (Unauthorised, Forbidden) as error:  # the key was revoked, or has ended
             yield _event("error", fault_body(error.code, str(error)))
         finally:
-            self._followers -= 1
             watch.followers -= 1
             if not watch.followers:
                 watch.close()
@@ -146,7 +145,7 @@ class Watch:
         last = -1
         while True:
             try:
-                now = await self._service.run(lambda: store.clock(self._tenant))
+                now = await self._service.run(lambda: store.clock(self._tenant), asker=SERVER)
             except RememoError as error:
                 # Busy, or out of reach for a while: whoever follows sees it later, and loses nothing.
                 _log.debug("the clock of tenant %s cannot be read: %s", self._tenant, error)
@@ -162,15 +161,22 @@ class Watch:
 class _Stream(Response):
     """Sends events one by one; whoever does not read them for too long is dropped."""
 
-    def __init__(self, events: AsyncGenerator[bytes], stall: float) -> None:
+    def __init__(self, events: AsyncGenerator[bytes], stall: float, leave: Callable[[], None]) -> None:
         super().__init__(media_type=EVENTS)
         self._events = events
+        self._leave = leave
         self._stall = stall
         del self.headers["content-length"]
         self.headers["x-accel-buffering"] = "no"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as all answers
         """Send until whoever follows leaves, or is too slow."""
+        try:
+            await self._give(receive, send)
+        finally:
+            self._leave()
+
+    async def _give(self, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         left = asyncio.ensure_future(_left(receive))
         told = asyncio.ensure_future(self._tell(send))

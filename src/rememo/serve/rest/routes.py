@@ -22,6 +22,7 @@ from rememo.serve.rest.calls import calls
 from rememo.serve.rest.signature import Asked, Call
 from rememo.serve.service import Service, in_the_name_of, need
 from rememo.serve.wire import encode
+from rememo.serve.write_only import without_contents
 
 JSON: Final = "application/json"
 _SMALL: Final = 64 * 2**10
@@ -36,8 +37,9 @@ def endpoint(service: Service, call: Call) -> Endpoint:
     operation = call.operation
 
     async def answer(request: Request) -> Response:
-        # A small body is read before the key is looked at, so that all the rest needs one thread, once.
-        key = None if _is_small(request) else await service.admit(request)
+        # A small body is read before the key is looked at, so that all the rest needs one thread, once. Whoever is not
+        # known yet proves the key first, so that what follows is counted for it.
+        key = None if _is_small(request) and service.is_proven(request) else await service.admit(request)
         body = await service.body(request)
         matched = False
 
@@ -55,7 +57,8 @@ def endpoint(service: Service, call: Call) -> Endpoint:
                 need(who, "admin", operation.reach)
             matched = asked.matched
             with in_the_name_of(who, request):
-                return _done(call, service.view(who, asked.scope), asked)
+                shown = operation.tells or "read" in who.rights
+                return _done(call, service.view(who, asked.scope), asked, shown=shown)
 
         try:
             content, version = await service.run(work, waits=operation.calls == "wait")
@@ -90,7 +93,7 @@ def path_of(request: Request) -> dict[str, str]:
         raise InvalidInput("the path is not UTF-8") from None
 
 
-def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
+def _done(call: Call, memory: Memory, asked: Asked, *, shown: bool) -> tuple[bytes, int | None]:
     arguments, calls = dict(asked.arguments), call.operation.calls
     if call.pages:
         _turn(asked.cursor, arguments)
@@ -100,11 +103,11 @@ def _done(call: Call, memory: Memory, asked: Asked) -> tuple[bytes, int | None]:
     else:
         result = getattr(attrgetter(face)(memory) if face else memory, name)(**arguments)
     under = call.wrapped
-    value: Any = result
+    value: Any = result if shown else without_contents(result)
     if under == "items":
-        value = {"items": result, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}
+        value = {"items": value, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}
     elif under is not None:
-        value = {under: result}
+        value = {under: value}
     return encode(value), _version(result)
 
 

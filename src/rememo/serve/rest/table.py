@@ -35,6 +35,14 @@ class Operation:
     """Parameters that need the right to administrate."""
     more: bool = False
     """Whether the method takes further fields by name, and checks them itself."""
+    reports: bool = False
+    """Whether a change is answered in full to whoever may make it: the right to read is for what is remembered, and this
+    tells nothing of that, or administrators are to see it. Any other answer to a key without that right is emptied."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether the right that it needs is a right to see the answer."""
+        return self.right == "read" or self.verb == "GET" or self.reports
 
     @property
     def name(self) -> str:
@@ -222,7 +230,7 @@ OPERATIONS: Final = (
     _write("POST", "/jobs/{id}/retry", "jobs.retry", reach="tenant"),
     Operation("GET", "/audit", "audit.list", "admin"),
     Operation("GET", "/audit:head", "audit.head", "admin", reach="tenant"),
-    Operation("POST", "/audit:verify", "audit.verify", "admin", reach="tenant"),
+    Operation("POST", "/audit:verify", "audit.verify", "admin", reach="tenant", reports=True),
     _read("POST", "/receipts:wait", "wait"),
     Operation("POST", "/reset", "reset", "admin"),
     Operation("GET", "/quarantine", "quarantine.list", "admin"),
@@ -233,17 +241,17 @@ OPERATIONS: Final = (
     Operation("POST", "/quarantine/{id}/hold", "quarantine.hold", "admin"),
     Operation("DELETE", "/quarantine/{id}", "quarantine.delete", "admin"),
     Operation("GET", "/retention", "retention.list", "admin", reach="tenant"),
-    Operation("PUT", "/retention/{name}", "retention.set", "admin", reach="tenant"),
-    Operation("POST", "/retention/{ready}/use", "retention.use", "admin", reach="tenant", more=True),
+    Operation("PUT", "/retention/{name}", "retention.set", "admin", reach="tenant", reports=True),
+    Operation("POST", "/retention/{ready}/use", "retention.use", "admin", reach="tenant", more=True, reports=True),
     Operation("DELETE", "/retention/{name}", "retention.remove", "admin", reach="tenant"),
-    Operation("POST", "/retention:undo", "retention.undo", "admin", reach="tenant"),
+    Operation("POST", "/retention:undo", "retention.undo", "admin", reach="tenant", reports=True),
     Operation("GET", "/archive", "archive.list", "admin", reach="tenant", without=("agent", "user", "room")),
-    Operation("POST", "/archive:search", "archive.search", "admin", reach="tenant"),
+    Operation("POST", "/archive:search", "archive.search", "admin", reach="tenant", reports=True),
     Operation("POST", "/archive/{name}/restore", "archive.restore", "admin", reach="tenant"),
     # It redacts the tenant's audit trail, and facts of others may stand on what goes.
-    Operation("POST", "/erase", "erase", "admin", reach="tenant"),
-    Operation("POST", "/verify", "verify", "admin", reach="store"),
-    Operation("POST", "/maintain", "maintain", "admin", reach="store"),
+    Operation("POST", "/erase", "erase", "admin", reach="tenant", reports=True),
+    Operation("POST", "/verify", "verify", "admin", reach="store", reports=True),
+    Operation("POST", "/maintain", "maintain", "admin", reach="store", reports=True),
 )
 
 BATCHED: Final = frozenset(

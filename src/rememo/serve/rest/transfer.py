@@ -1,18 +1,25 @@
 """Taking everything away and bringing it in, as streams."""
 
 import asyncio
+import logging
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from starlette.background import BackgroundTask
-from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from rememo.errors import InvalidInput, RememoError
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, RateLimited, RememoError, Unavailable
+from rememo.keep.audit import stream as stream_audit
+from rememo.keep.export import stream
 from rememo.memory import Memory
+from rememo.serve.auth import Key
 from rememo.serve.faults import HttpFault
+from rememo.serve.limits import asking
 from rememo.serve.rest.routes import JSON
 from rememo.serve.rest.signature import SCOPE, parted
 from rememo.serve.rest.table import Reach, Right
@@ -20,6 +27,9 @@ from rememo.serve.service import Service, in_the_name_of, need, too_large, too_s
 from rememo.serve.wire import encode
 
 LINES: Final = "application/x-ndjson"
+_PIECE: Final = 256 * 2**10
+"""Bytes that are read at once."""
+_log = logging.getLogger("rememo.serve")
 _SWITCH: Final = {"true": True, "false": False}
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -35,13 +45,16 @@ def asked_of(request: Request, *more: str) -> tuple[dict[str, list[str]], dict[s
 
 
 def exporting(service: Service) -> Endpoint:
-    """Return what answers `GET /export`."""
+    """Return what answers `GET /export`; what waits in quarantine is for administrators."""
 
-    def export(memory: Memory, target: Path, asked: dict[str, str]) -> None:
+    def export(memory: Memory, key: Key, asked: dict[str, str]) -> Iterator[str]:
         plain = _SWITCH.get(asked.get("plain", "false"))
         if plain is None:
             raise InvalidInput("plain must be true or false")
-        memory.export(target, plain=plain)
+        view = _view(memory)
+        return stream(
+            view.engine, view.scope, known_at=view.known_at, plain=plain, quarantined="admin" in key.rights
+        )  # fmt: skip
 
     return _giving(service, export, "rememo.jsonl", "read", "scope", "plain")
 
@@ -49,15 +62,15 @@ def exporting(service: Service) -> Endpoint:
 def exporting_audit(service: Service) -> Endpoint:
     """Return what answers `GET /audit:export`."""
 
-    def export(memory: Memory, target: Path, _: dict[str, str]) -> None:
-        memory.audit.export(target)
+    def export(memory: Memory, _: Key, __: dict[str, str]) -> Iterator[str]:
+        return stream_audit(_view(memory))
 
     return _giving(service, export, "audit.jsonl", "admin", "tenant")
 
 
 def _giving(
     service: Service,
-    export: Callable[[Memory, Path, dict[str, str]], None],
+    export: Callable[[Memory, Key, dict[str, str]], Iterator[str]],
     name: str,
     right: Right,
     reach: Reach,
@@ -67,21 +80,102 @@ def _giving(
         key = await service.admit(request)
         need(key, right, reach)
         scope, rest = asked_of(request, *more)
-        folder = tempfile.TemporaryDirectory(prefix="rememo-")
-        target = Path(folder.name) / name
+        lines: Iterator[str] = iter(())
 
-        def work() -> None:
+        def begin() -> bytes:
+            nonlocal lines
             with in_the_name_of(key, request):
-                export(service.view(key, scope), target, rest)
+                lines = export(service.view(key, scope), key, rest)
+                return _piece(lines)
 
-        try:
-            await service.run(work)
-        except BaseException:
-            folder.cleanup()
-            raise
-        return FileResponse(target, media_type=LINES, filename=name, background=BackgroundTask(folder.cleanup))
+        def go_on() -> bytes:
+            service.still_known(request, key)
+            with in_the_name_of(key, request):
+                return _piece(lines)
+
+        with ExitStack() as stack:
+            stack.enter_context(service.exports.place(asking()))
+            # What goes wrong with the first piece has a status of its own.
+            first = await service.run(begin)
+            return _Sending(request, service, first, go_on, name, stack.pop_all().close)
 
     return give
+
+
+def _piece(lines: Iterator[str]) -> bytes:
+    """Return the next lines, as many as are worth sending; nothing at the end."""
+    taken: list[bytes] = []
+    size = 0
+    for line in lines:
+        taken.append(line.encode())
+        size += len(taken[-1])
+        if size >= _PIECE:
+            break
+    return b"".join(taken)
+
+
+class _Sending(Response):
+    """Sends an export piece by piece, each of which is read when the one before has been taken.
+
+    Whoever cannot be given all of it is cut off, so that half an export does not pass for a whole one; its last line, which
+    is then missing, proves that too.
+    """
+
+    def __init__(  # noqa: PLR0917 - made in one place
+        self,
+        request: Request,
+        service: Service,
+        first: bytes,
+        go_on: Callable[[], bytes],
+        name: str,
+        leave: Callable[[], None],
+    ) -> None:
+        super().__init__(media_type=LINES, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        self._request = request
+        self._service = service
+        self._first = first
+        self._go_on = go_on
+        self._leave = leave
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as all answers
+        """Send until the end, or until the time is over."""
+        seconds = self._service.options.export_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await self._send(send)
+        except TimeoutError:
+            _log.warning("an export was not taken within %g seconds and is cut off", seconds)
+            raise ClientDisconnect from None
+        except RememoError as error:
+            _log.warning("an export is cut off: %s", error)
+            raise ClientDisconnect from None
+        finally:
+            self._leave()
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        piece = self._first
+        while piece:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            if await self._request.is_disconnected():
+                raise ClientDisconnect
+            piece = await self._read()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _read(self) -> bytes:
+        """Return the next piece, when it is its turn."""
+        while True:
+            try:
+                return await self._service.run(self._go_on)
+            except (RateLimited, Unavailable):
+                if self._service.stopping.is_set():
+                    raise
+                await asyncio.sleep(self._service.options.poll)
+
+
+def _view(memory: Memory) -> View:
+    return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
 
 
 def importing(service: Service) -> Endpoint:
@@ -93,7 +187,7 @@ def importing(service: Service) -> Endpoint:
         scope, _ = asked_of(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != LINES:
             raise HttpFault(415, f"send an export as content-type {LINES}")
-        with tempfile.TemporaryDirectory(prefix="rememo-") as folder:
+        with service.imports.place(asking()), tempfile.TemporaryDirectory(prefix="rememo-") as folder:
             source = Path(folder) / "import.jsonl"
             await _store(request, source, service)
 
