@@ -27,6 +27,7 @@
     └── StorageError            the store could not do its work
         ├── Busy                another writer held the store too long
         ├── DiskFull
+        ├── ReadOnlyStore       a write to a file or a server that can only be read; also a ReadOnly
         ├── ArchiveError        an archive could not be written, or is damaged
         ├── Corrupt             the file is damaged
         ├── KeyMismatch         sealed by another key, by none, or by one that was dropped
@@ -216,6 +217,12 @@ class DiskFull(StorageError):
     """There is no room left where the store writes."""
 
     code = "disk_full"
+
+
+class ReadOnlyStore(ReadOnly, StorageError):
+    """The file, its medium or the server can only be read."""
+
+    code = "read_only_store"
 
 
 class ArchiveError(StorageError):

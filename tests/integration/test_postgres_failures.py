@@ -1,5 +1,7 @@
 """A server that restarts, is full, is a copy, or lets nobody in: nothing is lost, nothing doubled, and the error says why."""
 
+# pyright: reportPrivateUsage=false
+
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from psycopg import OperationalError, sql
 from psycopg.pq import TransactionStatus
 
 from rememo import Memory, Settings
-from rememo.errors import Busy, InvalidInput, StorageError
+from rememo.errors import Busy, InvalidInput, ReadOnlyStore, StorageError
 from rememo.store.postgres.address import parse_address
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.embedded import EmbeddedServer
@@ -359,12 +361,18 @@ def test_what_a_server_says_at_the_door(said: str, error: type[StorageError]):
 def test_a_standby_is_read_and_says_that_it_cannot_be_written(server: EmbeddedServer, url: str):
     with Memory(url, embedder=None, settings=PLAIN) as memory:
         memory.add("on the first server")
-    with server.standby() as standby, Memory(standby.url("work"), embedder=None, settings=PLAIN) as copy:
+    with (
+        server.standby() as standby,
+        Memory(standby.url("work"), embedder=None, settings=PLAIN) as copy,
+        Memory(url, embedder=None, settings=PLAIN) as memory,
+    ):
         assert [record.text for record in copy.list()] == ["on the first server"]
         assert copy.search("server")
+        assert any("can only be read" in lack for lack in copy._engine.store.condition().lacks)
+        assert (copy._engine.is_read_only(), memory._engine.is_read_only()) == (True, False)
         for act in (lambda: copy.add("there"), lambda: copy.kv.set("a", 1), lambda: copy.snapshot("s")):
-            with pytest.raises(StorageError, match=r"read-only replica; nothing was changed"):
+            with pytest.raises(ReadOnlyStore, match=r"read-only replica; nothing was changed"):
                 act()
-        with pytest.raises(StorageError, match="read-only replica"):
+        with pytest.raises(ReadOnlyStore, match="read-only replica"):
             Memory(f"{standby.url('work')}&schema=another", embedder=None)
         assert copy.count() == 1

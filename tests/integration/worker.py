@@ -455,6 +455,16 @@ def without_rights(path: str, user: str) -> None:
     say(said)
 
 
+def read_without_rights(path: str, rehearsal: str, user: str) -> None:
+    """Read, search and serve a file that cannot be written, and try to write it; `rehearsal` is one that can."""
+    look_around = import_module("look_around").look_around
+    look_around(rehearsal)  # loads what is needed: afterwards it may be out of reach
+    if user != "same":
+        os.setgid(int(user))
+        os.setuid(int(user))
+    say(look_around(path))
+
+
 def measure_export(path: str, target: str) -> None:
     """Export and tell how much memory the process had at its peak before and after."""
     with Memory(path, embedder=None) as memory:

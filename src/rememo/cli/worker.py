@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import open_memory
+from rememo.cli.opening import open_memory, shown
 from rememo.cli.output import File, console
+from rememo.errors import ReadOnlyStore
 from rememo.learn.heart import LEASE_SECONDS
 from rememo.learn.worker import Worker
 
@@ -25,7 +26,10 @@ def add_to(cli: typer.Typer) -> None:
 def worker(file: File, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
     """Do the jobs of a file or a server, of all tenants, until interrupted; any number may do so side by side."""
     with open_memory(file, make=True) as memory:
-        working = Worker(memory._engine, lease=lease)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        if engine.is_read_only():
+            raise ReadOnlyStore(f"{shown(file)} can only be read: jobs are done where it can be written")
+        working = Worker(engine, lease=lease)
         if once:
             console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")
             return

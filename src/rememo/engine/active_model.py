@@ -13,7 +13,7 @@ from typing import Final
 
 from rememo.engine.embedders import embedder_of_model
 from rememo.engine.embedding import check_answers
-from rememo.errors import Closed, StorageError
+from rememo.errors import Closed, ReadOnlyStore, StorageError
 from rememo.model.health import Health
 from rememo.model.lazy import lazy
 from rememo.model.locks import ForkLock
@@ -108,7 +108,13 @@ class ModelFollower:
             return
         if isinstance(embedder, RemoteEmbedder):
             self._meet(embedder, embedder.name)
-        number = self._store.use_model(embedder.name, embedder.dimension)
+        try:
+            number = self._store.use_model(embedder.name, embedder.dimension)
+        except ReadOnlyStore:
+            # It has no vectors, and none can be added: it is searched by words.
+            _log.warning("the store is read-only and holds no vectors of %s: searches go by words", embedder.name)
+            self.active = ActiveModel(None)
+            return
         self.expect(embedder)
         self.active = ActiveModel(embedder, number)
 

@@ -37,7 +37,7 @@ from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings, trust_table
 from rememo.store.calling import Calling
 from rememo.store.kv.protocol import KeyServing, KeyValue
-from rememo.store.protocol import Commit, Draft, Put, Revise, Store, Write, Written
+from rememo.store.protocol import Commit, Draft, Put, ReadOnlyAware, Revise, Store, Write, Written
 from rememo.store.seal import Encryption, Sealing
 
 T = TypeVar("T")
@@ -165,6 +165,10 @@ class Engine:
     def embedder(self) -> Embedder | None:
         """What texts are embedded by now; None where nothing is, or where this process has not got the store's model."""
         return self.model.active.embedder
+
+    def is_read_only(self) -> bool:
+        """Return whether nothing can be written to the store."""
+        return isinstance(self.store, ReadOnlyAware) and self.store.is_read_only()
 
     def now(self) -> datetime:
         """Return the present moment by this memory's clock."""

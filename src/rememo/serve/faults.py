@@ -24,6 +24,7 @@ STATUS: Final[Mapping[str, int]] = {
     "paused": 409,
     "type_mismatch": 409,
     "read_only": 409,
+    "read_only_store": 409,
     "job_failed": 409,
     "rate_limited": 429,
     "over_budget": 429,

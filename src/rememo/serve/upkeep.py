@@ -26,6 +26,11 @@ class Upkeep:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep_on, name="rememo-upkeep", daemon=True)
 
+    @property
+    def running(self) -> bool:
+        """Whether its thread is there."""
+        return self._thread.is_alive()
+
     def once(self) -> None:
         """Maintain every tenant now."""
         tenants = {key.tenant for key in Keys(self._memory).list()} - {ALL_TENANTS}
@@ -49,7 +54,11 @@ class Upkeep:
 
     def __enter__(self) -> Self:
         """Begin; the first run comes after the first wait."""
-        if self._seconds is not None:
+        if self._seconds is None:
+            return self
+        if self._memory._engine.is_read_only():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            _log.warning("the memory can only be read: it is not maintained here")
+        else:
             self._thread.start()
         return self
 

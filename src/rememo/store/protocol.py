@@ -510,6 +510,15 @@ class Keeping(Protocol):
 
 
 @runtime_checkable
+class ReadOnlyAware(Protocol):
+    """Lying where nothing can be written: what a store may have to live with."""
+
+    def is_read_only(self) -> bool:
+        """Return whether nothing can be written: writes raise `ReadOnlyStore`, and reads go on."""
+        ...
+
+
+@runtime_checkable
 class Indexing(Protocol):
     """Building indexes for what is too large to be compared whole: what a store may be able to do."""
 

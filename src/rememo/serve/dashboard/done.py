@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rememo.engine.engine import Engine
-from rememo.errors import Unavailable, VersionConflict
+from rememo.errors import ReadOnlyStore, Unavailable, VersionConflict
 from rememo.keep.versions import going_back
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -75,8 +75,13 @@ class Marks:
     def _secret(self) -> bytes:
         if self._held is None:
             kv, now = self._engine.kv, self._engine.now()
-            # Whoever is first decides for all.
-            kv.set(RESERVED, SPACE, _OURS, dump_json(secrets.token_hex(32)), now, expected=0)
+            try:
+                # Whoever is first decides for all.
+                kv.set(RESERVED, SPACE, _OURS, dump_json(secrets.token_hex(32)), now, expected=0)
+            except ReadOnlyStore:
+                # Nothing is done here that another process would have to know of.
+                self._held = secrets.token_bytes(32)
+                return self._held
             entry = kv.get(RESERVED, SPACE, _OURS, now)
             if entry is None:
                 raise Unavailable("the dashboard's secret is gone from the store; try again")

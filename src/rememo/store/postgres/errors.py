@@ -6,7 +6,7 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from rememo.errors import Busy, Closed, Corrupt, DiskFull, IncompatibleStore, RememoError, StorageError
+from rememo.errors import Busy, Closed, Corrupt, DiskFull, IncompatibleStore, ReadOnlyStore, RememoError, StorageError
 
 _TOO_MANY = re.compile(r"too many (clients|connections)|remaining connection slots")
 _NOT_YET = re.compile(r"the database system is (starting up|shutting down|in recovery mode|not (yet )?accepting)")
@@ -53,7 +53,9 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912
                 f"there is no room left to write {place}; nothing was changed: free some space and try again"
             )
         case errors.ReadOnlySqlTransaction():
-            return StorageError(f"{place} cannot be written: it is a read-only replica; nothing was changed")
+            return ReadOnlyStore(
+                f"{place} cannot be written: it is a read-only replica; nothing was changed: write to the server it follows"
+            )
         case errors.InsufficientPrivilege():
             return StorageError(
                 f"{place} refused: {said}; nothing was changed: grant the role what it needs,"

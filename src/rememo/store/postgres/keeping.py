@@ -58,6 +58,9 @@ _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
     (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)) ELSE 0 END,
   (SELECT count(*) FROM kv
    WHERE tenant = %(tenant)s AND (expires_at IS NULL OR expires_at > %(now)s) AND space <> ALL(%(hidden)s))"""
+_READ_ONLY = "the server can only be read: it follows another"
+_WRITE_ELSEWHERE = "write to the server that it follows"
+_IS_STANDBY = "SELECT pg_is_in_recovery()"
 _NO_PGVECTOR = "the server has no pgvector: vectors are compared in this process, which is slow in large scopes"
 _GET_PGVECTOR = "install pgvector on the server, then open the memory again"
 _TENANTS = """SELECT tenant FROM (SELECT tenant FROM records UNION SELECT tenant FROM kv UNION SELECT tenant FROM jobs) AS stored
@@ -265,6 +268,11 @@ class Keeper(Part):
         """Make the indexes by which large scopes are searched; returns their names. Others go on meanwhile."""
         return self._index.build()
 
+    def is_read_only(self) -> bool:
+        """Return whether the server can only be read, as one that follows another."""
+        with self._database.snapshot() as session:
+            return bool(session.value(_IS_STANDBY))
+
     def tenants(self) -> list[str]:
         """Return all tenants of which something is stored, sorted."""
         with self._database.snapshot() as session:
@@ -274,6 +282,8 @@ class Keeper(Part):
         """Return how the database is."""
         lacks = {} if self._database.has_pgvector else {_NO_PGVECTOR: _GET_PGVECTOR}
         with self._database.snapshot() as session:
+            if session.value(_IS_STANDBY):
+                lacks[_READ_ONLY] = _WRITE_ELSEWHERE
             return Condition(
                 jobs=dict(session.rows(_ALL_JOBS)),
                 file_bytes=session.value(_SIZE),

@@ -35,7 +35,7 @@ _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %
 # What belongs to the store and not to one tenant: jobs are taken, old things swept and models changed for all of them.
 _STORE_WIDE = frozenset(
     (
-        "lease", "lease_many", "sweep", "backup", "verify", "condition", "use_model", "model", "has_vectors", "begin_model", "unembedded",
+        "lease", "lease_many", "sweep", "is_read_only", "backup", "verify", "condition", "use_model", "model", "has_vectors", "begin_model", "unembedded",
         "put_vectors", "swap_model", "drop_models", "tenants", "older_tenants", "build_index", "call", "listen", "close",
     )
 )  # fmt: skip

@@ -88,6 +88,10 @@ class Connection(Protocol):
         """Let statements call a function."""
         ...
 
+    def readonly(self, name: str) -> bool:
+        """Return whether a database cannot be written."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...

@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 
 import apsw
 
-from rememo.errors import Busy, Closed, Corrupt, StorageError
+from rememo.errors import Busy, Closed, Corrupt, ReadOnlyStore, StorageError
 from rememo.files import PRIVATE_MODE, create_file
 from rememo.store.migrations import Plan
 from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import MEMORY, Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
-from rememo.store.sqlite.migrate import check_ours, migrate
+from rememo.store.sqlite.migrate import check_ours, migrate, plan
+from rememo.store.sqlite.readonly import FileState, connect_to_read, file_state
 from rememo.store.sqlite.turns import Turns, Work
 
 T = TypeVar("T")
@@ -37,10 +38,12 @@ _CHECKPOINT_PATIENCE = 0.02
 class _Reader:
     """A connection for reads, of one thread or one backup; the lock is contended only by a fork or a close."""
 
-    __slots__ = ("__weakref__", "connection", "lock")
+    __slots__ = ("__weakref__", "connection", "lock", "state")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
+        self.state: FileState | None = None
+        """How the file was when it was opened, where it can only be read."""
         self.lock = threading.RLock()
 
     def close(self) -> None:
@@ -74,6 +77,8 @@ class Database:
         self._file_mode = file_mode
         self.migrated: Plan | None = None
         """What was done to the file when it was opened."""
+        self.read_only = False
+        """Whether the file can only be read: it lies on a read-only medium, or is somebody else's."""
         self._closed = False
         self._contended = False
         self._lock = threading.RLock()
@@ -101,7 +106,7 @@ class Database:
     # ---- connections
 
     def _connect(self) -> Connection:
-        connection = connect(self.path, self._file_mode)
+        connection = connect_to_read(self.path) if self.read_only else connect(self.path, self._file_mode)
         connection.set_busy_handler(self._patience(self._busy_timeout))
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("temp_store", "MEMORY")
@@ -128,22 +133,53 @@ class Database:
                     reader.connection.create_scalar_function(name, function, deterministic=True)
 
     def _open_writer(self) -> Connection:
-        connection: Connection | None = None
         self._need_whole()
+        self.read_only = False
         try:
-            connection = self._connect()
-            # A file of another program is refused before anything in it is changed.
-            check_ours(connection, self.path)
-            self._share(connection)
-            if self._max_bytes:
-                connection.pragma("max_page_count", max(1, self._max_bytes // connection.pragma("page_size")))
-            self.migrated = migrate(connection, self.path, contract=self._contract)
-            connection.set_wal_hook(self._after_commit)
+            try:
+                return self._open(self._prepare)
+            except (apsw.ReadOnlyError, apsw.CantOpenError) as error:
+                # What cannot be written may still be read.
+                if self.in_memory or not Path(self.path).is_file():
+                    raise
+                self.read_only = True
+                try:
+                    return self._open(self._need_current)
+                except apsw.CantOpenError:
+                    raise error from None
         except Exception as error:
-            if connection is not None:
-                connection.close()
             raise translate(error, self.path) from error
+
+    def _open(self, prepare: Callable[[Connection], None]) -> Connection:
+        connection = self._connect()
+        try:
+            prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _prepare(self, connection: Connection) -> None:
+        """Make a file ready to be written; one that cannot be raises `apsw.ReadOnlyError`."""
+        if connection.readonly("main"):
+            raise apsw.ReadOnlyError
+        # A file of another program is refused before anything in it is changed.
+        check_ours(connection, self.path)
+        self._share(connection)
+        if self._max_bytes:
+            connection.pragma("max_page_count", max(1, self._max_bytes // connection.pragma("page_size")))
+        self.migrated = migrate(connection, self.path, contract=self._contract)
+        connection.set_wal_hook(self._after_commit)
+
+    def _need_current(self, connection: Connection) -> None:
+        """Refuse a file that cannot be read before it was brought up to date."""
+        check_ours(connection, self.path)
+        self.migrated = plan(connection, self.path)
+        if self.migrated.steps:
+            raise ReadOnlyStore(
+                f"{self.path} is read-only, and of an older Rememo or empty: copy it to where it can be written and open"
+                " it there, which brings it up to date"
+            )
 
     def _need_whole(self) -> None:
         """Refuse a log without its file: SQLite takes an empty file for a new one and throws the log away."""
@@ -234,6 +270,8 @@ class Database:
             reader = self._local.reader = self._enrol()
         with reader.lock:
             try:
+                if self.read_only:
+                    self._follow_changes(reader)
                 if reader.connection is None:
                     self._need_open()
                     reader.connection = self._connect()
@@ -241,6 +279,14 @@ class Database:
                 yield reader.connection
             except DAMAGED as error:
                 raise translate(error, self.path) from error
+
+    def _follow_changes(self, reader: _Reader) -> None:
+        """Open a file anew that somebody else has changed: without locks, SQLite does not notice."""
+        if reader.connection is None or not reader.connection.in_transaction:
+            state = file_state(self.path)
+            if state != reader.state:
+                reader.close()
+                reader.state = state
 
     def _enrol(self) -> _Reader:
         reader = _Reader()

@@ -5,7 +5,7 @@ import os
 
 import apsw
 
-from rememo.errors import Busy, Corrupt, DiskFull, IncompatibleStore, RememoError, StorageError
+from rememo.errors import Busy, Corrupt, DiskFull, IncompatibleStore, ReadOnlyStore, RememoError, StorageError
 
 DAMAGED = (apsw.Error, UnicodeDecodeError)
 """What a read of a file may raise: text of a damaged page need not be text."""
@@ -32,7 +32,10 @@ def translate(error: Exception, path: str, cause: int = 0) -> Exception:
                 f"there is no room left to write {path}; nothing was changed: free some space and try again"
             )
         case apsw.ReadOnlyError():
-            return StorageError(f"{path} cannot be written: the file or its folder is read-only; nothing was changed")
+            return ReadOnlyStore(
+                f"{path} cannot be written: the file, its folder or the medium is read-only; nothing was changed: make"
+                " them writable, or copy the memory to where it can be written"
+            )
         case apsw.CantOpenError():
             return StorageError(f"{path} cannot be opened: check that its folder exists and may be read and written")
         case apsw.CorruptError() | UnicodeDecodeError():

@@ -36,6 +36,8 @@ from rememo.store.sqlite.words import MOST_STAGED, line, move, tables
 from rememo.store.sqlite.writing import Times, add_jobs, insert_version, latest_version, next_time, retire, tick
 
 _CHUNK = 500
+_READ_ONLY = "the file can only be read: it, its folder or the medium is read-only"
+_MAKE_WRITABLE = "make them writable, or copy the memory to where it can be written"
 _VECTORS = """SELECT count(*) FROM models, records JOIN vectors ON place = model << 40 | number
 WHERE models.current AND tenant = ?"""
 # From one to the next by the index: there are few of them, and many rows.
@@ -269,6 +271,10 @@ class Keeper(Part):
         finally:
             part.unlink(missing_ok=True)
 
+    def is_read_only(self) -> bool:
+        """Return whether the file can only be read."""
+        return self._database.read_only
+
     def tenants(self) -> list[str]:
         """Return all tenants of which something is stored, sorted."""
         return [tenant for (tenant,) in self._database.rows(_TENANTS)]
@@ -286,6 +292,7 @@ class Keeper(Part):
             free_bytes=free,
             disk_bytes=shutil.disk_usage(path).free if Path(path).is_file() else None,
             engine=f"SQLite {apsw.sqlite_lib_version()}",
+            lacks={_READ_ONLY: _MAKE_WRITABLE} if self._database.read_only else {},
         )
 
     def stats(self, tenant: str, moment: datetime, *, vectors: bool = True) -> Stats:
