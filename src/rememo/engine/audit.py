@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,13 +11,14 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, cast
 
+from rememo.engine.forwarding import ForwardingKeyValue
 from rememo.errors import InvalidInput
 from rememo.model.audit import Intent, Note, Who
 from rememo.model.check import check_label, dump_json
 from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_utc
-from rememo.store.kv.protocol import Entry, KeyValue
+from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol import Commit, Put, Remove, Revise, Store, Write
 
 ComplianceCheck = Callable[[Intent], object]
@@ -187,16 +188,12 @@ def noting(
     return Note(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
 
 
-class AuditedKeyValue:
-    """Key-value state whose changes are noted with them."""
+class AuditedKeyValue(ForwardingKeyValue):
+    """Key-value state whose changes are noted with them; reading is not noted, and whoever loads many notes it once."""
 
     def __init__(self, kv: KeyValue, auditor: Auditor) -> None:
-        self._kv = kv
+        super().__init__(kv)
         self._auditor = auditor
-
-    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
-        """Return an entry; reading is not noted."""
-        return self._kv.get(tenant, space, key, moment)
 
     def set(
         self,
@@ -226,30 +223,6 @@ class AuditedKeyValue:
         """Remove what a pattern matches and note it."""
         note = note or self._note("kv.invalidate", tenant, space, pattern)
         return self._kv.invalidate(tenant, space, pattern, moment, note=note)
-
-    def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
-        """Return the keys that a pattern matches."""
-        return self._kv.keys(tenant, space, pattern, moment)
-
-    def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
-        """Return the versions of entries."""
-        return self._kv.versions(tenant, entries, moment)
-
-    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
-        """Return all entries of a namespace."""
-        return self._kv.entries(tenant, space, moment)
-
-    def spaces(self, tenant: str) -> list[str]:
-        """Return the namespaces that hold an entry, sorted."""
-        return self._kv.spaces(tenant)
-
-    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
-        """Give every entry of a tenant."""
-        return self._kv.dump(tenant, moment)
-
-    def load(self, tenant: str, space: str, entry: Entry) -> bool:
-        """Store an entry as it is; whoever brings many in notes it once."""
-        return self._kv.load(tenant, space, entry)
 
     def _note(self, operation: str, tenant: str, space: str, key: str) -> Note | None:
         scope, name = space_of(tenant, space)

@@ -17,6 +17,7 @@ from rememo.engine.audit import AuditedKeyValue, Auditor
 from rememo.engine.derived_ids import DerivedIds
 from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
+from rememo.engine.reclaiming import Reclaimer, ReclaimingKeyValue
 from rememo.engine.redact import redact, redact_fields
 from rememo.engine.trust import FULL, default_trust
 from rememo.errors import EmbeddingMismatch, InvalidInput
@@ -126,7 +127,10 @@ class Engine:
         self.audit = Auditor(store, clock) if settings.audit else None
         self.plain_kv = kv
         """Key-value state whose changes leave no line of their own in the audit trail."""
-        self.kv: KeyValue = kv if self.audit is None else AuditedKeyValue(kv, self.audit)
+        self._reclaimer = Reclaimer(store, settings.key_days)
+        self.kv: KeyValue = ReclaimingKeyValue(
+            kv if self.audit is None else AuditedKeyValue(kv, self.audit), self._reclaimer
+        )
         self.analyzer = analyzer
         self.settings = settings
         self.clock = clock
@@ -409,7 +413,9 @@ class Engine:
         runner = self.runner
         after = partial(runner.after, reach=reach) if unlearn and runner is not None else None
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
-        commit = self.store.write(scope, writes, self.now(), key, after, note=note)
+        moment = self.now()
+        commit = self.store.write(scope, writes, moment, key, after, note=note)
+        self._reclaimer.after_write(moment)
         receipt = receipt_of(commit)
         if commit.model_changed:
             self.model.notice()

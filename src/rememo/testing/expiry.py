@@ -69,6 +69,38 @@ class ExpirySuite(Suite):
         assert not memory.history("x")[0].deleted
         assert memory.verify().ok
 
+    def test_what_has_expired_is_reclaimed_by_going_on_writing(self, memory: Memory, clock: ManualClock) -> None:
+        memory.add_many([{"text": f"short {number}", "ttl": 60} for number in range(250)])
+        for number in range(120):
+            memory.kv.set(f"short {number}", number, ttl=60)
+        memory.add("long", id="long", ttl="1d")
+        memory.kv.set("long", 1, ttl="1d")
+        clock.advance(3600)
+        before = memory.stats()
+        for number in range(4):  # in small steps, each after a write
+            memory.kv.set("on and on", number)
+            memory.add(f"on and on {number}")
+        assert memory.maintain().reclaimed == 0
+        assert memory.stats().records == before.records + 4
+        assert memory.kv.keys() == ["long", "on and on"]
+        assert memory.get("long").text == "long"
+        assert memory.verify().ok
+
+    def test_writing_reclaims_in_small_steps_and_not_all_the_time(self, memory: Memory, clock: ManualClock) -> None:
+        memory.kv.set("first", 0)
+        for number in range(250):
+            memory.kv.set(f"short {number}", number, ttl=10)
+        clock.advance(30)
+        memory.kv.set("not yet", 0)
+        clock.advance(30)
+        memory.kv.set("a step", 0)
+        left = memory.maintain().reclaimed
+        assert 0 < left < 250
+        memory.kv.set("soon gone", 0, ttl=1)
+        clock.advance(30)
+        memory.kv.set("not yet", 0)
+        assert memory.maintain().reclaimed == 1
+
     def test_the_past_still_knows_what_had_not_expired_then(self, memory: Memory, clock: ManualClock) -> None:
         at = memory.add("short", id="x", ttl=60).recorded_at
         clock.advance(120)

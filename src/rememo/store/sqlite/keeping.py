@@ -217,7 +217,7 @@ class Keeper(Part):
             before = to_micros(keys_before)
             now = to_micros(moment)
             rows = connection.execute(
-                "SELECT number, tenant, id, version, agent, user, room, text FROM records"
+                "SELECT number, tenant, id, version, agent, user, room, text FROM records INDEXED BY records_expiring"
                 " WHERE expires_at <= ? AND superseded_at IS NULL"
                 # What nobody can read any more cannot be indexed as past either.
                 " AND tenant NOT IN (SELECT tenant FROM vault WHERE wrapped = x'') LIMIT ?",

@@ -1,0 +1,69 @@
+"""Forwarding: key-value state in front of other key-value state, as a base for those that add something to a few calls."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rememo.model.audit import Note
+from rememo.store.kv.protocol import Entry, KeyValue
+
+
+class ForwardingKeyValue:
+    """Hands every call on."""
+
+    def __init__(self, kv: KeyValue) -> None:
+        self._kv = kv
+
+    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
+        """Return an entry."""
+        return self._kv.get(tenant, space, key, moment)
+
+    def set(
+        self,
+        tenant: str,
+        space: str,
+        key: str,
+        value: str,
+        moment: datetime,
+        *,
+        ttl: float | None = None,
+        sliding: bool = False,
+        keep_ttl: bool = False,
+        expected: int | None = None,
+        note: Note | None = None,
+    ) -> int | None:
+        """Store a value."""
+        return self._kv.set(
+            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
+        )  # fmt: skip
+
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+        """Remove an entry."""
+        return self._kv.delete(tenant, space, key, moment, note=note)
+
+    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+        """Remove what a pattern matches."""
+        return self._kv.invalidate(tenant, space, pattern, moment, note=note)
+
+    def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
+        """Return the keys that a pattern matches."""
+        return self._kv.keys(tenant, space, pattern, moment)
+
+    def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
+        """Return the versions of entries."""
+        return self._kv.versions(tenant, entries, moment)
+
+    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
+        """Return all entries of a namespace."""
+        return self._kv.entries(tenant, space, moment)
+
+    def spaces(self, tenant: str) -> list[str]:
+        """Return the namespaces that hold an entry, sorted."""
+        return self._kv.spaces(tenant)
+
+    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
+        """Give every entry of a tenant."""
+        return self._kv.dump(tenant, moment)
+
+    def load(self, tenant: str, space: str, entry: Entry) -> bool:
+        """Store an entry as it is."""
+        return self._kv.load(tenant, space, entry)
