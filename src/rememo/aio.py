@@ -2774,7 +2774,10 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.rollback, to)
 
     async def undo(self, receipt: Receipt) -> Receipt:
-        """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
+        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+
+        What was learned since is no conflict: it goes with what it was learned from.
+        """
         return await self._call(self._own.undo, receipt)
 
     async def export(self, path: str | Path, *, plain: bool = False) -> Transferred:

@@ -521,15 +521,18 @@ class Memory(Records):
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
-        from rememo.keep.versions import rolling_back
+        from rememo.keep.undoing import roll_back
 
         self._view.need_present()
         self._view.need_no_batch("rollback()")
-        return self._view.commit(rolling_back(self._engine, self.bound, self._moment(to)), operation="rollback")
+        return roll_back(self._view, self._moment(to))
 
     def undo(self, receipt: Receipt) -> Receipt:
-        """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
-        from rememo.keep.versions import undoing
+        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+
+        What was learned since is no conflict: it goes with what it was learned from.
+        """
+        from rememo.keep.undoing import undo
 
         self._view.need_present()
         self._view.need_no_batch("undo()")
@@ -538,8 +541,7 @@ class Memory(Records):
         if receipt.recorded_at is None:
             raise InvalidInput("this receipt is of a batch that was not committed; there is nothing to undo")
         before = max(to_utc(receipt.recorded_at, "the receipt's recorded_at"), _BEGINNING) - _MICROSECOND
-        writes = undoing(self._engine, self.bound, receipt, before)
-        return self._view.commit(writes, operation="undo")
+        return undo(self._view, receipt, before)
 
     def _moment(self, moment: str | datetime) -> datetime:
         if isinstance(moment, datetime):

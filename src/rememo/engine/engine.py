@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from functools import partial
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
@@ -401,17 +400,17 @@ class Engine:
         unlearn: bool = False,
         reach: Scope | None = None,
         operation: str = "write",
+        still_learned: frozenset[str] = frozenset(),
     ) -> Receipt:
         """Write a batch, tell the hooks, and return the receipt.
 
         With `unlearn`, what was learned from records that end or change is brought in line by jobs of the same write,
-        within `reach` where the writer was bound.
+        within `reach` where the writer was bound, but for records that end and are `still_learned`.
         `operation` is its name in the audit trail.
         """
         if key is not None:
             check_label(key, "key")
-        runner = self.runner
-        after = partial(runner.after, reach=reach) if unlearn and runner is not None else None
+        after = self._unlearning(still_learned, reach) if unlearn else None
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
         moment = self.now()
         commit = self.store.write(scope, writes, moment, key, after, note=note)
@@ -433,6 +432,19 @@ class Engine:
             return runner.follow(given, timeout, tenant=scope.tenant)
 
         return replace(receipt, follow=follow)
+
+    def _unlearning(
+        self, still_learned: frozenset[str], reach: Scope | None
+    ) -> Callable[[Written], Sequence[NewJob]] | None:
+        runner = self.runner
+        if runner is None:
+            return None
+
+        def after(written: Written) -> Sequence[NewJob]:
+            kept = written.outcome == "deleted" and written.id in still_learned
+            return () if kept else runner.after(written, reach=reach)
+
+        return after
 
     def tell_workers(self) -> None:
         """Let the jobs that were just written be done: here, or by a worker elsewhere."""

@@ -273,11 +273,24 @@ class View:
         # What belongs to another goes first: the filter may mean it too, and then finds it gone.
         return self.commit([*parts, RemoveAll(filter=filter)], operation=operation)
 
-    def commit(self, writes: Iterable[Write], key: str | None = None, *, operation: str = "write") -> Receipt:
-        """Write at once, as one transaction."""
+    def commit(
+        self,
+        writes: Iterable[Write],
+        key: str | None = None,
+        *,
+        operation: str = "write",
+        still_learned: frozenset[str] = frozenset(),
+    ) -> Receipt:
+        """Write at once, as one transaction; what was learned from records that are `still_learned` stays when they end."""
         return self.engine.commit(
-            self.scope, list(writes), key, unlearn=True, reach=self.reach, operation=operation
-        )  # fmt: skip
+            self.scope,
+            list(writes),
+            key,
+            unlearn=True,
+            reach=self.reach,
+            operation=operation,
+            still_learned=still_learned,
+        )
 
     def _first(self, key: str | None) -> Receipt | None:
         """Return what was done under an idempotency key before, so that a retry needs nothing to be as it was."""

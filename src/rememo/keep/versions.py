@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rememo.engine.engine import Engine
-from rememo.errors import VersionConflict
 from rememo.model.filters import Filter
-from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Revise, Write
@@ -49,26 +47,6 @@ def diff(engine: Engine, scope: Scope, before: datetime, after: datetime | None)
             (old[id], new[id]) for id in ids if id in old and id in new and old[id].version != new[id].version
         ),
     )
-
-
-def rolling_back(engine: Engine, scope: Scope, to: datetime) -> list[Write]:
-    """Return the writes that make a whole scope what it was known to be at a moment."""
-    return going_back(engine, scope, engine.store.touched(scope, to, None, engine.now()), to)
-
-
-def undoing(engine: Engine, scope: Scope, receipt: Receipt, before: datetime) -> list[Write]:
-    """Return the writes that take one write back; a record that has changed since raises `VersionConflict`."""
-    ids = [id for id in receipt.ids if receipt.outcomes.get(id) not in ("ignored", "unchanged")]
-    for id in ids:
-        versions = engine.store.history(scope, id)
-        last = versions[-1] if versions else None
-        ended = last is not None and last.superseded_at is not None
-        if last is None or last.version != receipt.versions[id] or ended != (receipt.outcomes[id] == "deleted"):
-            raise VersionConflict(
-                f"record {id!r} has changed since the write to undo made its version {receipt.versions[id]};"
-                " undo the later write first, or use rollback()"
-            )
-    return going_back(engine, scope, ids, before)
 
 
 def differing(

@@ -163,9 +163,11 @@ def slot_of(record: Record) -> Slot:
     return Slot(home(record.scope), record.data["match"]["subject"], record.data["predicate"])
 
 
-def facts_from(engine: Engine, tenant: str, sources: Sequence[str]) -> dict[str, list[Record]]:
-    """Return the facts that stand on each of some records, wherever in the tenant they are."""
-    filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",))
+def facts_from(
+    engine: Engine, tenant: str, sources: Sequence[str], *, known_at: datetime | None = None
+) -> dict[str, list[Record]]:
+    """Return the facts that stand on each of some records, wherever in the tenant they are; or did at a moment."""
+    filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), known_at=known_at)
     if len(sources) == 1:
         filter = filter.narrowed(conditions=(Condition("data", ("sources",), "$contains", sources[0]),))
     found: dict[str, list[Record]] = {id: [] for id in sources}

@@ -1,7 +1,7 @@
 """Learning from messages: what each one states now replaces what was learned from it before."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from rememo.context.fence import without_recalled
@@ -26,17 +26,25 @@ _log = logging.getLogger("rememo.learn")
 
 
 def learn(
-    engine: Engine, tenant: str, ids: Iterable[str], reaches: Mapping[str, set[Scope]] | None = None
+    engine: Engine,
+    tenant: str,
+    ids: Iterable[str],
+    reaches: Mapping[str, set[Scope]] | None = None,
+    *,
+    ended: Container[str] | None = None,
 ) -> dict[str, Exception]:
     """Learn from records as they are now, together; returns what went wrong, by record.
 
-    A record that is gone takes what was learned from it along. Doing it again changes nothing. `reaches` says of records
-    that somebody changed who was bound to labels how far that may go; beyond, facts stay as they are.
+    A record that is gone takes what was learned from it along: any, or only those that `ended` holds. Doing it again
+    changes nothing. `reaches` says of records that somebody changed who was bound to labels how far that may go; beyond,
+    facts stay as they are.
     """
     wanted = list(dict.fromkeys(ids))
     failed: dict[str, Exception] = {}
     changes = Changes(tenant)
     found = read_records(engine, tenant, wanted)
+    if ended is not None:
+        wanted = [id for id in wanted if id in found or id in ended]
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
     again = [id for id in wanted if id not in found or found[id].version > 1]
     learned = facts_from(engine, tenant, again)
@@ -55,7 +63,7 @@ def learn(
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
         if len(wanted) > 1:
             for id in wanted:
-                failed |= learn(engine, tenant, [id], reaches)
+                failed |= learn(engine, tenant, [id], reaches, ended=ended)
         elif (left := settle_each(engine, changes)) is not None:
             _log.warning("not all of what %s says could be learned: %s", wanted[0], left, exc_info=error)
             failed[wanted[0]] = left

@@ -17,6 +17,9 @@ from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 
+OUTCOME, ENDED = "outcome", "deleted"
+"""What a job of `unlearn` is told of the write that caused it; those of earlier releases are not told."""
+
 Errors = dict[tuple[str, str], Exception | str]
 
 
@@ -63,7 +66,9 @@ def _guarded(
 
 def _learn(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
     """Learn by rules, and write summaries of what changed anew, unless a model is to do that."""
-    failed = learn(engine, tenant, [job.payload["record"] for job in jobs], _reaches(tenant, jobs))
+    # A record may have left meanwhile while what was learned from it stays: only the job of its end takes that along.
+    ended = {job.payload["record"] for job in jobs if job.task == UNLEARN and job.payload.get(OUTCOME, ENDED) == ENDED}
+    failed = learn(engine, tenant, [job.payload["record"] for job in jobs], _reaches(tenant, jobs), ended=ended)
     errors = {job.id: failed[job.payload["record"]] for job in jobs if job.payload["record"] in failed}
     return errors if engine.models is not None else errors | _renew(engine, tenant, jobs)
 

@@ -21,7 +21,7 @@ from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
-from rememo.learn.tasks import PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
+from rememo.learn.tasks import OUTCOME, PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
 from rememo.learn.waiting import OPEN, Endings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
@@ -142,7 +142,9 @@ class Worker:
         """Return the jobs that bring in line what was learned from a record that is gone or changed, within `reach`."""
         if written.outcome not in _UNLEARNED.get(written.kind, ()):
             return []
-        payload: dict[str, Any] = {"record": written.id, "version": written.version, "room": written.scope.room}
+        payload: dict[str, Any] = {
+            "record": written.id, "version": written.version, "room": written.scope.room, OUTCOME: written.outcome,
+        }  # fmt: skip
         if reach is not None:
             payload["reach"] = {name: getattr(reach, name) for name in LABELS if getattr(reach, name) is not None}
         return [NewJob(id=new_id(), task=UNLEARN, payload=payload)]

@@ -442,6 +442,37 @@ class UndoSuite(Suite):
         memory.undo(undone)
         assert memory.get("x").text == "2"
 
+    @pytest.mark.requirement("version.undo")
+    def test_a_roll_back_is_undone_though_it_was_learned_from_since(self, memory: Memory, clock: ManualClock) -> None:
+        chat = memory.scope(user="ana", room="kitchen")
+        message = chat.messages.add("user", "I live in Lisbon. My sister is called Eva.").wait()
+        known = sorted(texts(chat.list()))
+        assert len(known) > 2
+        chat.snapshot("before")
+        clock.advance(60)
+        chat.delete(message.id).wait()
+        assert chat.list() == []
+        clock.advance(60)
+        back = chat.rollback("before").wait()
+        assert sorted(texts(chat.list())) == known
+        clock.advance(60)
+        undone = chat.undo(back).wait()
+        assert chat.list() == []
+        clock.advance(60)
+        chat.undo(undone).wait()
+        assert sorted(texts(chat.list())) == known
+        assert memory.verify().ok
+
+    @pytest.mark.requirement("version.undo")
+    def test_a_write_is_undone_once_the_later_one_is(self, memory: Memory) -> None:
+        added = memory.add("1", id="x")
+        changed = memory.update("x", text="2")
+        with pytest.raises(VersionConflict, match="'x'"):
+            memory.undo(added)
+        memory.undo(changed)
+        memory.undo(added)
+        assert memory.count() == 0
+
     def test_what_was_ignored_is_not_undone(self, memory: Memory) -> None:
         memory.add("first", id="x")
         receipt = memory.add("second", id="x", on_conflict="ignore")

@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rememo.engine.engine import Engine
-from rememo.errors import ReadOnlyStore, Unavailable, VersionConflict
-from rememo.keep.versions import going_back
+from rememo.errors import ReadOnlyStore, Unavailable
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.receipt import Outcome, Receipt
@@ -26,7 +25,6 @@ SPACE: Final = "dashboard"
 _OURS: Final = "secret"
 _LONGEST: Final = 200
 _SIGNATURE: Final = 16
-_LEARNED: Final = frozenset({"fact", "relationship", "summary"})
 _STEP: Final = timedelta(microseconds=1)
 
 
@@ -104,19 +102,5 @@ def written(memory: Memory, at: datetime) -> Receipt:
 
 
 def take_back(memory: Memory, at: datetime) -> None:
-    """Take back the write of a tenant that has this system time; a record that somebody changed since raises `VersionConflict`.
-
-    What is learned is worked out anew after a write, by nobody's hand: that it changed keeps nothing from being taken back.
-    """
-    receipt = written(memory, at)
-    try:
-        memory.undo(receipt)
-    except VersionConflict:
-        engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-        for id, version in receipt.versions.items():
-            last = engine.store.history(memory.bound, id)[-1]
-            ended = last.superseded_at is not None
-            same = last.version == version and ended == (receipt.outcomes[id] == "deleted")
-            if not same and last.kind not in _LEARNED:
-                raise
-        view.commit(going_back(engine, memory.bound, list(receipt.ids), at - _STEP), operation="undo")
+    """Take back the write of a tenant that has this system time; a record that somebody changed since raises `VersionConflict`."""
+    memory.undo(written(memory, at))
