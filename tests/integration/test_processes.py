@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,28 @@ def test_eight_processes_add_to_one_file(path: Path, start: Start):
     # Waiting is fair: nobody is done long before the others, and no single write starved.
     assert totals[-1] < 2 * totals[0]
     assert waits[-1] < 0.25 * totals[-1]
+
+
+@pytest.mark.requirement("process.safe", "write.receipt")
+def test_processes_that_wait_for_what_they_wrote_do_not_hold_each_other_up(tmp_path: Path, start: Start):
+    def run(*names: str) -> list[dict[str, Any]]:
+        writers = [start("add_and_wait", tmp_path / f"{len(names)}.db", 12, name) for name in names]
+        go(*writers)
+        told = [hear(writer) for writer in writers]
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write("go on\n")
+            writer.stdin.flush()
+        assert [writer.wait() for writer in writers] == [0] * len(writers)
+        return told
+
+    [alone] = run("ana")
+    together = run("ana", "bob")
+    _log.info("alone %s, together %s", alone, together)
+    for one in together:
+        # Each is as fast as it was by itself, but for what the other takes of the machine.
+        assert one["total"] < 6 * alone["total"] + 1
+        assert one["spent"] < one["total"] / 2 + 0.5, "who waits leaves the processor to others"
 
 
 @pytest.mark.requirement("process.safe")

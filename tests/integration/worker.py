@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import Closed, RememoError, VersionConflict
+from rememo.learn.llm.openai import OpenAICompatible
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.database import Database as PostgresDatabase
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
+from rememo.testing.endpoint import Said, ScriptedEndpoint
 
 
 class Numbers:
@@ -165,6 +167,29 @@ def write_on(path: str, who: str) -> None:
             if number == 1:
                 say("ready")
         say(number)
+
+
+def add_and_wait(path: str, count: str, who: str) -> None:
+    """Add messages, wait until each is learned from by a model that takes its time, and tell what that took."""
+    with ScriptedEndpoint(default=Said({"facts": []})) as endpoint:
+
+        def slow(_body: dict[str, Any]) -> Said:
+            time.sleep(0.05)
+            return Said({"facts": []})
+
+        endpoint.script(*[slow] * 4 * int(count))
+        with OpenAICompatible(endpoint.url, "scripted") as llm, Memory(path, llm=llm) as memory:
+            room = memory.scope(user=who, room=who)
+            room.messages.add("user", "This one loads whatever is loaded late.").wait()
+            wait_for_go()
+            began, spent, adds = time.perf_counter(), time.process_time(), list[float]()
+            for number in range(int(count)):
+                started = time.perf_counter()
+                receipt = room.messages.add("user", f"I live in Lisbon{number}.")
+                adds.append(time.perf_counter() - started)
+                receipt.wait()
+            say({"total": time.perf_counter() - began, "spent": time.process_time() - spent, "adds": sorted(adds)})
+            sys.stdin.readline()  # its model goes on for the others
 
 
 # ---- the embedding model is changed

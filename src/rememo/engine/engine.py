@@ -410,6 +410,7 @@ class Engine:
         """
         if key is not None:
             check_label(key, "key")
+        runner = self.runner
         after = self._unlearning(still_learned, reach) if unlearn else None
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
         moment = self.now()

@@ -17,6 +17,8 @@ from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
 PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 
+LEARNING = (LEARN, UNLEARN, EXTRACT)
+"""What must be done before a message is learned from."""
 OUTCOME, ENDED = "outcome", "deleted"
 """What a job of `unlearn` is told of the write that caused it; those of earlier releases are not told."""
 

@@ -21,7 +21,19 @@ from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
-from rememo.learn.tasks import OUTCOME, PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
+from rememo.learn.room_summaries import SUMMARISE
+from rememo.learn.tasks import (
+    ABSTRACT,
+    EXTRACT,
+    LEARNING,
+    OUTCOME,
+    PASSED_ON,
+    TASKS,
+    UNLEARN,
+    Errors,
+    ImpossibleJob,
+    do_all,
+)
 from rememo.learn.waiting import OPEN, Endings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
@@ -259,6 +271,20 @@ class Worker:
         return wait_for_jobs(
             self._engine, tenant, ids, timeout, endings=here.endings, help=help, pass_over=self._left_to_others
         )
+
+    def wait_for_scope(self, scope: Scope, timeout: float) -> bool:
+        """Wait until what was written within a scope so far is learned, at most so many seconds; says whether it is.
+
+        What is dead or left to other processes is not waited for, and what is written meanwhile neither.
+        """
+        ends = time.monotonic() + timeout
+        ids = self._engine.store.open_jobs(scope, LEARNING)
+        while ids:
+            jobs = self.wait(scope.tenant, ids, max(0.0, ends - time.monotonic()))
+            ids = [job.id for job in jobs if job.state in OPEN and not self._left_to_others(job)]
+            if ids and time.monotonic() >= ends:
+                return False
+        return True
 
     def _left_to_others(self, job: Job) -> bool:
         """Whether only a process with the store's embedding model can do a job, and this is none."""

@@ -415,6 +415,10 @@ class Jobs(Protocol):
         """Return jobs, oldest first."""
         ...
 
+    def open_jobs(self, scope: Scope, tasks: Sequence[str]) -> list[str]:
+        """Return the ids of jobs of some tasks that wait or are being done, and are about a record within a scope."""
+        ...
+
     def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
         ...

@@ -1,6 +1,7 @@
 """Taking writes back after something was learned from them: each state comes back, with what was known in it."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -89,7 +90,7 @@ def test_a_fact_added_by_hand_is_taken_back_and_what_a_message_says_stays(memory
     memory.undo(added)
     state(memory)
     [fact] = memory.facts.list()
-    assert [source.id for source in fact.sources] == [one.id for one in memory.messages.history(None)]
+    assert [source.id for source in fact.sources] == [one.id for one in memory.messages.history(1000)]
 
 
 def test_a_message_that_had_left_into_a_summary_leaves_again_and_stays_known(memory: Memory, clock: ManualClock):
@@ -128,14 +129,14 @@ STEP = st.one_of(
 @given(steps=st.lists(STEP, min_size=1, max_size=7))
 def test_writes_are_taken_back_one_by_one_whatever_was_learned(steps: list[tuple[str, object, str]]):
     clock = ManualClock()
-    with Memory(":memory:", embedder=None, settings=Settings(worker=False), clock=clock) as memory:
-        memory = memory.scope(user="ana", room="r")
+    with Memory(":memory:", embedder=None, settings=Settings(worker=False), clock=clock) as opened:
+        memory = opened.scope(user="ana", room="r")
         taken: list[tuple[State, Receipt]] = []
         moments = [clock()]
         for name, what, text in steps:
             before = state(memory)
             clock.advance(60)
-            receipt = step(memory, name, what, text, moments, taken)
+            receipt = step(memory, (name, what, text), moments, taken)
             if receipt is not None and receipt.ids:
                 taken.append((before, receipt))
             state(memory)  # a moment before it was learned from has a message and nothing that it says
@@ -150,9 +151,10 @@ def test_writes_are_taken_back_one_by_one_whatever_was_learned(steps: list[tuple
 
 
 def step(
-    memory: Memory, name: str, what: object, text: str, moments: list[object], taken: list[tuple[State, Receipt]]
+    memory: Memory, chosen: tuple[str, object, str], moments: list[datetime], taken: list[tuple[State, Receipt]]
 ) -> Receipt | None:
-    there = {one.id for one in memory.messages.history(None)}
+    name, what, text = chosen
+    there = {one.id for one in memory.messages.history(1000)}
     match name:
         case "add" if what not in there:
             return memory.messages.add("user", text, id=str(what))
@@ -161,7 +163,7 @@ def step(
         case "delete" if what in there:
             return memory.delete(str(what))
         case "rollback" if isinstance(what, int) and what < len(moments):
-            return memory.rollback(moments[what])  # pyright: ignore[reportArgumentType]
+            return memory.rollback(moments[what])
         case "fact":
             return memory.facts.add("ana", "lives_in", str(what))
         case "undo" if taken:

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.job import Job, Settlement
+from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
 from rememo.store.payloads import keep_payload
 from rememo.store.postgres.models import need_model
 from rememo.store.postgres.part import Part
+from rememo.store.postgres.queries import within
 from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
@@ -52,6 +54,8 @@ _LIST = f"""SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND (%s::text[] IS NUL
 # One for each question, so that each has the index that answers it.
 _LATEST = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND id < %s ORDER BY id DESC LIMIT %s"
 _LATEST_OF = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND state = %s AND id < %s ORDER BY id DESC LIMIT %s"
+_OPEN = """SELECT id FROM jobs WHERE tenant = %s AND state IN ('waiting', 'running') AND task = ANY(%s::text[]) AND EXISTS
+  (SELECT 1 FROM records WHERE {inside} AND records.id = jobs.payload::json ->> 'record') ORDER BY created_at, id"""
 _AFTER_ALL = "\uffff"
 _NUMBER = "SELECT number FROM records WHERE tenant = %s AND id = %s AND version = %s"
 # No version changed, so the clock shows nothing: caches of vectors must start over.
@@ -157,6 +161,12 @@ class JobTable(Part):
         """Return jobs, oldest first."""
         wanted = None if ids is None else list(ids)
         return self._jobs(self._database.rows(_LIST, (tenant, wanted, wanted, state, state)))
+
+    def open_jobs(self, scope: Scope, tasks: Sequence[str]) -> list[str]:
+        """Return the ids of jobs of some tasks that wait or are being done, and are about a record within a scope."""
+        inside, values = within(scope)
+        rows = self._database.rows(_OPEN.format(inside=inside), [scope.tenant, list(tasks), *values])
+        return [row[0] for row in rows]
 
     def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""

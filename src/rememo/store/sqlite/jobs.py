@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rememo.model.check import dump_json
 from rememo.model.job import Job, Settlement
+from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.contents import Kept
 from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
@@ -16,6 +17,7 @@ from rememo.store.payloads import keep_payload
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.models import need_model
 from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.queries import within
 from rememo.store.sqlite.writing import vector_place
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
@@ -149,6 +151,16 @@ class JobTable(Part):
             sql += " AND state = ?"
             values.append(state)
         return [self._job(row) for row in self._database.rows(sql + " ORDER BY created_at, id", values)]
+
+    def open_jobs(self, scope: Scope, tasks: Sequence[str]) -> list[str]:
+        """Return the ids of jobs of some tasks that wait or are being done, and are about a record within a scope."""
+        inside, values = within(scope)
+        sql = (
+            "SELECT id FROM jobs WHERE tenant = ? AND state IN ('waiting', 'running')"
+            " AND task IN (SELECT value FROM json_each(?)) AND EXISTS"
+            f" (SELECT 1 FROM records WHERE {inside} AND records.id = jobs.payload ->> '$.record') ORDER BY created_at, id"
+        )
+        return [row[0] for row in self._database.rows(sql, [scope.tenant, dump_json(list(tasks)), *values])]
 
     def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
