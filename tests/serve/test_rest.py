@@ -2,7 +2,9 @@
 
 import json
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,7 +13,7 @@ import pytest
 from rememo import Memory
 from rememo.serve.auth import Keys
 from rememo.serve.rest.openapi import document
-from rememo.testing import ManualClock
+from rememo.testing import ManualClock, WordEmbedder
 
 from .conftest import Serve
 
@@ -199,6 +201,25 @@ def test_health(web: httpx.Client, memory: Memory):
     closed = web.get("/readyz")
     assert (ok(closed, 503)["error"]["code"], closed.headers["retry-after"]) == ("closed", "1")
     assert ok(web.get("/healthz")) == {"status": "ok"}
+
+
+@pytest.mark.requirement("embed.online-change")
+def test_a_server_without_the_new_embedding_model_answers_by_words_and_says_so(
+    tmp_path: Path, hosted: Callable[[Memory], str]
+):
+    with (
+        Memory(tmp_path / "a.db", embedder=WordEmbedder("first-model")) as memory,
+        Memory(tmp_path / "a.db", embedder=WordEmbedder("first-model")) as other,
+        httpx.Client(base_url=hosted(memory)) as web,
+    ):
+        ok(web.post("/v1/records", json={"text": "the kettle was mended"}), 201)
+        other.reembed(WordEmbedder("second-model", 8))
+        [hit] = ok(web.post("/v1/search", json={"query": "mended kettle", "explain": True}))["items"]
+        assert "words_only" in hit["reasons"]
+        ok(web.post("/v1/records", json={"text": "the lamp was mended"}), 201)
+        assert len(ok(web.post("/v1/search", json={"query": "mended"}))["items"]) == 2
+        assert ok(web.get("/readyz")) == {"status": "ready", "degraded": ["embedder"]}
+        assert "second-model" in ok(web.get("/v1/stats"))["words_only"]
 
 
 @pytest.mark.requirement("erase.proof")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
 from rememo.memory import Memory
+from rememo.settings import Settings
 from rememo.testing.base import OpenMemory, Suite, examples, ids, texts
 from rememo.testing.clock import START, ManualClock
 from rememo.testing.embedders import DistantEmbedder, FailingEmbedder, InterruptingEmbedder, WordEmbedder
@@ -394,6 +395,30 @@ class SimilarSuite(Suite):
         assert memory.reembed(distant) == 3
         assert distant.asked == ["Miso sleeps on the sofa", "Rex barks"]
         assert memory.verify().ok
+
+    @pytest.mark.requirement("embed.online-change")
+    def test_who_has_not_got_the_new_model_goes_by_words_and_loses_no_vector(self, open_memory: OpenMemory) -> None:
+        self.need_reopening()
+        quiet = Settings(worker=False)
+        memory = open_memory(embedder=WordEmbedder("first-model"), settings=quiet)
+        other = open_memory(embedder=WordEmbedder("first-model"), settings=quiet)
+        kept = other.add("Miso sleeps on the sofa")
+        memory.reembed(WordEmbedder("second-model", 8))
+        added = other.add("Rex sleeps in the kitchen")
+        changed = other.update(kept.id, metadata={"seen": True})
+        assert not changed.jobs, "it keeps the vector that the change gave it"
+        hits = other.search("who sleeps?", explain=True)
+        assert sorted(ids(hits)) == sorted([kept.id, added.id])
+        assert all("words_only" in hit.reasons for hit in hits)
+        assert "second-model" in str(other.stats().words_only)
+        assert added.wait().status == "learning", "it is left to who has the model"
+        assert [job.attempts for job in other.jobs.list("waiting")] == [0]
+        assert (other.verify().ok, other.verify().owed_vectors) == (True, 1)
+        assert other.reembed(WordEmbedder("second-model", 8)) == 0
+        assert added.wait().status == "done"
+        for each in (memory, other):
+            assert ids(each.search("Rex sleeps in the kitchen", mode="vector", limit=1)) == [added.id]
+            assert (each.verify().ok, each.verify().owed_vectors) == (True, 0)
 
     @pytest.mark.requirement("extend.embedding-model")
     def test_vectors_of_another_model_are_refused_by_name(self, open_memory: OpenMemory) -> None:
