@@ -71,7 +71,7 @@ def test_processes_follow_a_change_of_the_model_without_an_error(address: str, s
         assert isinstance(runner, Worker)
         runner.run_until_idle()
         check = memory.verify()
-        assert (check.faults, check.owed_vectors) == ((), 0)
+        assert (check.faults, check.missing_vectors, check.owed_vectors) == ((), (), 0)
         assert memory.stats().vectors == memory.stats().versions
         for stored in engine_of(memory).store.dump(memory.bound):
             [expected] = model.embed([stored.record.text])

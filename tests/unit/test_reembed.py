@@ -160,7 +160,7 @@ def test_a_vector_that_is_missing_is_counted_and_can_be_made(tmp_path: Path):
         engine_of(memory).store._database.write(  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage, reportUnknownMemberType]
             lambda connection: connection.execute("DELETE FROM vectors WHERE place % 3 = 0")  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
         )
-        [fault] = memory.verify().faults
+        [fault] = memory.verify().missing_vectors
         assert "versions have no vector of letters-16" in fault
         lost = 31 - memory.stats().vectors
         assert f"{lost} versions" in fault
@@ -180,7 +180,7 @@ def test_an_update_keeps_a_vector_that_this_process_could_not_make(tmp_path: Pat
         assert memory.search("entry zero rewritten", mode="vector", limit=1)[0].id == id
         runner_of(memory).run_until_idle()
         assert memory.search("written without an embedder", mode="vector", limit=1)[0].id == added.id
-        assert memory.verify() == replace(memory.verify(), faults=(), owed_vectors=0)
+        assert memory.verify() == replace(memory.verify(), faults=(), missing_vectors=(), owed_vectors=0)
 
 
 def test_vectors_of_a_model_that_gave_way_before_it_had_any_are_not_mixed_in(tmp_path: Path):
@@ -192,7 +192,7 @@ def test_vectors_of_a_model_that_gave_way_before_it_had_any_are_not_mixed_in(tmp
         first.add("written by the first")
         second.add("written by the second")
         runner_of(second).run_until_idle()
-        assert second.verify() == replace(second.verify(), faults=(), owed_vectors=0)
+        assert second.verify() == replace(second.verify(), faults=(), missing_vectors=(), owed_vectors=0)
         assert second.search("written by the first", mode="vector", limit=1)[0].text == "written by the first"
 
 

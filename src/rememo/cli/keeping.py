@@ -85,7 +85,7 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
                 open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
             ):
                 found = memory.verify()
-            if not found.ok:
+            if found.faults:
                 raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
             os.link(part, target)
     except KeyMismatch as error:
@@ -157,10 +157,15 @@ def verify(file: File, json: AsJson = False) -> None:
     elif found.ok:
         console.print("sound: " + ", ".join(f"{count:,} {name}" for name, count in found.checked.items()))
     else:
-        for fault in found.faults:
+        for fault in (*found.faults, *found.missing_vectors):
             errors.print(fault, markup=False)
-        errors.print(f"run: rememo repair {shown(file)} NEW_FILE", markup=False)
+        if found.faults:
+            errors.print(f"run: rememo repair {shown(file)} NEW_FILE", markup=False)
+        if found.missing_vectors:
+            errors.print(f"run: rememo reembed {shown(file)} MODEL, with the model that it has", markup=False)
     if not json:
+        if found.owed_vectors:
+            errors.print(f"{found.owed_vectors:,} vectors are owed: a worker makes them", markup=False)
         for what in found.unchecked:
             errors.print(f"not checked: {what}", markup=False)
     if not found.ok:
@@ -213,7 +218,7 @@ def stats(file: File, tenant: Tenant = "default", json: AsJson = False) -> None:
     if json:
         print_json(found)
         return
-    rows = [[name, value if isinstance(value, int) else dict(value)] for name, value in asdict(found).items()]
+    rows = [[name, value] for name, value in asdict(found).items() if value is not None]
     print_table(["what", "count"], rows)
 
 

@@ -48,16 +48,16 @@ def verify(engine: Engine) -> Check:
     model = engine.store.model()
     if model is None:
         return check
-    faults, owed = list(check.faults), 0
+    told, owed = list[str](), 0
     for tenant in engine.store.tenants():
         missing = count_missing(engine, tenant)
         owed += missing.owed
         if missing.lost:
-            faults.append(
+            told.append(
                 f"{tenant}: {missing.lost:,} versions have no vector of {model.name} and no job will make it, such as"
                 f" {missing.example}; reembed() with that model makes them"
             )
-    return replace(check, faults=tuple(faults), owed_vectors=owed)
+    return replace(check, missing_vectors=tuple(told), owed_vectors=owed)
 
 
 def _unvectored(engine: Engine, tenant: str) -> Iterator[Unvectored]:

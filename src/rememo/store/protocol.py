@@ -253,16 +253,19 @@ class Check:
     """What `verify` found: nothing wrong, or each fault named."""
 
     faults: tuple[str, ...]
+    """What is damaged."""
     checked: Mapping[str, int]
     unchecked: tuple[str, ...] = ()
     """What could not be looked into, and why."""
+    missing_vectors: tuple[str, ...] = ()
+    """Tenant by tenant, how many versions have no vector and no job that will make it."""
     owed_vectors: int = 0
     """How many versions have no vector yet and a job that will make it."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.faults
+        """Whether nothing is wrong and nothing is missing."""
+        return not self.faults and not self.missing_vectors
 
 
 Mark = tuple[int, int, int]

@@ -323,7 +323,7 @@ def test_a_text_that_is_refused_in_a_change_of_models_is_told_by_a_dead_job(
         [dead] = memory.jobs.list("dead")
         assert dead.error is not None
         assert "too long for me" in dead.error
-        [fault] = memory.verify().faults
+        [fault] = memory.verify().missing_vectors
         assert "1 versions have no vector of openai/tiny" in fault
 
 
