@@ -80,7 +80,7 @@ _POOL = "pool:"
 _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
     "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
-    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "learn.answering", "learn.llm.learning",
+    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "learn.answering", "learn.llm.learning",
     "working.flowing", "working.hooks", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
 )  # fmt: skip

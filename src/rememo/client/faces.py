@@ -2043,7 +2043,10 @@ class RemoteMemory:
         return cast("Receipt", self._asking.call("rollback", {"to": to}))
 
     def undo(self, receipt: Receipt) -> Receipt:
-        """Take one write back, by new versions; a record that changed since raises `VersionConflict`."""
+        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+
+        What was learned since is no conflict: it goes with what it was learned from.
+        """
         return cast("Receipt", self._asking.call("undo", {"receipt": receipt}))
 
     def erase(

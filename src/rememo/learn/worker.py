@@ -21,19 +21,7 @@ from rememo.engine.engine import EMBED, Engine
 from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
-from rememo.learn.room_summaries import SUMMARISE
-from rememo.learn.tasks import (
-    ABSTRACT,
-    EXTRACT,
-    LEARNING,
-    OUTCOME,
-    PASSED_ON,
-    TASKS,
-    UNLEARN,
-    Errors,
-    ImpossibleJob,
-    do_all,
-)
+from rememo.learn.tasks import LEARNING, OUTCOME, PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
 from rememo.learn.waiting import OPEN, Endings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
