@@ -1,8 +1,8 @@
 """How well facts are found without a model, on a labelled file.
 
 Each line of the file is one message: ``speaker``, ``at``, ``text``, ``facts`` (what it states; none for a negative) and
-``held_out`` for the part the rules were not tuned on. A labelled fact has ``subject``, ``predicate``, ``object`` (or a list of
-objects that are as good), and may have ``valid_from``/``valid_to`` (the beginning of an ISO time, or several), ``ends``, and
+``held_out`` for the part the rules were not tuned on. A labelled fact has ``subject``, ``predicate``, ``object`` (each one or a
+list of those that are as good), and may have ``valid_from``/``valid_to`` (the beginning of an ISO time, or several), ``ends``, and
 ``optional``: finding it is right, missing it is no miss.
 """
 
@@ -95,7 +95,7 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
             scores.right[hit.predicate] += 1
         elif not label.get("optional"):
             scores.missed.append((text, _shown(label)))
-            scores.missed_by[label["predicate"]] += 1
+            scores.missed_by[next(iter(_choices(label["predicate"])))] += 1
     for fact in left:
         if not any(_same(fact, label) for label in row["facts"]):
             scores.invented.append(
@@ -109,8 +109,8 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
 
 def _same(fact: FoundFact, label: dict[str, Any]) -> bool:
     return (
-        fact.subject.casefold() == label["subject"].casefold()
-        and fact.predicate == label["predicate"]
+        fact.subject.casefold() in [one.casefold() for one in _choices(label["subject"])]
+        and fact.predicate in _choices(label["predicate"])
         and any(normalise_object(one).casefold() == fact.object.casefold() for one in _choices(label["object"]))
         and fact.ends == bool(label.get("ends"))
         and _begins(fact.valid_from, label.get("valid_from"))
