@@ -111,7 +111,7 @@ def _same(fact: FoundFact, label: dict[str, Any]) -> bool:
     return (
         fact.subject.casefold() in [one.casefold() for one in _choices(label["subject"])]
         and fact.predicate in _choices(label["predicate"])
-        and any(normalise_object(one).casefold() == fact.object.casefold() for one in _choices(label["object"]))
+        and fact.object.casefold() in [(normalise_object(one) or one).casefold() for one in _choices(label["object"])]
         and fact.ends == bool(label.get("ends"))
         and _begins(fact.valid_from, label.get("valid_from"))
         and _begins(fact.valid_to, label.get("valid_to"))

@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Literal
 
 Values = Literal["single", "multi"]
+EVERY = "*"
+"""The object of a statement that something is over whatever its value was: "I quit my job"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,60 +1,28 @@
 """Facts found in conversation by rules, without a model.
 
 A text is cut to the speaker's own sentences (no code, quotes, lists, fiction), each sentence to what it asserts (no
-questions, conditions, reported words), that to clauses with a subject, a verb and its circumstances; rules keyed by the verb
-then read the objects. Precision comes first: what is doubtful is left out. At most ``prose.LONGEST`` characters are read.
+questions, conditions, reported words), that to clauses with a subject, a verb and its circumstances; the rows of a
+table, keyed by the verb, then read the objects (``rows``: what is known; ``table``: how a row is written; ``readers``: objects). Precision comes first: what is doubtful is left out. At most ``prose.LONGEST`` characters are read.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 from rememo.errors import InvalidInput
-from rememo.learn.extract import (
-    rules_being,
-    rules_doing,
-    rules_having,
-    rules_home,
-    rules_life,
-    rules_tastes,
-    rules_things,
-    rules_work,
-    verbs,
-)
+from rememo.learn.extract import verbs
+from rememo.learn.extract.anywhere import read_favourites, read_nicknames
 from rememo.learn.extract.clauses import Clause, clauses_of, read_group
 from rememo.learn.extract.corrections import Correction, apply, corrections
+from rememo.learn.extract.doings import read_death, read_doing
 from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.found import FoundFact
-from rememo.learn.extract.moods import asks_about_text, asserted
+from rememo.learn.extract.moods import asserted
 from rememo.learn.extract.people import relations_in
 from rememo.learn.extract.prose import own_sentences
+from rememo.learn.extract.reading import TABLE, read_clause, settle_passive
 from rememo.learn.extract.tokens import Words
 
-_RULES: dict[str, Callable[[Finder, Clause], bool]] = {
-    "have": rules_having.having, "own": rules_having.owning, "drive": rules_having.owning, "ride": rules_having.owning,
-    "buy": rules_having.acquiring, "sell": rules_having.acquiring, "adopt": rules_having.acquiring,
-    "rescue": rules_having.acquiring, "purchase": rules_having.acquiring,
-    "live": rules_home.living, "reside": rules_home.living, "employ": rules_work.working, "move": rules_home.moving, "relocate": rules_home.moving, "settle": rules_home.moving,
-    "emigrate": rules_home.moving, "immigrate": rules_home.moving,
-    "work": rules_work.working, "study": rules_work.studying, "major": rules_work.studying, "graduate": rules_work.graduating,
-    "start": rules_work.starting, "begin": rules_work.starting, "quit": rules_work.quitting, "stop": rules_work.quitting,
-    "leave": rules_work.quitting, "give": rules_work.quitting, "resign": rules_work.quitting, "lose": rules_work.quitting,
-    "raise": rules_home.growing, "grow": rules_home.growing, "retire": rules_work.retiring, "teach": rules_work.teaching,
-    "like": rules_tastes.liking, "love": rules_tastes.liking, "enjoy": rules_tastes.liking, "adore": rules_tastes.liking,
-    "hate": rules_tastes.liking, "dislike": rules_tastes.liking, "loathe": rules_tastes.liking, "despise": rules_tastes.liking,
-    "stand": rules_tastes.standing, "bear": rules_tastes.standing,
-    "prefer": rules_tastes.preferring, "eat": rules_tastes.eating, "drink": rules_tastes.eating, "avoid": rules_tastes.avoiding,
-    "keep": rules_tastes.dieting, "follow": rules_tastes.dieting, "become": rules_tastes.dieting, "switch": rules_tastes.dieting,
-    "play": rules_tastes.playing, "speak": rules_tastes.speaking, "learn": rules_tastes.learning, "know": rules_tastes.knowing,
-    "code": rules_tastes.knowing, "program": rules_tastes.knowing, "suffer": rules_tastes.suffering,
-    "diagnose": rules_tastes.suffering, "take": rules_tastes.taking, "name": rules_tastes.calling,
-    "go": rules_life.going, "visit": rules_life.going, "travel": rules_life.going, "get": rules_life.getting,
-    "plan": rules_doing.planning, "date": rules_life.dating, "break": rules_life.parting,
-    "join": rules_work.joining, "run": rules_work.running, "smoke": rules_tastes.smoking,
-    "come": rules_home.coming, "do": rules_work.degree,
-    "marry": rules_life.marrying, "die": rules_life.dying, "pass": rules_life.dying, "turn": rules_life.turning,
-}  # fmt: skip
-_PERSONAL = frozenset({"be", "live", "work", "speak", "study"})
+_PERSONAL = frozenset({"be", "live", "work", "speak", "study", "die", "pass"})
 """What an unknown capitalised word may be said to do: enough to tell a person from a company or a poet."""
 _LONGEST_SENTENCE = 120
 """Words; a longer "sentence" is a text without full stops, pasted from somewhere."""
@@ -81,8 +49,6 @@ def extract(
         limit = asserted(words)
         if limit:
             _sentence(finder, words, limit)
-        elif asks_about_text(words):
-            break
     _correct(finder, text, previous)
     return sorted(finder.facts, key=lambda fact: fact.position)
 
@@ -108,25 +74,20 @@ def _sentence(finder: Finder, words: Words, limit: int) -> None:
     for clause in found:
         for part in _parts(clause):
             _apply(finder, part)
-    rules_things.named_favourite(finder, limit)
-    rules_tastes.nicknames(finder, limit)
+    read_favourites(finder, limit)
+    read_nicknames(finder, limit)
 
 
 def _apply(finder: Finder, clause: Clause) -> None:
-    """Give one clause to the rule for its verb, or to the general one for doings."""
+    """Give one clause to the rows for its verb, or read it as a doing."""
     if clause.modal and clause.modal not in ("will", "can"):
         return
     _settle(finder, clause)
-    if not clause.subject.known and (clause.past or clause.lemma not in _PERSONAL):
+    if not clause.subject.known and clause.lemma not in _PERSONAL:
         return
-    if clause.lemma == "be":
-        _be(finder, clause)
-    elif clause.passive and clause.lemma in ("promote", "hire", "fire", "lay"):
-        rules_work.promoted(finder, clause, clause.verb_at)
-    else:
-        rule = _RULES.get(clause.lemma)
-        if rule is None or not clause.subject.name or clause.subject.kind == "thing" or not rule(finder, clause):
-            rules_doing.doing(finder, clause)
+    read = read_clause(finder, clause)
+    if not read_death(finder, clause) and not read and clause.lemma != "be":
+        read_doing(finder, clause)
 
 
 def _settle(finder: Finder, clause: Clause) -> None:
@@ -136,21 +97,13 @@ def _settle(finder: Finder, clause: Clause) -> None:
         clause.subject = finder.reader.their_name(subject.after, subject.pending)
     if subject.pronoun:
         clause.subject = replace(subject, name=finder.reader.resolve(subject.pronoun))
-    described = clause.passive and clause.lemma in ("call", "name", "marry", "retire", "divorce")
+    if clause.lemma == "get" and clause.perfect and clause.words.low[clause.verb_at] == "got" and not clause.past:
+        clause.lemma, clause.perfect = "have", False
+    settle_passive(clause)
+    described = clause.passive and clause.lemma in ("call", "name", "marry", "retire", "divorce", "separate", "engage")
     scheduled = clause.lemma in ("schedule", "book", "set") or clause.progressive
     if described or (clause.subject.kind == "thing" and scheduled):
-        clause.lemma, clause.rest = "be", clause.verb_at
-
-
-def _be(finder: Finder, clause: Clause) -> None:
-    if clause.words.at(clause.verb_at) == "born":
-        clause.rest = clause.verb_at + 1
-        rules_home.born(finder, clause)
-    elif clause.perfect and clause.words.at(clause.rest) == "to":
-        clause.lemma = "travel"
-        rules_life.going(finder, clause)
-    else:
-        rules_being.being(finder, clause)
+        clause.lemma, clause.rest, clause.progressive = "be", clause.verb_at, False
 
 
 def _parts(clause: Clause) -> list[Clause]:
@@ -168,6 +121,7 @@ def _parts(clause: Clause) -> list[Clause]:
             bare = words.low[start - 1] == ","
             if (
                 start < end
+                and words.low[at - 1] != "born"
                 and words.low[start] not in ("i", "we")
                 and read_group(words, start, end, part)
                 and _fits(clause, part, bare=bare)
@@ -192,12 +146,12 @@ def _fits(clause: Clause, part: Clause, *, bare: bool) -> bool:
     if part.lemma == "be":
         return part.words.low[part.begin] in verbs.BE and part.words.low[part.begin] != "'s"
     if part.form == "ing":
-        return clause.progressive and part.begin == part.verb_at and part.lemma in _RULES
+        return clause.progressive and part.begin == part.verb_at and part.lemma in TABLE.by_verb
     if part.form == "third":
         return not clause.subject.speaker
     if part.form == "base":
         return (clause.subject.speaker or clause.used_to or part.verb_at > part.begin) and (
-            part.lemma in _RULES or part.lemma == clause.lemma
+            part.lemma in TABLE.by_verb or part.lemma == clause.lemma
         )
     return part.form == "past"
 

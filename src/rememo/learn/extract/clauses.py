@@ -20,7 +20,8 @@ _SUBORDINATE = word_set(
     "once that whose even provided whatever lest",
 )
 _DROPPABLE = word_set(
-    "moved relocated started graduated visited finished adopted bought retired joined working living studying got"
+    "moved relocated started graduated visited finished adopted bought retired joined working living studying got had sold",
+    "switched quit stopped lost gave ditched broke cancelled canceled",
 )
 """First words that are statements without a subject, and no requests."""
 _CONFESSING = word_set("told said mention mentioned remember note forget add mind")
@@ -92,6 +93,9 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
             else:
                 be = True
                 clause.past = clause.past or word in ("was", "were")
+        elif word == "had" and words.at(index + 1) == "to" and words.at(index + 2) in verbs.FORMS:
+            did = True
+            index += 1
         elif word in ("have", "has", "'ve", "had") and _participle_follows(words, index + 1):
             clause.perfect = True
             clause.past = clause.past or word == "had"
@@ -117,9 +121,11 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
     clause.verb_at, (clause.lemma, clause.form), clause.rest = index, known, index + 1
     if be and known[1] == "ing":
         clause.progressive = True
-    elif be:
+    elif be and known[1] != "base":
         clause.passive = True
-    elif (known[1] == "past" or low[index] == "quit") and not clause.perfect and not did and not clause.modal:
+    elif (
+        (known[1] == "past" or low[index] in ("quit", "split")) and not clause.perfect and not did and not clause.modal
+    ):
         clause.past = True
     return True
 
@@ -219,6 +225,8 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
 def _may_begin(words: Words, clause: Clause, reader: SubjectReader) -> bool:
     """Tell whether a clause may begin here: at the start, after a pause or a joining word, or behind a time put in front."""
     index = clause.begin - 1
+    if words.low[max(index - 2, 0) : index + 1] == ["by", "the", "way"]:
+        index -= 3
     while (
         index >= 0
         and words.low[index] not in _JOINING

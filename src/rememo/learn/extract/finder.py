@@ -8,7 +8,7 @@ from rememo.learn.extract.found import FoundFact
 from rememo.learn.extract.people import Subject, SubjectReader
 from rememo.learn.extract.tokens import Words
 from rememo.learn.extract.verbs import ADVERBS
-from rememo.learn.predicates import normalise_object
+from rememo.learn.predicates import EVERY, normalise_object
 from rememo.recall.time import Lean, TimeMention, find_times
 
 _FOR = re.compile(
@@ -22,6 +22,7 @@ _NUMBERS = {
     )
 }
 _NUMBERS.update({"a": 1, "an": 1, "couple": 2, "few": 3, "fifteen": 15, "twenty": 20, "thirty": 30})
+_ALNUM = re.compile(r"[^\W_]")
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12, "decade": 120}
 _LONGEST_DURATION = 1200
@@ -46,6 +47,7 @@ class Finder:
         self.conditional = False
         self._times: dict[Lean, list[TimeMention]] = {}
         self.time_starts: frozenset[int] = frozenset()
+        self._spans: list[tuple[int, int]] = []
 
     def begin(self, words: Words, limit: int) -> None:
         """Turn to the next sentence."""
@@ -54,6 +56,7 @@ class Finder:
         self._times = {}
         mentions = self.times("past")
         self.time_starts = frozenset(mention.position[0] for mention in mentions)
+        self._spans = [mention.position for mention in mentions]
         self.reader.time_ends = frozenset(mention.position[1] for mention in mentions)
 
     def times(self, lean: Lean) -> list[TimeMention]:
@@ -105,6 +108,36 @@ class Finder:
             begun = self._duration(clause)
         return begun, ended
 
+    def within_time(self, position: int) -> bool:
+        """Tell whether a place in the text is inside a time expression."""
+        return any(begin <= position < end for begin, end in self._spans)
+
+    def ahead(self, clause: Clause) -> list[TimeMention]:
+        """Return the times of a clause that are still to come, or not yet over."""
+        return [
+            mention
+            for mention in self.times_of(clause, "future")
+            if mention.end > self.at and mention.direction == "in" and not mention.recurring
+        ]
+
+    def coming(self, clause: Clause) -> Span | None:
+        """Return when something that is ahead will be, by the clause's own times: the hour rather than the day."""
+        times = [] if self.conditional else self.ahead(clause)
+        if not times:
+            return None
+        time = times[0]
+        if len(times) > 1 and time.precision == "day" and times[1].precision in ("hour", "minute"):
+            time = times[1] if time.start <= times[1].start < time.end else time
+        return time.start, time.end
+
+    def happened(self, clause: Clause) -> list[TimeMention]:
+        """Return the times of a clause at which something can have happened."""
+        return [
+            mention
+            for mention in self.times_of(clause, "past")
+            if mention.start <= self.at and mention.direction == "in" and not mention.recurring
+        ]
+
     def _duration(self, clause: Clause) -> datetime | None:
         match = _FOR.search(self.text, self.words.start[clause.begin], self.words.end[max(clause.end, 1) - 1])
         if match is None:
@@ -136,11 +169,13 @@ class Finder:
         confidence: float = 0.9,
         when: Span = (None, None),
         ends: bool | None = None,
+        kind: str | None = None,
     ) -> None:
         """Note a fact, unless it is about nobody or says nothing."""
         whom = clause.subject.name if subject is None else subject
-        value = normalise_object(value.replace('"', "") if value.count('"') % 2 else value)
-        if not whom or not value or len(value) > LONGEST_OBJECT or not any(sign.isalnum() for sign in value):
+        if value != EVERY:
+            value = normalise_object(value.replace('"', "") if value.count('"') % 2 else value)
+        if not whom or not value or len(value) > LONGEST_OBJECT or not (value == EVERY or _ALNUM.search(value)):
             return
         over = clause.ends if ends is None else ends
         begun, ended = when
@@ -155,13 +190,22 @@ class Finder:
             confidence = round(confidence - 0.1, 2)
         self.put(
             FoundFact(
-                subject=whom, predicate=predicate, object=value, confidence=confidence, valid_from=begun, valid_to=ended, ends=over,
+                subject=whom, predicate=predicate, object=value, confidence=confidence, valid_from=begun, valid_to=ended, ends=over, kind=kind,
                 corrects=self._corrected(clause), wording=self.text[position[0] : position[1]], position=position,
             )
         )  # fmt: skip
 
     def put(self, fact: FoundFact) -> None:
-        """Note a finished fact once."""
+        """Note a finished fact once. What is over in the same breath was only named: "our cat Miso died"."""
+        if fact.ends:
+            named = (fact.subject, fact.predicate, fact.object)
+            self.facts = [
+                one
+                for one in self.facts
+                if one.ends
+                or one.position[0] < self.words.start[0]
+                or (one.subject, one.predicate, one.object) != named
+            ]
         key = (fact.subject, fact.predicate, fact.object.casefold(), fact.ends)
         if all(key != (one.subject, one.predicate, one.object.casefold(), one.ends) for one in self.facts[-12:]):
             self.facts.append(fact)

@@ -21,7 +21,10 @@ class FoundFact:
     valid_to: datetime | None = None
     """When it ended; aware UTC, excluded."""
     ends: bool = False
-    """True when the text says that this is not, or no longer, so: "I used to live in Rome"."""
+    """True when the text says that this is not, or no longer, so: "I used to live in Rome". The object is then
+    ``EVERY`` of ``rememo.learn.predicates`` where all values are meant: "I quit my job"."""
+    kind: str | None = None
+    """What sort of thing the object is, where it goes by a name: the "dog" of Rex."""
     corrects: str | None = None
     """The object that this one replaces because it was wrong: "Porto, not Lisbon"."""
     wording: str

@@ -28,7 +28,7 @@ OCCUPATIONS = word_set(
     "veterinarian waiter waitress warden watchmaker weaver welder winemaker writer youtuber zookeeper zoologist dba sysadmin ceo cto",
     "cfo coo hr student apprentice intern trainee postdoc undergraduate undergrad paediatrician pediatrician cardiologist",
     "dermatologist anaesthetist anesthesiologist oncologist optometrist nanny au_pair childminder stay-at-home_mom",
-    "stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
+    "dev vp svp evp pm sre president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
 )
 NOT_OCCUPATIONS = word_set("model head lead partner agent guide guard driver buyer seller maid minister")
 """Words that are professions only with something before them: "team lead", but not "I'm a lead"."""
@@ -139,7 +139,7 @@ WORKPLACES = word_set(
     "council ngo nonprofit non-profit charity lab laboratory institute studio theatre theater zoo airport airline station post_office",
     "newspaper magazine publisher kindergarten nursery daycare gym spa salon bookstore bookshop brewery winery consultancy",
     "government city state county embassy court police fire_department church foundation bookshop hospice dealership plant refinery",
-    "shipyard call_centre call_center food_bank cinema office department city_council manufacturer developer chain center centre",
+    "port harbour harbor dock army navy military fintech shelter orchestra shipyard call_centre call_center food_bank cinema office department city_council manufacturer developer chain center centre",
 )
 FIELDS = word_set(
     "insurance finance marketing tech it sales healthcare education hr hospitality construction retail logistics advertising",
@@ -187,3 +187,14 @@ AGES = {
     )
 }
 """Ages people write in words."""
+
+TOOLS = word_set(
+    "linux windows macos mac ubuntu fedora debian arch nixos android ios iphone pixel chrome firefox brave safari edge opera vivaldi",
+    "vim neovim emacs vscode cursor pycharm intellij zed sublime notion obsidian evernote onenote logseq roam todoist trello asana",
+    "jira linear slack teams discord signal telegram whatsapp zoom gmail outlook protonmail proton fastmail posteo spotify tidal",
+    "deezer netflix hulu disney kindle kobo duckduckgo kagi google bing aws azure gcp heroku vercel postgres postgresql mysql sqlite",
+    "mongodb redis python rust go typescript javascript kotlin swift java pytorch tensorflow react vue svelte django flask fastapi",
+    "docker podman kubernetes git github gitlab bitbucket figma sketch canva photoshop gimp blender excel libreoffice claude chatgpt",
+    "gemini copilot anki duolingo strava garmin fitbit verizon vodafone telekom revolut monzo n26 paypal mastodon bluesky hevy",
+)
+"""What one moves to without living there."""

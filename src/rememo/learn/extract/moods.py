@@ -16,6 +16,8 @@ _REQUESTS = word_set(
     "let act pretend imagine reply respond answer teach read check update change put turn name define discuss",
     "consider provide ignore stop start keep try use think take go",
 )
+_KEEPING = word_set("remember note add save store update remind record")
+"""Requests to keep something: "Update my profile: I moved to Rome"."""
 _DOUBT = word_set(
     "apparently supposedly allegedly maybe perhaps probably possibly presumably hypothetically wish hopefully supposedly allegedly"
 )
@@ -40,6 +42,8 @@ def asserted(words: Words) -> int:
         "imagine",
     ):
         return 0
+    if low[first] in _KEEPING and (":" in low or "that" in low[first : first + 4]):
+        return count
     if low[first] in _REQUESTS and words.at(first + 1) not in ("you", "was"):
         # "Call me Bea" is the one request that tells something.
         return count if low[first] == "call" and words.at(first + 1) == "me" else 0
@@ -62,8 +66,3 @@ def _opens_question(words: Words, index: int) -> bool:
         words.at(index + 1) in _INVERTED_AFTER
         or (words.at(index + 1) not in ("not", "been", "to") and "?" in words.low)
     )
-
-
-def asks_about_text(words: Words) -> bool:
-    """Tell whether a request announces a text ("Reply to this review: …"): what follows is not the speaker's own."""
-    return ":" in words.low and any(word in _REQUESTS for word in words.low[:4])

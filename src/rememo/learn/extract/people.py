@@ -45,6 +45,8 @@ _BEFORE_NAMES = word_set(
 )
 """What may stand before a name that is a subject; elsewhere it is an object."""
 _THINGS_BEFORE_VERB = 6
+_THING_VERBS = frozenset({"used", "got"})
+"""Verbs besides "be" that things of somebody's are followed by: "my bike got stolen"."""
 _LONGEST_NAME = 4
 THINGS = word_set(
     "name birthday email e-mail phone number pronouns job age address nickname favourite car bike flight exam",
@@ -233,6 +235,8 @@ class SubjectReader:
         if relation is None:
             return self._thing(words, index + 1, limit, self.speaker)
         after = relation.after
+        if not relation.names and words.at(after).isalpha() and words.at(after) in ("tongue", "board"):
+            return self._thing(words, index + 1, limit, self.speaker)
         name = relation.names[0] if relation.names else f"{relation.owner}'s {relation.predicate.replace('_', ' ')}"
         kind = "person"
         if relation.species:
@@ -272,10 +276,10 @@ class SubjectReader:
             and at - index < _THINGS_BEFORE_VERB
             and words.low[at].replace("-", "").isalpha()
             and words.low[at] not in verbs.BE
-            and words.low[at] != "used"
+            and words.low[at] not in _THING_VERBS
         ):
             at += 1
-        if at == index or (words.at(at) not in verbs.BE and words.at(at) != "used"):
+        if at == index or (words.at(at) not in verbs.BE and words.at(at) not in _THING_VERBS):
             return None
         predicate = "" if relation is None else relation.predicate
         return Subject(

@@ -7,7 +7,7 @@ from rememo.learn.extract.wordlists import word_set
 
 _STOPS = word_set(
     "because since when while so but although though which who whom that where if unless until as than then now",
-    "too also either lol haha tho tbh imo imho ngl rn lmao xd omg idk anyway anymore again instead together",
+    "too also either completely totally entirely altogether lol haha tho tbh imo imho ngl rn lmao xd omg idk anyway anymore again instead together",
     "currently these btw right not yet please thanks honestly actually lately recently already before after",
     "during every each at with for on from by to about like more most very is are was were am be been has have",
     "had do does did will would can could should might i we he she they it you",
@@ -39,6 +39,7 @@ def phrase_end(
             continue
         if (
             word in _SIGNS
+            or (word == "any" and words.at(at + 1) == "more")
             or word in ("and", "or")
             or word in _STOPS
             or word == "in"
@@ -126,3 +127,23 @@ def place_end(words: Words, first: int, limit: int, times: frozenset[int]) -> in
 def normal_case(words: Words, first: int, end: int) -> bool:
     """Tell whether some word of the phrase has a capital, or the sentence has none anyway."""
     return words.lower_case or any(words.capital(at) for at in range(first, end))
+
+
+_CLOSING = word_set(
+    ", . ! ; - ) and but so because for since now too btw anymore lol these by ( as at with any or not again who"
+)
+
+
+def closes(words: Words, index: int, limit: int, times: frozenset[int]) -> bool:
+    """Tell whether the complement is complete here, so that "a vegan restaurant" is no diet."""
+    return index >= limit or words.start[index] in times or words.low[index] in _CLOSING
+
+
+def joined(words: Words, index: int, limit: int) -> int:
+    """Return the word after the next comma or "and" from here on, or ``limit``."""
+    at = index
+    while at < limit and words.low[at] not in (",", "and", "but"):
+        at += 1
+    while at < limit and words.low[at] in (",", "and", "but", "also", "now", "currently"):
+        at += 1
+    return at

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from rememo.learn.extract.pasted import pasted_parts
 from rememo.learn.extract.wordlists import word_set
 
 LONGEST = 50_000
@@ -21,15 +22,6 @@ _CODE_LINE = re.compile(
 )
 _OWN_LABELS = word_set("note fyi correction update ps p.s edit btw context background reminder info")
 
-_PASTED = re.compile(
-    r"\b(?:translate|proof-?read|rewrite|re-write|rephrase|paraphrase|summari[sz]e|reword|polish (?:this|my|the|it|up)|shorten|grammar|spell-?check|"
-    r"(?:correct|improve|edit|fix|analy[sz]e|complete|continue|extend|expand|format|check|review) (?:this|these|the following|my (?:essay|letter|text|"
-    r"paragraph|sentence|bio|resume|cv|cover letter|email|draft|story|poem|grammar))|the following (?:text|paragraph|sentence|email|letter|passage|"
-    r"story|essay|article|code|list|prompt)|(?:e-?mail|message|letter|essay|text|paragraph|bio|chat|review|article|transcript|quote|caption|example|sentence)[^.!?\n:]{0,30}:\s|"
-    r"cover letter|job description|which of these|in passive voice|correct english|"
-    r"dear (?:hiring|sir|madam|mr|mrs|ms|dr)\b|sincerely|best regards|yours (?:truly|faithfully))",
-    re.IGNORECASE,
-)
 _FICTION = re.compile(
     r"\b(?:pretend|role-?play\w*|act(?:ing)? as|my character|main character|the protagonist|writing (?:a|an|my|this) (?:\w+ )?(?:story|novel|book|poem|script|song|screenplay|play)|"
     r"(?:a|the|this) story about|in the example|once upon a time|fan-?fic\w*|fictional|"
@@ -59,9 +51,13 @@ _LONG_QUOTE = 3
 def own_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of sentences that may state something, in order. Work is linear and bounded by ``LONGEST``."""
     cut = text[:LONGEST]
-    if _PASTED.search(cut):
-        return
     masked = cut
+    if foreign := pasted_parts(cut):
+        pieces, reached = list[str](), 0
+        for begin, end in foreign:
+            pieces += [cut[reached:begin], _SPEECH * (end - begin)]
+            reached = end
+        masked = "".join([*pieces, cut[reached:]])
     if "`" in cut or "://" in cut:
         masked = _CODE.sub(_blank, masked)
     if _has_quotes(masked):

@@ -18,7 +18,8 @@ _REGULAR = word_list(
     "install assemble crochet knit sew brew ferment journal blog stream coach referee mentor help manage lead",
     "found co-found open close use take speak know eat drink drive ride run wake get go give see meet have buy",
     "sell win lose fly begin smoke pick promote employ reside date set read write make build draw sing bring leave spend",
-    "sleep find hurt cut come become hit say tell think",
+    "sleep find hurt cut come become hit say tell think rehome misplace scrap crash total wreck trash ditch drop swap cancel steal",
+    "collect separate engage split sack dismiss resume migrate christen accept let put rent reach expect",
 )
 _IRREGULAR = (
     "quit quits quit quit quitting; break breaks broke broken breaking; swim swims swam swum swimming; grow grows grew grown growing; "
@@ -38,9 +39,18 @@ _IRREGULAR = (
     "stop stops stopped stopped stopping; jog jogs jogged jogged jogging; knit knits knitted knitted knitting; "
     "blog blogs blogged blogged blogging; prefer prefers preferred preferred preferring; apply applies applied applied applying; "
     "program programs programmed programmed programming; babysit babysits babysat babysat babysitting; "
-    "enrol enrols enrolled enrolled enrolling; do does did done doing; set sets set set setting; stand stands stood stood standing; bear bears bore borne bearing; submit submits submitted submitted submitting; travel travels travelled travelled travelling"
+    "enrol enrols enrolled enrolled enrolling; do does did done doing; set sets set set setting; stand stands stood stood standing; bear bears bore borne bearing; submit submits submitted submitted submitting; travel travels travelled travelled travelling; "
+    "split splits split split splitting; steal steals stole stolen stealing; let lets let let letting; put puts put put putting; "
+    "drop drops dropped dropped dropping; swap swaps swapped swapped swapping; cancel cancels cancelled cancelled cancelling; "
+    "scrap scraps scrapped scrapped scrapping"
 )
-_EXTRA = {"traveled": ("travel", "past"), "traveling": ("travel", "ing"), "practising": ("practise", "ing")}
+_EXTRA = {
+    "canceled": ("cancel", "past"),
+    "totalled": ("total", "past"),
+    "traveled": ("travel", "past"),
+    "traveling": ("travel", "ing"),
+    "practising": ("practise", "ing"),
+}
 
 
 def _regular(base: str) -> tuple[str, str, str, str, str]:

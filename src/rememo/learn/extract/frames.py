@@ -1,0 +1,200 @@
+"""Frames made ready and matched: the words that a row wants after its verb, tried on a clause."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rememo.learn.extract import lexicon
+from rememo.learn.extract.clauses import Clause
+from rememo.learn.extract.finder import Finder
+from rememo.learn.extract.phrases import closes, items
+from rememo.learn.extract.table import Reader, Row, Value
+from rememo.learn.extract.wordlists import word_set
+
+BEFORE_VERB = frozenset({"companion", "itself", "itself_thing", "off_itself"})
+"""Readers of what stands before the verb; they need no word at their place."""
+_BARRIERS = word_set(", ; - ( ) and but because so while when where if until though although . ! on with that")
+_ENDS = word_set(", ; . ! - ( and but because so again now though although when while after before anymore lol btw too")
+_DEGREES = word_set(
+    "little fluent basic native conversational decent good broken passable mild severe chronic bad strict fluently well natively",
+    "professionally competitively badly mostly committed lifelong fully",
+)
+_WIDEST_GAP = 6
+_NO = -1
+
+Step = Callable[[Finder, Clause, int, list[Value]], int]
+"""Tries one part of a frame at a word: returns the word after it or ``_NO``, and adds the values it read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A row made ready: its frame as steps (None is a gap), its moods as sets."""
+
+    row: Row
+    steps: tuple[Step | None, ...]
+    first: frozenset[str] | None
+    """The words it can begin with; None when any will do."""
+    holds: frozenset[str]
+    over: frozenset[str]
+    who: frozenset[str]
+
+    def match(self, finder: Finder, clause: Clause, at: int) -> tuple[list[Value], int] | None:
+        """Return the values that the frame reads from this word on and where it ends, or None when it does not fit."""
+        values: list[Value] = []
+        end = _follow(self.steps, finder, clause, at, values)
+        return None if end == _NO else (values, end)
+
+
+@dataclass(slots=True)
+class Table:
+    """All rows, by verb and by thing."""
+
+    by_verb: dict[str, list[Frame]] = field(default_factory=dict[str, list[Frame]])
+    by_thing: dict[str, list[Frame]] = field(default_factory=dict[str, list[Frame]])
+    passives: set[str] = field(default_factory=set[str])
+    """Verbs with rows in the passive."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], readers: Mapping[str, Reader]) -> "Table":
+        """Make rows ready. Raises KeyError for a frame that names an unknown reader, AttributeError for an unknown list."""
+        table = cls()
+        for row in rows:
+            frame = _ready(row, readers)
+            for verb in row.verbs.split():
+                table.by_verb.setdefault(verb, []).append(frame)
+                if row.passive:
+                    table.passives.add(verb)
+            for name in row.things.split():
+                table.by_thing.setdefault(name.replace("_", " "), []).append(frame)
+        return table
+
+
+def _ready(row: Row, readers: Mapping[str, Reader]) -> Frame:
+    parts = row.frame.split()
+    return Frame(
+        row,
+        tuple(_step(part, readers) for part in parts),
+        _first(parts),
+        frozenset(row.holds.split()),
+        frozenset(row.over.split()),
+        frozenset(row.who.split()),
+    )
+
+
+def _first(parts: Sequence[str]) -> frozenset[str] | None:
+    found: set[str] = set()
+    for part in parts:
+        if part in (".", "$", "...") or part.startswith("<"):
+            return None
+        found.update(part.strip("[]").split("|"))
+        if not part.startswith("["):
+            return frozenset(found)
+    return None
+
+
+def _step(part: str, readers: Mapping[str, Reader]) -> Step | None:
+    if part == "...":
+        return None
+    if part == ".":
+        return _closing
+    if part == "$":
+        return _ending
+    if part.startswith("<"):
+        name = part.strip("<!>")
+        if name in BEFORE_VERB:
+            return _reading(readers[name], kept=True, anywhere=True)
+        return _reading(
+            _members(name) if name.isupper() else readers[name], kept=not part.endswith("!>"), anywhere=False
+        )
+    words = frozenset(part.strip("[]").split("|"))
+    return _skipping(words) if part.startswith("[") else _wanting(words)
+
+
+def _closing(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+    return at if closes(finder.words, at, clause.end, finder.time_starts) else _NO
+
+
+def _ending(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+    words = finder.words
+    return at if at >= clause.end or words.low[at] in _ENDS or words.start[at] in finder.time_starts else _NO
+
+
+def _wanting(wanted: frozenset[str]) -> Step:
+    def step(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+        words = finder.words
+        fits = at < clause.end and words.low[at] in wanted and words.start[at] not in finder.time_starts
+        return at + 1 if fits else _NO
+
+    return step
+
+
+def _skipping(skipped: frozenset[str]) -> Step:
+    def step(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+        low = finder.words.low
+        while at < clause.end and low[at] in skipped:
+            at += 1
+        return at
+
+    return step
+
+
+def _reading(reader: Reader, *, kept: bool, anywhere: bool) -> Step:
+    def step(finder: Finder, clause: Clause, at: int, values: list[Value]) -> int:
+        found = reader(finder, clause, at) if anywhere or at < clause.end else ()
+        if not found:
+            return _NO
+        if kept:
+            values += found
+        return found[-1].end
+
+    return step
+
+
+def _follow(steps: Sequence[Step | None], finder: Finder, clause: Clause, at: int, values: list[Value]) -> int:
+    for number, step in enumerate(steps):
+        if step is None:
+            return _leap(steps[number + 1 :], finder, clause, at, values)
+        at = step(finder, clause, at, values)
+        if at == _NO:
+            return _NO
+    return at
+
+
+def _leap(steps: Sequence[Step | None], finder: Finder, clause: Clause, at: int, values: list[Value]) -> int:
+    """Try the rest of a frame from each of the next words on."""
+    words = finder.words
+    for start in range(at, min(clause.end, at + _WIDEST_GAP + 1)):
+        tried: list[Value] = []
+        end = _follow(steps, finder, clause, start, tried)
+        if end != _NO:
+            values += tried
+            return end
+        if words.low[start] in _BARRIERS and not finder.within_time(words.start[start]):
+            return _NO
+    return _NO
+
+
+def _members(names: str) -> Reader:
+    """Return a reader of listed words: it takes those items of an enumeration that are on one of the lists."""
+    lists: list[frozenset[str]] = [getattr(lexicon, name) for name in names.split("+")]
+    known = frozenset(word for one in lists for word in one)
+
+    def read(finder: Finder, clause: Clause, at: int) -> list[Value]:
+        words = finder.words
+        found: list[Value] = []
+        for begin, end in items(words, at, clause.end, times=finder.time_starts):
+            member = _listed(words.low, begin, end, known)
+            if member is None:
+                break
+            found.append(Value(text=words.slice(*member), end=end))
+        return found
+
+    return read
+
+
+def _listed(low: Sequence[str], begin: int, end: int, known: frozenset[str]) -> tuple[int, int] | None:
+    """Return where a listed word stands in a phrase that says nothing else but how much."""
+    while begin < end and low[begin] in _DEGREES and " ".join(low[begin:end]) not in known:
+        begin += 1
+    while end > begin and low[end - 1] in _DEGREES and " ".join(low[begin:end]) not in known:
+        end -= 1
+    return (begin, end) if begin < end and " ".join(low[begin:end]) in known else None

@@ -1,0 +1,36 @@
+"""Readers of objects: whether a phrase is a place, an employer, a name, a thing one owns, and where it ends.
+
+A reader returns the values that stand at a word, or none; rows name readers in their frames.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rememo.learn.extract.readers import doings, numbers, people, pets, places, tastes, things, work
+from rememo.learn.extract.table import Reader
+
+READERS: Mapping[str, Reader] = MappingProxyType({
+    "place": places.place, "street": places.street, "quarter": places.quarter, "town": places.town, "visited": places.visited,
+    "employer": work.employer, "company": work.company, "role": work.role, "office": work.office, "field": work.field,
+    "school": work.school, "job": work.worked_as, "subject": work.subject, "course": work.course, "degree": work.degree, "taught": work.taught,
+    "person": people.person, "relatives": people.relatives, "newborn": people.newborn, "name": people.name,
+    "nickname": people.nickname, "introduction": people.introduction, "relation": people.relation, "companion": people.companion,
+    "pets": pets.pets, "own_pet": pets.own_pet, "itself": pets.itself, "breed": pets.breed,
+    "thing": things.thing, "own_thing": things.own_thing, "vehicle": things.vehicle, "business": things.business,
+    "title": things.title, "tool": things.tool, "itself_thing": things.itself_thing, "anything": things.anything,
+    "called": things.called, "favourite": tastes.favourite,
+    "liked": tastes.liked, "preferred": tastes.preferred, "food": tastes.food, "named_food": tastes.named_food, "diet": tastes.diet,
+    "fan": tastes.fan, "plain": tastes.plain, "allergen": tastes.allergen, "illness": tastes.illness, "dose": tastes.dose,
+    "activity": doings.activity, "skill": doings.skill, "hobby": doings.hobby, "appointment": doings.appointment,
+    "coming": doings.coming, "off": doings.off, "doing": doings.planned, "trip": doings.trip,
+    "age": numbers.age, "birthday": numbers.birthday, "birth_year": numbers.birth_year, "email": numbers.email, "phone": numbers.phone,
+    "pronouns": numbers.pronouns, "born_on": numbers.born_on,
+    "named_school": work.named_school, "left": work.left, "school_left": work.school_left, "subject_left": work.subject_left,
+    "status": people.status, "is_relation": people.is_relation, "lives_with": people.lives_with,
+    "intolerance": tastes.intolerance, "fear": tastes.fear, "given_up": tastes.given_up, "avoided": tastes.avoided,
+    "speaker": tastes.speaker, "lessons": tastes.lessons, "my_email": numbers.my_email, "half": people.half,
+    "relation_name": people.relation_name, "coded": tastes.coded,
+    "product": things.product, "switched": things.switched, "membership": things.membership, "bought": things.bought,
+    "driven": things.driven, "own_vehicle": things.own_vehicle, "off_itself": doings.off_itself, "gone_to": doings.gone_to,
+})  # fmt: skip
+"""Every reader by the name that frames use."""

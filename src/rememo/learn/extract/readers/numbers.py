@@ -1,0 +1,95 @@
+"""Ages, dates and ways to reach somebody."""
+
+import re
+
+from rememo.learn.extract import lexicon
+from rememo.learn.extract.clauses import Clause
+from rememo.learn.extract.finder import Finder
+from rememo.learn.extract.table import Value
+
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
+_PHONE = re.compile(r"\+?\d[\d\s().-]{4,18}\d")
+_OLDEST = 120
+_AFTER_AGE = frozenset(
+    ("", ",", ".", "!", "and", "but", "now", "today", "not", "years", "year", "yrs", "yo", ")", ";", "so")
+)
+
+
+def age(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read an age in years: "34", "34 years old", "thirty"; "2 hours late" is none."""
+    words = finder.words
+    number = lexicon.AGES.get(words.low[at], words.low[at])
+    after = words.at(at + 1)
+    if not number.isdecimal() or not 0 < int(number[:4]) < _OLDEST:
+        return []
+    timed = at + 1 < clause.end and words.start[at + 1] in finder.time_starts
+    if (after not in _AFTER_AGE and not timed) or (after == "," and words.at(at + 2)[:1].isdigit()):
+        return []
+    if after in ("years", "year", "yrs") and words.at(at + 2) not in ("old", "young", "of"):
+        return []
+    return [Value(text=number, end=at + 1)]
+
+
+def birthday(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a day of birth that is told in figures."""
+    words = finder.words
+    for mention in finder.times_of(clause, "past"):
+        near = mention.position[0] in (words.start[at], words.start[at - 1])
+        if (
+            near
+            and mention.precision == "day"
+            and mention.direction == "in"
+            and any(sign.isdigit() for sign in mention.text)
+        ):
+            end = next(
+                (index for index in range(at, clause.end) if words.start[index] >= mention.position[1]), clause.end
+            )
+            return [Value(text=mention.text.removeprefix("on ").removeprefix("in "), end=end)]
+    return []
+
+
+def birth_year(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a year of birth."""
+    for mention in finder.times_of(clause, "past"):
+        if (
+            mention.precision == "year"
+            and mention.text.lower().startswith("in ")
+            and mention.start.year < finder.at.year
+        ):
+            return [Value(text=mention.text.split()[-1], end=at + 1)]
+    return []
+
+
+def _pattern(expression: re.Pattern[str], finder: Finder, clause: Clause, at: int) -> list[Value]:
+    begin, end = finder.words.start[at], finder.words.end[clause.end - 1]
+    match = expression.search(finder.text, begin, end)
+    return [Value(text=match.group(), end=clause.end)] if match else []
+
+
+def email(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read an address for mail."""
+    return _pattern(_EMAIL, finder, clause, at)
+
+
+def my_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read an address at which others reach the speaker."""
+    return [Value(text=value.text, end=value.end, subject=finder.speaker) for value in email(finder, clause, at)]
+
+
+def phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a number for calls."""
+    return _pattern(_PHONE, finder, clause, at)
+
+
+def pronouns(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read pronouns as they are written."""
+    return [Value(text=finder.words.slice(at, clause.end), end=clause.end)]
+
+
+def born_on(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the day of birth, wherever in the clause it stands."""
+    for mention in finder.times_of(clause, "past"):
+        numbered = any(sign.isdigit() for sign in mention.text)
+        if mention.precision == "day" and mention.direction == "in" and numbered and mention.start < finder.at:
+            return [Value(text=mention.text.removeprefix("on ").removeprefix("in "), end=at + 1)]
+    return []

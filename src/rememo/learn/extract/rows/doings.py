@@ -1,0 +1,20 @@
+"""Habits that begin and end, appointments and trips; what is merely done is read by its time, see ``extract.doings``."""
+
+from rememo.learn.extract.table import Row, change, ending, state, thing
+
+ROWS: tuple[Row, ...] = (
+    change("start begin resume", "[doing] <activity>", "habit", "I started running => habit: running", "I've started going to therapy => habit: going to therapy", "I started the server => ", confidence=0.85),
+    change("take", "up <hobby>", "habit", "I took up pottery => habit: pottery", confidence=0.85),
+    ending("stop quit", "[doing] <activity>", "habit", "I stopped running because of my knee => !habit: running", "I stopped running for a minute => ", confidence=0.85),
+    ending("give", "up <activity>", "habit", "I gave up smoking => !habit: smoking", confidence=0.85),
+    state("smoke", "$", "habit", "I smoke => habit: smoking", "I don't smoke anymore => !habit: smoking", holds="now", over="gone", value="smoking", confidence=0.85),
+    state("smoke", "any more|anymore", "habit", "I don't smoke any more => !habit: smoking", holds="", over="gone", value="smoking", confidence=0.85),
+    state("go", "<gone_to>", "habit", "I don't go to the gym anymore => !habit: go to the gym", holds="", over="gone", confidence=0.85),
+    state("have get", "<appointment>", "appointment", "I have a dentist appointment tomorrow => appointment: dentist appointment", "I have a meeting => ", holds="ahead", over=""),
+    thing("...", "<coming>", "appointment", "My exam is on Friday => appointment: exam", holds="ahead", confidence=0.85),
+    state("have book", "<trip>", "plans", "I have a holiday in Crete planned for October => plans: holiday in Crete", holds="ahead", over="", confidence=0.8),
+    state("book plan", "<trip>", "plans", "I booked a flight to Lima for next Tuesday => plans: flight to Lima", holds="planned", over="", confidence=0.8),
+    ending("cancel", "<off>", "appointment", "I cancelled my dentist appointment => !appointment: dentist appointment", "I cancelled my trip to Rome => !plans: trip to Rome"),
+    ending("cancel", "<off_itself>", "appointment", "My meeting with Karl is cancelled => !appointment: meeting with Karl", passive=True, who="thing", over="now past perfect"),
+    thing("...", "off|cancelled|canceled <off_itself>", "appointment", "My trip to Rome is off => !plans: trip to Rome", holds="", over="now"),
+)  # fmt: skip
