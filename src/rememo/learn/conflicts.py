@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 
+from rememo.learn.matching import covers, is_same
+from rememo.learn.predicates import EVERY
 from rememo.learn.predicates import predicate as shipped
 from rememo.learn.statements import Statement, folded
 from rememo.model.fact import FactStatus
@@ -54,16 +56,26 @@ def default_policy(predicate: str) -> Policy:
     return "latest" if shipped(predicate).values == "single" else "gather"
 
 
-def arrange(statements: Iterable[Statement], predicate: str, policy: Policy) -> list[Run]:
-    """Return what held when, as runs that hold each statement exactly once."""
+def arrange(
+    statements: Iterable[Statement], predicate: str, policy: Policy, against: Sequence[Statement] = ()
+) -> list[Run]:
+    """Return what held when, as runs that hold each statement exactly once.
+
+    ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no run.
+    """
     given = sorted(statements, key=lambda one: one.order)
-    live, runs = _without_void(given)
+    live, runs = without_void(given)
+    sweeping = [one for one in live if one.ends_all]
+    if sweeping:
+        runs.append(Run(EVERY, DENIED, sweeping, valid_to=min(one.ending for one in sweeping), status="retracted"))
+        live = [one for one in live if not one.ends_all]
+    lines = _Lines(live, predicate, [*sweeping, *against])
     if policy == "latest":
-        return _numbered(runs + _timeline(live, predicate))
+        return _numbered(runs + lines.timeline(live))
     by_object: dict[str, list[Statement]] = {}
     for one in live:
-        by_object.setdefault(one.about, []).append(one)
-    found = [run for one in by_object.values() for run in _timeline(one, predicate)]
+        by_object.setdefault(lines.meant(one), []).append(one)
+    found = [run for one in by_object.values() for run in lines.timeline(one)]
     if policy == "keep":
         _keep_first(found)
     elif policy == "ask":
@@ -71,7 +83,7 @@ def arrange(statements: Iterable[Statement], predicate: str, policy: Policy) -> 
     return _numbered(runs + found)
 
 
-def _without_void(given: Sequence[Statement]) -> tuple[list[Statement], list[Run]]:
+def without_void(given: Sequence[Statement]) -> tuple[list[Statement], list[Run]]:
     """Part what was taken back as wrong from what stands."""
     until: dict[str, datetime] = {}
     decided: dict[str, datetime] = {}
@@ -100,41 +112,92 @@ def _corrects_at(one: Statement, limit: datetime | None) -> bool:
     return one.corrects is not None and one.said == limit
 
 
-def _timeline(ordered: Sequence[Statement], predicate: str) -> list[Run]:
-    """Return the runs of statements that share one line of time."""
-    dated = predicate in DATED
-    runs: list[Run] = []
-    denied: dict[str, Run] = {}
-    closed: dict[int, datetime] = {}
-    for one in ordered:
-        last = next((run for run in reversed(runs) if run.object == one.about), None)
-        if one.ends:
-            if last is None:
-                run = denied.setdefault(one.about, Run(one.about, DENIED, status="retracted"))
-                run.statements.append(one)
-                run.valid_to = one.ending if run.valid_to is None else min(run.valid_to, one.ending)
-            else:
-                last.statements.append(one)
-                closed[id(last)] = min(closed.get(id(last), one.ending), one.ending)
-            continue
-        joins = last is not None and id(last) not in closed and (_same_day(last, one) if dated else last is runs[-1])
-        if last is None or not joins:
-            last = Run(one.about)
-            runs.append(last)
-        last.statements.append(one)
-    for run in runs:
-        run.valid_from, end = _span(run, first=run is runs[0])
-        ends = [moment for moment in (end, closed.get(id(run))) if moment is not None]
-        run.valid_to = min(ends, default=None)
-    if not dated:
-        _part(runs)
-    for run in runs:
-        if run.valid_to is not None:
-            if run.valid_from is not None:
-                run.valid_from = min(run.valid_from, run.valid_to)
-            if predicate not in LASTING or id(run) in closed:
-                run.status = "superseded"
-    return runs + list(denied.values())
+class _Lines:
+    """The statements of one predicate on their lines of time."""
+
+    def __init__(self, live: Sequence[Statement], predicate: str, against: Sequence[Statement]) -> None:
+        self._predicate = predicate
+        self._dated = predicate in DATED
+        self._lasting = predicate in LASTING
+        self._against = against
+        self._meant: dict[int, str] = {}
+        asserted = [one for one in live if one.asserts]
+        for one in live:
+            if one.ends and all(other.about != one.about for other in asserted):
+                self._meant[id(one)] = _found(one, asserted, predicate)
+
+    def meant(self, one: Statement) -> str:
+        """Return the value a statement is about: "our dog died" is about Rex when he is the only dog."""
+        return self._meant.get(id(one), one.about)
+
+    def timeline(self, ordered: Sequence[Statement]) -> list[Run]:
+        """Return the runs of statements that share one line of time."""
+        runs: list[Run] = []
+        denied: dict[str, Run] = {}
+        closed: dict[int, datetime] = {}
+        outside = {id(one) for one in self._against}
+        for one in sorted([*ordered, *self._against], key=lambda one: one.order) if outside else ordered:
+            if id(one) in outside:
+                self._close(runs, closed, one)
+                continue
+            about = self.meant(one)
+            last = next((run for run in reversed(runs) if run.object == about), None)
+            if one.ends:
+                self._end(one, last, denied, closed)
+                continue
+            joins = (
+                last is not None
+                and id(last) not in closed
+                and (_same_day(last, one) if self._dated else last is runs[-1])
+            )
+            if last is None or not joins:
+                last = Run(about)
+                runs.append(last)
+            last.statements.append(one)
+        self._date(runs, closed)
+        return runs + list(denied.values())
+
+    def _close(self, runs: Sequence[Run], closed: dict[int, datetime], one: Statement) -> None:
+        """Close the runs that something said elsewhere ends, unless they were said again since."""
+        for run in runs:
+            named = one.object == EVERY or is_same(one.about, run.object)
+            named = named or (self._predicate == "habit" and covers(one.about, run.object, self._predicate))
+            if named and id(run) not in closed and max(other.said for other in run.asserted) < one.said:
+                closed[id(run)] = one.ending
+
+    def _end(self, one: Statement, last: Run | None, denied: dict[str, Run], closed: dict[int, datetime]) -> None:
+        if last is None:
+            run = denied.setdefault(one.about, Run(one.about, DENIED, status="retracted"))
+            run.statements.append(one)
+            run.valid_to = one.ending if run.valid_to is None else min(run.valid_to, one.ending)
+        else:
+            last.statements.append(one)
+            closed[id(last)] = min(closed.get(id(last), one.ending), one.ending)
+
+    def _date(self, runs: list[Run], closed: dict[int, datetime]) -> None:
+        for run in runs:
+            run.valid_from, end = _span(run, first=run is runs[0])
+            ends = [moment for moment in (end, closed.get(id(run))) if moment is not None]
+            run.valid_to = min(ends, default=None)
+        if not self._dated:
+            _part(runs)
+        for run in runs:
+            if run.valid_to is not None:
+                if run.valid_from is not None:
+                    run.valid_from = min(run.valid_from, run.valid_to)
+                if not self._lasting or id(run) in closed:
+                    run.status = "superseded"
+
+
+def _found(one: Statement, asserted: Sequence[Statement], predicate: str) -> str:
+    """Return the only value said before that a statement can mean when it names it in other words, else its own."""
+    before = [other for other in asserted if other.order < one.order]
+    same = {other.about for other in before if is_same(one.about, other.about)}
+    of_kind = {other.about for other in before if other.kind is not None and one.about == folded(other.kind)}
+    several = shipped(predicate).values == "multi"  # York is not New York
+    covered = {other.about for other in before if several and covers(one.about, other.about, predicate)}
+    only = next((values for values in (same, of_kind, covered) if len(values) == 1), {one.about})
+    return next(iter(only))
 
 
 def _same_day(run: Run, one: Statement) -> bool:

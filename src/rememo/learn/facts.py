@@ -7,6 +7,7 @@ a slot and are settled together.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import BOUND
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
 from rememo.learn.conflicts import POLICIES, Policy, default_policy
+from rememo.learn.oppositions import Matter, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
 from rememo.learn.sentences import sentence
 from rememo.learn.sight import Share, is_within, shares_of
@@ -46,6 +48,15 @@ class Slot:
     home: Scope
     subject: str
     predicate: str
+
+    @property
+    def matter(self) -> Matter:
+        """The subject and the predicate."""
+        return self.subject, self.predicate
+
+    def of(self, matter: Matter) -> "Slot":
+        """Return the slot of another matter that the same person told."""
+        return Slot(self.home, *matter)
 
 
 def home(scope: Scope) -> Scope:
@@ -236,9 +247,12 @@ class _Plan:
         self.writes: list[Write] = []
         self.places: dict[tuple[Slot, Key], str] = {}
         self.versions: dict[str, int] = {}
-        found = self._read()
-        for slot in sorted(changes.slots, key=repr):
-            self._settle(slot, found.get(slot, []))
+        found, touched = self._neighbours()
+        said: dict[Scope, dict[Matter, list[Statement]]] = {}
+        for slot in found.keys() | changes.slots:
+            said.setdefault(slot.home, {})[slot.matter] = self._statements(slot, found.get(slot, []))
+        for slot in sorted(touched & (found.keys() | changes.slots), key=repr):
+            self._settle(slot, found.get(slot, []), said[slot.home])
         for scope, items in self._new.items():
             self.writes += engine.puts(scope, items)
         links = {id: link for id, link in self._links.items() if id not in occupied.held_back}
@@ -249,10 +263,45 @@ class _Plan:
         """What is created, by id."""
         return {write.draft.id: write.draft for write in self.writes if isinstance(write, Put)}
 
-    def _read(self) -> dict[Slot, list[Record]]:
+    def _neighbours(self) -> tuple[dict[Slot, list[Record]], set[Slot]]:
+        """Return the facts that decide, and the slots to work out: those that changed and those that what changed may end."""
+        touched = {slot.of(matter) for slot in self._changes.slots for matter in affected(slot.matter)}
+        found = self._read(_with_causes(touched))
+        owners = self._owners(found)
+        if owners - touched:
+            touched |= owners
+            found |= self._read(_with_causes(owners) - found.keys())
+        named = {
+            slot.of(matter)
+            for slot in touched
+            if owner_ends(slot.predicate)[0]
+            for matter in causes(slot.matter, [one.about for one in self._statements(slot, found.get(slot, []))])
+        }
+        found |= self._read(named - found.keys())
+        return found, touched
+
+    def _owners(self, found: Mapping[Slot, Sequence[Record]]) -> set[Slot]:
+        """Return the slots of those who have the subjects of what changed: whose pet it was that died."""
+        owners: set[Slot] = set()
+        for slot in self._changes.slots:
+            values, ended = owner_ends(slot.predicate, causing=True)
+            told = {record.data["match"]["object"] for record in found.get(slot, ())}
+            told |= {one.about for one in self._changes.added.get(slot, ())}
+            if values.isdisjoint(told):
+                continue
+            conditions = (
+                Condition("data", ("match", "object"), "$eq", slot.subject),
+                Condition("data", ("predicate",), "$in", sorted(ended)),
+            )
+            filter = Filter(scope=slot.home, kinds=("fact",), conditions=conditions)
+            records = self._engine.store.read(filter, self._engine.now())
+            owners |= {slot_of(record) for record in records if is_fact(record)}
+        return owners
+
+    def _read(self, wanted: AbstractSet[Slot]) -> dict[Slot, list[Record]]:
         found: dict[Slot, list[Record]] = {}
         by_home: dict[Scope, list[Slot]] = {}
-        for slot in self._changes.slots:
+        for slot in wanted:
             by_home.setdefault(slot.home, []).append(slot)
         for scope, slots in by_home.items():
             subjects = sorted({slot.subject for slot in slots})
@@ -264,17 +313,25 @@ class _Plan:
                 )
                 filter = Filter(scope=scope, kinds=("fact",), conditions=conditions)
                 for record in self._engine.store.read(filter, self._engine.now()):
-                    if is_fact(record) and slot_of(record) in self._changes.slots:
+                    if is_fact(record) and slot_of(record) in wanted:
                         found.setdefault(slot_of(record), []).append(record)
         return found
 
-    def _settle(self, slot: Slot, records: Sequence[Record]) -> None:
-        within = self._changes.reaches.get(slot)
+    def _within(self, slot: Slot) -> set[Scope] | None:
+        """Return the scopes in which a slot may be changed; None for all. What is ended elsewhere goes as far as its cause."""
+        reaches = self._changes.reaches
+        if slot in self._changes.slots:
+            return reaches.get(slot)
+        caused = [reaches.get(one) for one in self._changes.slots if one.home == slot.home]
+        return None if None in caused else {scope for some in caused for scope in some or ()}
+
+    def _settle(self, slot: Slot, records: Sequence[Record], said: Mapping[Matter, Sequence[Statement]]) -> None:
+        within = self._within(slot)
         existing = {record.id: record for record in records if is_within(record.scope, within)}
         self.versions |= {record.id: record.version for record in existing.values()}
-        statements = self._statements(slot, records)
         told: dict[Scope, tuple[str, bool]] = {}
-        for share in shares_of(statements, slot.predicate, self._policy(slot.predicate), within):
+        against = endings(slot.matter, said)
+        for share in shares_of(said[slot.matter], slot.predicate, self._policy(slot.predicate), within, against):
             if share.reach not in told:
                 # Neither how others spell it nor what they tell as relationships shows to those who do not see them.
                 seen = [record for record in records if share.reach.contains(record.scope)]
@@ -357,6 +414,10 @@ class _Plan:
             self._links[id] = link if other is None else link.joined(other)
         else:
             self._links.setdefault(id, None)
+
+
+def _with_causes(slots: Iterable[Slot]) -> set[Slot]:
+    return {slot.of(matter) for slot in slots for matter in (slot.matter, *causes(slot.matter))}
 
 
 def _fields(subject: str, slot: Slot, share: Share) -> dict[str, Any]:

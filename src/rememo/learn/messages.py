@@ -168,7 +168,7 @@ def _previous(engine: Engine, record: Record) -> str | None:
 def statement_of(found: FoundFact, record: Record) -> Statement:
     """Return a fact that was found in a message as one statement of it."""
     values: dict[str, Any] = {
-        name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording")
+        name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording", "kind")
     }
     bound = bound_to(record)
     return Statement(

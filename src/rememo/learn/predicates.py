@@ -29,6 +29,29 @@ class Predicate:
     """The predicate that holds the other way round, when there is exactly one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opposition:
+    """What saying one thing makes of another: who dislikes jazz no longer likes it.
+
+    It ends only what was said before it, and ends nothing itself when it is taken back.
+    """
+
+    said: str
+    """The predicate that is stated."""
+    values: frozenset[str] = frozenset()
+    """With which of its values; none for any."""
+    over: bool = False
+    """Whether it is stated to be over: who no longer plays tennis has no habit of playing it."""
+    changed: bool = False
+    """Only when the value is another than before: who moves has another address."""
+    ends: str
+    """The predicate that is ended."""
+    objects: tuple[str, ...] = ("{}",)
+    """Which of its values: "{}" is the one stated, `EVERY` all of them."""
+    owner: bool = False
+    """Whether it ends what others have in the subject itself: the dog that died is nobody's pet any more."""
+
+
 def _single(name: str, *wordings: str, inverse: str | None = None) -> Predicate:
     return Predicate(name=name, values="single", wordings=wordings, inverse=inverse)
 
@@ -60,6 +83,7 @@ _TABLE = (
     ),
     _multi("lives_with", "live with", "living with", "shares a flat with", inverse="lives_with"),
     _single("address", "home address", "street address"),
+    _single("neighbourhood", "neighborhood", "district", "quarter of town"),
     # work and study
     _single(
         "works_at", "works for", "work at", "work for", "working at", "working for", "employed by", "employed at", "employer",
@@ -70,7 +94,7 @@ _TABLE = (
     _single("works_in", "industry", "field", "sector", "works in the field of"),
     _multi("volunteers_at", "volunteers for", "volunteer at"),
     _multi("studies", "is studying", "majors in", "major", "is majoring in"),
-    _multi("studies_at", "student at", "goes to school at", "attends", "is enrolled at", "school", "university"),
+    _single("studies_at", "student at", "goes to school at", "attends", "is enrolled at", "school", "university"),
     _multi("studied", "majored in"),
     _multi("studied_at", "graduated from", "alma mater", "went to university at"),
     _multi("degree", "holds a degree in", "has a degree in"),
@@ -97,6 +121,7 @@ _TABLE = (
     # things and skills
     _multi("owns", "own", "has a", "possesses", "bought", "drives", "drive", inverse="owned_by"),
     _single("owned_by", "belongs to", inverse="owns"),
+    _multi("uses", "use", "is using", "switched to"),
     _multi("speaks", "speak", "language", "languages", "is fluent in", "fluent in"),
     _multi("learning", "is learning", "learns"),
     _multi("plays", "play", "instrument", "sport"),
@@ -111,6 +136,46 @@ _TABLE = (
     _multi("event", "events", "happened", "did", "experienced"),
     _multi("visited", "visit", "has been to", "been to", "went to", "travelled to", "traveled to"),
 )  # fmt: skip
+
+_MEATS = ("meat", "red meat", "beef", "pork", "chicken", "lamb", "bacon", "poultry", "steak", "burgers")
+_ANIMAL = ("fish", "seafood", "dairy", "cheese", "eggs", "milk", "butter", "honey", "yoghurt", "yogurt")
+_MEATLESS = ("vegetarian", "vegan", "pescatarian", "pescetarian", "veggie", "raw vegan", "plant-based")
+_SPOUSES = ("married_to", "wife", "husband", "spouse")
+_PARTNERS = ("partner", "girlfriend", "boyfriend", "fiance")
+
+
+def _opposed(first: str, second: str) -> tuple[Opposition, Opposition]:
+    return Opposition(said=first, ends=second), Opposition(said=second, ends=first)
+
+
+OPPOSITIONS: tuple[Opposition, ...] = (
+    *_opposed("likes", "dislikes"),
+    *_opposed("eats", "avoids"),
+    *_opposed("drinks", "avoids"),
+    Opposition(said="eats", values=frozenset(_MEATS), ends="diet", objects=_MEATLESS),
+    Opposition(said="eats", values=frozenset(_ANIMAL[:2]), ends="diet", objects=("vegetarian", "vegan", "veggie", "plant-based")),
+    Opposition(said="eats", values=frozenset(_ANIMAL[2:]), ends="diet", objects=("vegan", "plant-based")),
+    Opposition(said="diet", values=frozenset(_MEATLESS), ends="eats", objects=_MEATS),
+    Opposition(said="diet", values=frozenset({"vegan", "plant-based"}), ends="eats", objects=_ANIMAL),
+    *(Opposition(said="marital_status", values=frozenset({"divorced", "widowed", "single"}), ends=one, objects=(EVERY,)) for one in _SPOUSES),
+    *(Opposition(said="marital_status", values=frozenset({"single"}), ends=one, objects=(EVERY,)) for one in _PARTNERS),
+    *(Opposition(said=one, ends="marital_status", objects=("single", "divorced", "widowed", "engaged", "separated")) for one in _SPOUSES),
+    *(Opposition(said=one, ends="marital_status", objects=("single",)) for one in _PARTNERS),
+    *(Opposition(said=spouse, ends="fiance", objects=(EVERY,)) for spouse in _SPOUSES),
+    *(Opposition(said=spouse, ends=one) for spouse in _SPOUSES for one in _PARTNERS[:3]),
+    Opposition(said="marital_status", values=frozenset({"married"}), ends="fiance", objects=(EVERY,)),
+    *(Opposition(said="partner", over=True, ends=one) for one in (*_PARTNERS[1:], *_SPOUSES)),
+    *(Opposition(said="married_to", over=True, ends=one) for one in _SPOUSES[1:]),
+    Opposition(said="works_as", values=frozenset({"retired", "unemployed"}), ends="works_at", objects=(EVERY,)),
+    Opposition(said="lives_in", changed=True, ends="address", objects=(EVERY,)),
+    Opposition(said="lives_in", changed=True, ends="neighbourhood", objects=(EVERY,)),
+    Opposition(said="event", values=frozenset({"died", "passed away"}), ends="has_pet", owner=True),
+    Opposition(said="drinks", over=True, ends="habit", objects=("drink {}",)),
+    Opposition(said="eats", over=True, ends="habit", objects=("eat {}",)),
+    Opposition(said="plays", over=True, ends="habit", objects=("play {}",)),
+    Opposition(said="habit", over=True, ends="plays"),
+)  # fmt: skip
+"""What ends what, across predicates."""
 
 RELATIONS: Mapping[str, tuple[Values, str | None, tuple[str, ...]]] = MappingProxyType({
     "mother": ("single", "child", ("mom", "mum", "mommy", "mummy", "mama", "mam", "ma")),
@@ -131,8 +196,8 @@ RELATIONS: Mapping[str, tuple[Values, str | None, tuple[str, ...]]] = MappingPro
     "girlfriend": ("single", "partner", ("gf",)),
     "boyfriend": ("single", "partner", ("bf",)),
     "ex": ("multi", "ex", ("ex-wife", "ex-husband", "ex-girlfriend", "ex-boyfriend", "ex-partner")),
-    "daughter": ("multi", "parent", ("daughters",)),
-    "son": ("multi", "parent", ("sons",)),
+    "daughter": ("multi", "parent", ("daughters", "baby girl")),
+    "son": ("multi", "parent", ("sons", "baby boy")),
     "child": ("multi", "parent", ("kid", "kids", "children", "baby", "toddler", "twins")),
     "stepson": ("multi", None, ()),
     "stepdaughter": ("multi", None, ()),

@@ -1,6 +1,6 @@
 """Facts as sentences, for people, for models and for search."""
 
-from rememo.learn.predicates import FAVOURITE, RELATIONS
+from rememo.learn.predicates import EVERY, FAVOURITE, RELATIONS
 
 _PHRASES = {
     "name": "is called", "nickname": "is also called", "age": "is aged", "birthday": "was born on", "birth_year": "was born in",
@@ -18,6 +18,7 @@ _NOUNS = frozenset({"email", "phone", "address", *RELATIONS})
 def sentence(subject: str, predicate: str, object: str, *, denied: bool = False) -> str:
     """Return a fact in words: "ana lives in Lisbon"; a denied one says that it is not so."""
     words = predicate.replace("_", " ")
+    object = "anyone or anything" if object == EVERY else object
     if predicate in _NOUNS or predicate.startswith(FAVOURITE):
         said = f"{subject}'s {words} is {object}"
     else:

@@ -32,14 +32,21 @@ _Place = tuple[Scope, tuple[str, ...]]
 
 
 def shares_of(
-    statements: Sequence[Statement], predicate: str, policy: Policy, within: Collection[Scope] | None = None
+    statements: Sequence[Statement],
+    predicate: str,
+    policy: Policy,
+    within: Collection[Scope] | None = None,
+    against: Sequence[Statement] = (),
 ) -> Iterator[Share]:
-    """Give what held when, fact by fact; with `within`, only of the scopes that lie in one of these."""
+    """Give what held when, fact by fact; with `within`, only of the scopes that lie in one of these.
+
+    `against` is what was said of other matters that ends values here.
+    """
     kept: dict[_Place, list[Statement]] = {}
     for one in statements:
         kept.setdefault((one.scope, one.kept_by), []).append(one)
-    if not any(one.bound for one in statements):
-        for run in arrange(statements, predicate, policy):
+    if not any(one.bound for one in (*statements, *against)):
+        for run in arrange(statements, predicate, policy, against):
             parts: dict[Scope, list[Statement]] = {}
             for one in run.statements:
                 parts.setdefault(one.scope, []).append(one)
@@ -51,11 +58,11 @@ def shares_of(
     for place in kept:
         if not is_within(place[0], within):
             continue
-        world = _world(place, statements, policy)
+        world, other = _world(place, statements, policy), _seen_from(place, against)
         # Most scopes see the same, and it is arranged once.
-        name = tuple(map(id, world))
+        name = (*map(id, world), 0, *map(id, other))
         if name not in arranged:
-            arranged[name] = arrange(world, predicate, policy)
+            arranged[name] = arrange(world, predicate, policy, other)
         for run in arranged[name]:
             share = [one for one in run.statements if (one.scope, one.kept_by) == place]
             if share:
@@ -65,6 +72,13 @@ def shares_of(
 def is_within(scope: Scope, within: Collection[Scope] | None) -> bool:
     """Whether a scope lies in one of some; None means everywhere."""
     return within is None or any(reach.contains(scope) for reach in within)
+
+
+def _seen_from(place: _Place, against: Sequence[Statement]) -> list[Statement]:
+    """Return what of other matters may end something at one place: said by those who see it, where its makers see."""
+    scope, bound = place
+    sight = reach_of(scope, bound)
+    return [one for one in against if one.reach.contains(scope) and (not bound or sight.contains(one.scope))]
 
 
 def _world(place: _Place, statements: Sequence[Statement], policy: Policy) -> list[Statement]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from rememo.learn.predicates import EVERY
 from rememo.model.fact import Source
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import from_micros, to_micros
@@ -56,6 +57,8 @@ class Statement:
     fixed: tuple[str, ...] = ()
     """Which of confidence, begin and end it decides, whatever others say."""
     wording: str | None = None
+    kind: str | None = None
+    """What sort of thing the object is, where it goes by a name: "our dog died" is about Rex, the dog."""
     trust: float = 1.0
     importance: float | None = None
     """How much a model thinks of it."""
@@ -83,6 +86,11 @@ class Statement:
     def about(self) -> str:
         """The object, as objects are compared."""
         return folded(self.object)
+
+    @property
+    def ends_all(self) -> bool:
+        """Whether it says that something is over whatever its value was."""
+        return self.ends and self.object == EVERY
 
     @property
     def asserts(self) -> bool:
@@ -130,7 +138,7 @@ class Statement:
         for name in ("begin", "end"):
             if getattr(self, name) is not None:
                 values[name] = to_micros(getattr(self, name))
-        for name in ("name", "ends", "refused", "corrects", "wording"):
+        for name in ("name", "ends", "refused", "corrects", "wording", "kind"):
             if getattr(self, name):
                 values[name] = getattr(self, name)
         if self.fixed:
@@ -164,6 +172,7 @@ class Statement:
             corrects=get("corrects"),
             fixed=tuple(get("fixed", ())),
             wording=get("wording"),
+            kind=get("kind"),
             trust=get("trust", 1.0),
             importance=get("importance"),
             bound=tuple(get("bound", ())),

@@ -3,13 +3,18 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rememo import Memory
+from rememo.bench.contradictions import measure
 from rememo.learn.conflicts import Policy, Run, arrange
-from rememo.learn.statements import Statement
+from rememo.learn.oppositions import Matter, arrange_all
+from rememo.learn.predicates import EVERY, OPPOSITIONS, PREDICATES
+from rememo.learn.statements import Statement, folded
 from rememo.model.fact import Source
 from rememo.model.scope import Scope
 from rememo.testing.clock import START
@@ -32,7 +37,7 @@ def said(place: str, day: int, *, begin: int | None = None, end: int | None = No
     )
 
 
-def told(runs: list[Run]) -> list[tuple[object, ...]]:
+def describe(runs: list[Run]) -> list[tuple[object, ...]]:
     return sorted(
         (run.object, run.number, run.valid_from, run.valid_to, run.status, sorted(map(repr, run.statements)))
         for run in runs
@@ -71,7 +76,7 @@ statements = st.lists(dated(), max_size=8, unique_by=lambda one: (one.said, one.
 @given(given_statements=statements, data=st.data())
 def test_the_order_of_arrival_does_not_matter(policy: Policy, given_statements: list[Statement], data: st.DataObject):
     shuffled = data.draw(st.permutations(given_statements))
-    assert told(arrange(shuffled, "lives_in", policy)) == told(arrange(given_statements, "lives_in", policy))
+    assert describe(arrange(shuffled, "lives_in", policy)) == describe(arrange(given_statements, "lives_in", policy))
 
 
 @pytest.mark.requirement("conflict.policy")
@@ -95,7 +100,9 @@ def test_what_is_taken_back_leaves_no_trace(given_statements: list[Statement], d
         gone = data.draw(st.sampled_from(given_statements))
         rest = [one for one in given_statements if one is not gone]
         arrange(given_statements, "lives_in", "latest")
-        assert told(arrange(rest, "lives_in", "latest")) == told(arrange(list(reversed(rest)), "lives_in", "latest"))
+        assert describe(arrange(rest, "lives_in", "latest")) == describe(
+            arrange(list(reversed(rest)), "lives_in", "latest")
+        )
 
 
 def test_a_home_moved_from_and_back_to():
@@ -157,3 +164,91 @@ def test_what_has_happened_stays_a_fact():
 def test_keep_makes_room_when_the_first_has_ended():
     runs = arrange([said("Lisbon", 0), said("Lisbon", 5, ends=True), said("Porto", 9)], "lives_in", "keep")
     assert spans(runs) == [("lisbon", None, 5, "superseded"), ("porto", None, None, "current")]
+
+
+LIVES = Path(__file__).parents[2] / "data" / "contradictions.jsonl"
+
+
+@pytest.mark.requirement("conflict.policy")
+@pytest.mark.parametrize("held_out", [False, True])
+def test_what_is_said_later_ends_what_it_contradicts_and_nothing_else(held_out: bool) -> None:
+    scores = measure(LIVES, held_out=held_out)
+    assert scores.recall >= 0.9, scores.table()
+    assert scores.precision >= 0.98, scores.table()
+
+
+def test_oppositions_name_known_predicates() -> None:
+    assert {name for rule in OPPOSITIONS for name in (rule.said, rule.ends)} <= PREDICATES.keys()
+
+
+def test_whatever_the_value_was_it_ends() -> None:
+    runs = arrange([said("Siemens", 0), said(EVERY, 5, ends=True), said("Bosch", 9)], "works_at", "latest")
+    assert sorted(spans(runs)) == [
+        ("*", None, 5, "retracted"),
+        ("bosch", 9, None, "current"),
+        ("siemens", None, 5, "superseded"),
+    ]
+
+
+def test_what_is_over_may_be_named_in_other_words() -> None:
+    rex = replace(said("Rex", 0), kind="dog")
+    assert spans(arrange([rex, said("dog", 5, ends=True)], "has_pet", "gather")) == [("rex", None, 5, "superseded")]
+    gym = [said("go to the gym on Mondays", 0), said("going to the gym", 5, ends=True)]
+    assert [run.status for run in arrange(gym, "habit", "gather")] == ["superseded"]
+    york = [said("New York", 0), said("York", 5, ends=True)]
+    assert sorted(run.status for run in arrange(york, "lives_in", "latest")) == ["current", "retracted"]
+    two = [rex, replace(said("Bo", 0), kind="dog"), said("dog", 5, ends=True)]
+    assert sorted(run.status for run in arrange(two, "has_pet", "gather")) == ["current", "current", "retracted"]
+
+
+_MATTERS = [
+    ("ana", name) for name in ("likes", "dislikes", "eats", "avoids", "diet", "married_to", "marital_status", "partner")
+]
+_VALUES = ("jazz", "meat", "vegan", "Tom", "single", "divorced", EVERY)
+_told = st.lists(
+    st.tuples(st.sampled_from(_MATTERS), st.sampled_from(_VALUES), st.integers(0, 9), st.booleans()),
+    max_size=10,
+    unique_by=lambda one: (one[0], folded(one[1]), one[2]),
+)
+
+
+def _settled(told: list[tuple[Matter, str, int, bool]]) -> dict[Matter, list[tuple[object, ...]]]:
+    matters: dict[Matter, list[Statement]] = {}
+    for matter, value, day, ends in told:
+        matters.setdefault(matter, []).append(said(value, day, ends=ends or value == EVERY))
+    return {matter: describe(runs) for matter, runs in arrange_all(matters).items()}
+
+
+@pytest.mark.requirement("conflict.policy")
+@given(told=_told, data=st.data())
+def test_what_ends_what_does_not_depend_on_the_order_of_arrival(
+    told: list[tuple[Matter, str, int, bool]], data: st.DataObject
+) -> None:
+    assert _settled(data.draw(st.permutations(told))) == _settled(told)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "ended"),
+    [
+        ("I love jazz.", "I can't stand jazz.", ("ana", "likes", "jazz")),
+        ("I'm vegetarian.", "I eat meat again.", ("ana", "diet", "vegetarian")),
+        ("I'm married to Tom.", "We got divorced.", ("ana", "married_to", "Tom")),
+        ("I work at Siemens.", "I quit my job.", ("ana", "works_at", "Siemens")),
+        ("I have a dog named Rex.", "Our dog died.", ("ana", "has_pet", "Rex")),
+        ("I have a dog named Rex.", "Rex died yesterday.", ("ana", "has_pet", "Rex")),
+        ("I live on Maple Street. I live in Cork.", "I moved to Oslo.", ("ana", "address", "Maple Street")),
+    ],
+)
+def test_taking_a_message_back_revives_what_it_had_ended(first: str, then: str, ended: tuple[str, str, str]) -> None:
+    def holding() -> set[tuple[str, str, str]]:
+        return {(fact.subject, fact.predicate, fact.object) for fact in chat.facts.list()}
+
+    with Memory(":memory:") as memory:
+        chat = memory.scope(user="ana", room="chat")
+        chat.messages.add("user", first).wait()
+        assert ended in holding()
+        later = chat.messages.add("user", then)
+        later.wait()
+        assert ended not in holding()
+        chat.delete(later.id).wait()
+        assert ended in holding()

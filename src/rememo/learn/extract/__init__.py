@@ -164,7 +164,7 @@ def _correct(finder: Finder, text: str, previous: str | None) -> None:
     if previous is not None:
         known = extract(previous, speaker=finder.speaker, at=finder.at) + known
     for correction in found:
-        fact = apply(correction, known)
+        fact = apply(correction, known, finder.at)
         if fact is not None:
             finder.put(fact)
 

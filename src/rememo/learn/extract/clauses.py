@@ -24,6 +24,15 @@ _DROPPABLE = word_set(
     "switched quit stopped lost gave ditched broke cancelled canceled",
 )
 """First words that are statements without a subject, and no requests."""
+_OPENING_PHRASES = tuple(
+    tuple(phrase.split())
+    for phrase in (
+        "by the way", "turns out that", "turns out", "turned out", "it turns out", "the good news is", "good news", "big news", "quick update", "the thing is",
+        "the truth is", "fun fact", "for the record", "the rest of the time", "long story short", "as you know", "in case you forgot",
+        "good news is", "at the moment", "in the meantime", "for what it 's worth", "to be fair", "to be honest", "as of now", "from now on",
+    )
+)  # fmt: skip
+"""What may stand before a clause of one's own, the innermost first: "turns out that I", "by the way I"."""
 _CONFESSING = word_set("told said mention mentioned remember note forget add mind")
 
 
@@ -225,8 +234,9 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
 def _may_begin(words: Words, clause: Clause, reader: SubjectReader) -> bool:
     """Tell whether a clause may begin here: at the start, after a pause or a joining word, or behind a time put in front."""
     index = clause.begin - 1
-    if words.low[max(index - 2, 0) : index + 1] == ["by", "the", "way"]:
-        index -= 3
+    for phrase in _OPENING_PHRASES:
+        if index + 1 >= len(phrase) and tuple(words.low[index + 1 - len(phrase) : index + 1]) == phrase:
+            index -= len(phrase)
     while (
         index >= 0
         and words.low[index] not in _JOINING

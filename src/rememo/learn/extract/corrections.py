@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from rememo.learn.extract.found import FoundFact
+from rememo.recall.time import TimeMention, find_times
 
 _VALUE = r"[\w'\u2019.&-]+(?: [\w'\u2019.&-]+){0,3}?"
 _FIRST = re.compile(
@@ -52,11 +54,24 @@ def corrections(text: str) -> list[Correction]:
     return found
 
 
-def apply(correction: Correction, known: list[FoundFact]) -> FoundFact | None:
-    """Return the fact that replaces the one with the old value, when exactly such a one is known."""
+def apply(correction: Correction, known: list[FoundFact], at: datetime) -> FoundFact | None:
+    """Return the fact that replaces the one with the old value or the old time, when exactly such a one is known."""
     for fact in reversed(known):
-        if fact.object.casefold() == correction.old.casefold() and not fact.ends:
-            return replace(
-                fact, object=correction.new, corrects=fact.object, wording=correction.wording, position=correction.position, confidence=0.85
-            )  # fmt: skip
+        if fact.ends:
+            continue
+        if fact.object.casefold() == correction.old.casefold():
+            return _replaced(correction, fact, object=correction.new)
+        if fact.valid_from is not None and (time := _other_time(correction, fact.valid_from, at)) is not None:
+            return _replaced(correction, fact, valid_from=time.start, valid_to=time.end)
     return None
+
+
+def _replaced(correction: Correction, fact: FoundFact, **values: str | datetime) -> FoundFact:
+    said = {"wording": correction.wording, "position": correction.position}
+    return replace(fact, corrects=fact.object, confidence=0.85, **said, **values)
+
+
+def _other_time(correction: Correction, begin: datetime, at: datetime) -> TimeMention | None:
+    """Return the new time of "Tuesday, not Monday" when Monday is when the fact begins."""
+    old, new = (find_times(text, at, lean="future") for text in (correction.old, correction.new))
+    return new[0] if old and new and old[0].start <= begin < old[0].end else None

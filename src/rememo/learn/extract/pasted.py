@@ -65,7 +65,11 @@ def _announced(text: str) -> Iterator[tuple[int, int]]:
         reached = 0
         for match in pattern.finditer(text):
             begin = match.end()
-            if begin < reached or _OWN_MATTER.search(text[max(match.start() - _MY, 0) : begin - 1]) or _CONTACT.match(text, begin):
+            if (
+                begin < reached
+                or _OWN_MATTER.search(text[max(match.start() - _MY, 0) : begin - 1])
+                or _CONTACT.match(text, begin)
+            ):
                 continue
             reached = _own_from(text, begin, _part_end(text, begin))
             yield begin, reached

@@ -67,7 +67,7 @@ def liked(finder: Finder, clause: Clause, at: int) -> list[Value]:
         if begin > first and (low[begin - 1] == "the" or words.at(end) in _GOES_ON) and begin - first > 1:
             break
         if (
-            words.at(end) in _PRONOUNS
+            (words.at(end) in _PRONOUNS and words.at(end + 1) != "days")
             or (first > at and words.at(end) == "to")
             or not _PRONOUNS.isdisjoint(low[begin:end])
         ):
