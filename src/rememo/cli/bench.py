@@ -9,6 +9,7 @@ import typer
 from rich.progress import Progress
 
 from rememo.bench import context as context_bench
+from rememo.bench import contradictions as contradiction_bench
 from rememo.bench import facts as fact_bench
 from rememo.bench import guard as guard_bench
 from rememo.bench import qa as qa_bench
@@ -22,6 +23,7 @@ from rememo.errors import InvalidInput
 from rememo.learn.llm.openai import OpenAICompatible
 from rememo.settings import Settings
 
+HeldOut = Annotated[bool, typer.Option("--held-out", help="Only the part that the rules were not tuned on.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures there too.")]
 
 
@@ -31,6 +33,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(quality)
     group.command()(speed)
     group.command()(facts)
+    group.command()(contradictions)
     group.command()(guard)
     group.command()(summaries)
     group.command()(context)
@@ -98,9 +101,21 @@ def speed(
 def facts(
     path: Annotated[Path, typer.Argument(help="Labelled sentences, JSON Lines.")],
     details: Annotated[bool, typer.Option("--details", help="List what was missed and invented.")] = False,
+    held_out: HeldOut = False,
 ) -> None:
     """Measure the facts found without a model on labelled sentences."""
-    console.print(fact_bench.measure(path).table(details=details), markup=False, highlight=False, soft_wrap=True)
+    scores = fact_bench.measure(path, held_out=held_out or None)
+    console.print(scores.table(details=details), markup=False, highlight=False, soft_wrap=True)
+
+
+def contradictions(
+    path: Annotated[Path, typer.Argument(help="Labelled lives, JSON Lines.")],
+    details: Annotated[bool, typer.Option("--details", help="List what was missed and what ended wrongly.")] = False,
+    held_out: HeldOut = False,
+) -> None:
+    """Measure whether what is said later ends what it contradicts, without a model, on labelled lives."""
+    scores = contradiction_bench.measure(path, held_out=held_out or None)
+    console.print(scores.table(details=details), markup=False, highlight=False, soft_wrap=True)
 
 
 def summaries(

@@ -29,7 +29,7 @@ _HABITUAL = (_PLANNED - {"expect", "turn", "relocate"}) | word_set(
 _USUAL = word_set("wake get go run work eat cook walk cycle take sleep drink swim have train")
 _VAGUE = word_set(
     "it this that them these those idea look chance time feeling problem problems error errors trouble issue",
-    "issues question weird options well him back lost sick bored",
+    "one issues question weird options well him back lost sick bored",
 )
 _HAD = word_set("surgery operation baby accident miscarriage transplant wedding biopsy c-section stroke heart root")
 _NOT_PLANNED = word_set("bed sleep excited ready better used started tired closer nervous worried more less with")
@@ -72,7 +72,7 @@ def _habit(finder: Finder, clause: Clause) -> bool:
     words = finder.words
     if clause.modal or clause.past or clause.going_to or clause.passive or clause.lemma not in _HABITUAL:
         return False
-    if clause.perfect and not clause.progressive:
+    if (clause.perfect and not clause.progressive) or words.low[clause.verb_at] == "got":
         return False
     times = finder.times_of(clause, "past")
     recurring = [time for time in times if time.recurring]
@@ -107,8 +107,15 @@ def _plan(finder: Finder, clause: Clause) -> None:
     start = clause.verb_at
     if end <= start + 1 or _vague(finder, clause, end) or words.at(start + 1) in _NOT_PLANNED:
         return
+    if clause.lemma == "go" and words.at(start + 1) == "to" and not _somewhere(finder, start + 2):
+        return  # "going to explain how"
     time = times[-1] if times[-1].precision in ("hour", "minute") else times[0]
     finder.add(clause, "plans", words.slice(start, end), when=(time.start, time.end), confidence=0.8)
+
+
+def _somewhere(finder: Finder, at: int) -> bool:
+    words = finder.words
+    return words.capital(at) or words.lower_case or words.at(at) in ("the", "a", "an", "my", "our", "see", "visit")
 
 
 _TIMETABLED = word_set("fly leave travel graduate return move")
@@ -118,7 +125,7 @@ _TIMETABLED = word_set("fly leave travel graduate return move")
 def _event(finder: Finder, clause: Clause) -> None:
     low = finder.words.low
     times = finder.happened(clause)
-    if clause.lemma not in _EVENTFUL or clause.used_to or not times:
+    if clause.lemma not in _EVENTFUL or clause.used_to or not times or clause.form == "base":
         return
     end = _doing_end(finder, clause, keep=[])
     if end <= clause.verb_at + 1 or _vague(finder, clause, end):

@@ -28,7 +28,7 @@ OCCUPATIONS = word_set(
     "veterinarian waiter waitress warden watchmaker weaver welder winemaker writer youtuber zookeeper zoologist dba sysadmin ceo cto",
     "cfo coo hr student apprentice intern trainee postdoc undergraduate undergrad paediatrician pediatrician cardiologist",
     "dermatologist anaesthetist anesthesiologist oncologist optometrist nanny au_pair childminder stay-at-home_mom",
-    "dev vp svp evp pm sre president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
+    "dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
 )
 NOT_OCCUPATIONS = word_set("model head lead partner agent guide guard driver buyer seller maid minister")
 """Words that are professions only with something before them: "team lead", but not "I'm a lead"."""

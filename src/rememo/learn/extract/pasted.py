@@ -22,9 +22,11 @@ _OWN_MATTER = re.compile(
 )
 _REQUEST = re.compile(rf"{_LEAD}{_WORKING}\b[^:.!?\n]{{0,120}}:", re.IGNORECASE | re.MULTILINE)
 _LABEL = re.compile(rf"\b{_TEXTS}\b[^.!?\n:]{{0,30}}:(?=\s)", re.IGNORECASE)
+_REWORKING = r"(?:translate|proof-?read|re-?write|re-?phrase|paraphrase|summari[sz]e|re-?word|polish|shorten|spell-?check|correct|edit|critique|grade)"
 _POINTING = re.compile(
-    rf"{_LEAD}{_WORKING}\b(?:[^.!?:\n]{{0,40}}\b(?:this|these|the following|it)\b|[^.!?:\n]{{0,30}}\b(?:my|the) {_TEXTS})[^.!?:\n]{{0,120}}(?:[.!?\n]|$)|"
-    r"^[^.!?\n]{0,80}\b(?:the following|which of these|correct english|passive voice|grammar)\b[^.!?:\n]{0,80}(?:[.!?\n]|$)",
+    rf"{_LEAD}(?:{_REWORKING}\b[^.!?:\n]{{0,40}}\b(?:this|these|the following|below|above)\b|"
+    rf"{_WORKING}\b[^.!?:\n]{{0,30}}\b(?:my|the|this|these|following) {_TEXTS}\b)[^.!?:\n]{{0,120}}(?:[.!?\n]|$)|"
+    r"^[^.!?\n]{0,80}\b(?:which of these|correct english|passive voice|grammar)\b[^.!?:\n]{0,80}(?:[.!?\n]|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _LETTER = re.compile(r"\bdear (?:hiring|sir|madam|mr|mrs|ms|dr|prof)\b", re.IGNORECASE)

@@ -7,7 +7,7 @@ from rememo.learn.extract.wordlists import word_set
 
 _STOPS = word_set(
     "because since when while so but although though which who whom that where if unless until as than then now",
-    "too also either completely totally entirely altogether lol haha tho tbh imo imho ngl rn lmao xd omg idk anyway anymore again instead together",
+    "due obtained too also either completely totally entirely altogether lol haha tho tbh imo imho ngl rn lmao xd omg idk anyway anymore again instead together",
     "currently these btw right not yet please thanks honestly actually lately recently already before after",
     "during every each at with for on from by to about like more most very is are was were am be been has have",
     "had do does did will would can could should might i we he she they it you",
@@ -39,7 +39,7 @@ def phrase_end(
             continue
         if (
             word in _SIGNS
-            or (word == "any" and words.at(at + 1) == "more")
+            or (word in ("any", "a") and words.at(at + 1) in ("more", "lot", "bit"))
             or word in ("and", "or")
             or word in _STOPS
             or word == "in"

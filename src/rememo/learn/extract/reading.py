@@ -15,6 +15,8 @@ from rememo.learn.predicates import EVERY
 
 TABLE = Table.of(ROWS, READERS)
 _UNREAL = word_set("almost nearly practically basically literally technically apparently obviously hardly barely")
+_LONGEST_ASIDE = 4
+"""Words that a complement which says no fact may have before the next is looked at."""
 _AHEAD = frozenset({"now", "ing", "future"})
 _DATED = frozenset({"plans", "appointment"})
 """What has its time as its whole stretch."""
@@ -41,7 +43,7 @@ def mood(finder: Finder, clause: Clause) -> Mood | None:
     if clause.past:
         return "past"
     if clause.perfect:
-        return "perfect"
+        return "been" if clause.progressive else "perfect"
     return "ing" if clause.progressive else "now"
 
 
@@ -62,7 +64,10 @@ def read_clause(finder: Finder, clause: Clause) -> bool:
     while at < clause.end:
         reached = _complement(finder, clause, frames, put, at)
         found |= reached is not None
-        at = joined(finder.words, at if reached is None else max(reached, at), clause.end)
+        reach = at if reached is None else max(reached, at)
+        at = joined(finder.words, reach, clause.end)
+        if reached is None and at - reach > _LONGEST_ASIDE:
+            break
     return found
 
 
@@ -145,7 +150,7 @@ def _verdict(finder: Finder, clause: Clause, frame: Frame, put: Mood) -> _Verdic
         coming = finder.coming(clause)
         if coming is not None:
             return _Verdict(row.gives, when=coming if row.gives in _DATED else (coming[0], None))
-    if put in holds or ("since" in holds and put == "perfect" and finder.since(clause)[0] is not None):
+    if put in holds or ("since" in holds and put in ("perfect", "been") and finder.since(clause)[0] is not None):
         return _Verdict(row.gives)
     if put in frame.over:
         return _Verdict(row.gives, over=True)

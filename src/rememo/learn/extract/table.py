@@ -7,8 +7,8 @@ from typing import Literal
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
 
-Mood = Literal["now", "ing", "can", "perfect", "past", "gone", "negated", "cannot", "future", "never"]
-"""How a clause is put: "I live", "I'm living", "I can live", "I've lived", "I lived", "I no longer live", "I don't live",
+Mood = Literal["now", "ing", "can", "perfect", "been", "past", "gone", "negated", "cannot", "future", "never"]
+"""How a clause is put: "I live", "I'm living", "I can live", "I've lived", "I've been living", "I lived", "I no longer live", "I don't live",
 "I can't live", "I'll live", "I've never lived". ``Row.holds`` may also name "ahead" (a present or future that comes with a
 coming date), "planned" (a past that does) and "since" (a perfect that says since when)."""
 
@@ -71,7 +71,7 @@ class Row:
     ``Ana.works_at: CERN`` another subject than the speaker, who is called "me"; nothing after "=>" for what it must not read."""
 
 
-def state(verbs: str, frame: str, gives: str, *examples: str, holds: str = "now ing perfect", over: str = "gone past negated",
+def state(verbs: str, frame: str, gives: str, *examples: str, holds: str = "now ing perfect been", over: str = "gone past negated",
           opposite: str = "", who: str = "person pet", value: str = "", passive: bool | None = False, confidence: float = 0.9) -> Row:  # fmt: skip
     """Return a row for something that lasts: "I live in …"."""
     return Row(

@@ -23,15 +23,12 @@ _LED = {
     "doing": (),
     "working": ("out",),
     "waking": ("up",),
-    "getting": ("up",),
     "walking": ("to",),
     "seeing": ("a",),
     "taking": (),
-    "attending": (),
-    "practising": (),
-    "practicing": (),
 }
 """Gerunds that say what is done only with the words after them."""
+_LED_LENGTH = 3
 _TAKEN = word_set("lessons classes walks naps baths breaks")
 _BRIEFLY = word_set("minute second moment sec bit while today")
 _LINKS = frozenset({"to", "the", "a", "for", "in", "at", "on", "with", "up", "my", "of"})
@@ -67,7 +64,9 @@ def activity(finder: Finder, clause: Clause, at: int) -> list[Value]:
     following = _LED[word]
     if following and low[at + 1] not in following:
         return []
-    if word == "taking" and low[end - 1] not in _TAKEN:
+    if word == "taking" and (low[end - 1] not in _TAKEN or end - at < _LED_LENGTH):
+        return []
+    if word == "waking" and low[end - 1] not in ("early", "earlier"):
         return []
     if word == "doing" and _NOUNS.isdisjoint(low[at + 1 : end]) and lexicon.SPORTS.isdisjoint(low[at + 1 : end]):
         return []

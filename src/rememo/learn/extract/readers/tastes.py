@@ -20,6 +20,9 @@ _POINTED = word_set(
     "this that these those your his her their my our it you him them me us how what when where who why if being",
     "there here to all both each",
 )
+_SAYS_MORE = word_set(
+    "want need would am hope wish think was were is are have had got getting having knowing"
+)
 _PRONOUNS = word_set("it him her them this that these those you me us")
 _ENTHUSIASTS = word_set("fan lover enthusiast buff addict person junkie aficionado nerd geek")
 _ZEAL = word_set("big huge massive real great total lifelong die-hard native fluent avid such")
@@ -63,6 +66,8 @@ def liked(finder: Finder, clause: Clause, at: int) -> list[Value]:
     found: list[Value] = []
     for begin, end in items(words, first, clause.end, through=through, times=finder.time_starts):
         if points_elsewhere(words, begin, end) or low[begin] in _POINTED or low[begin] in RELATION_WORDS:
+            break
+        if low[begin] in _SAYS_MORE:
             break
         if begin > first and (low[begin - 1] == "the" or words.at(end) in _GOES_ON) and begin - first > 1:
             break
@@ -356,8 +361,9 @@ def lessons(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read "guitar lessons": what is learnt in them."""
     words = finder.words
     end = phrase_end(words, at, clause.end, times=finder.time_starts)
+    end = next((index + 1 for index in range(at, end) if words.low[index] in ("lessons", "classes")), at)
     learnt = " ".join(words.low[at : end - 1])
-    if words.at(end - 1) not in ("lessons", "classes") or not any(learnt in known for known in _TAUGHT):
+    if end == at or not any(learnt in known for known in _TAUGHT):
         return []
     return [Value(text=words.slice(at, end - 1), end=end)]
 

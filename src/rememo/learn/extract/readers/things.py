@@ -248,6 +248,8 @@ def bought(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if found or not named or (clause.lemma == "get" and words.at(at - 1) not in ("myself", "ourselves")):
         return found
     end = capitals_end(words, at + 1, clause.end, finder.time_starts)
+    if phrase_end(words, at + 1, clause.end, times=finder.time_starts) > end:
+        return []  # a Korean cookbook is no brand
     return [Value(text=words.slice(at + 1, end), end=end)]
 
 

@@ -71,10 +71,9 @@ def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
 def company(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read an employer by its name only: joining a choir is no job."""
     words = finder.words
-    begin = at + (words.at(at) == "the")
-    if not words.capital(begin) or words.low[begin] in _NOT_NAMED_EMPLOYERS or words.start[at] in finder.time_starts:
+    if not words.capital(at) or words.low[at] in _NOT_NAMED_EMPLOYERS or words.start[at] in finder.time_starts:
         return []
-    return employer(finder, clause, begin)
+    return employer(finder, clause, at)
 
 
 def role(finder: Finder, clause: Clause, at: int) -> list[Value]:

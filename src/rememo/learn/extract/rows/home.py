@@ -4,7 +4,7 @@ from rememo.learn.extract.table import Row, change, ending, state, thing
 
 ROWS: tuple[Row, ...] = (
     state(
-        "live reside stay", "... in|near|outside|around <place>", "lives_in",
+        "live reside", "... in|near|outside|around <place>", "lives_in",
         "I live in Ghent => lives_in: Ghent",
         "We live in a studio flat in Bristol => lives_in: Bristol",
         "I used to live in Rome => !lives_in: Rome",
