@@ -150,8 +150,10 @@ def _fits(clause: Clause, part: Clause, *, bare: bool) -> bool:
     if part.form == "third":
         return not clause.subject.speaker
     if part.form == "base":
-        return (clause.subject.speaker or clause.used_to or part.verb_at > part.begin) and (
-            part.lemma in TABLE.by_verb or part.lemma == clause.lemma
+        return (
+            not part.words.capital(part.verb_at)
+            and (clause.subject.speaker or clause.used_to or part.verb_at > part.begin)
+            and (part.lemma in TABLE.by_verb or part.lemma == clause.lemma)
         )
     return part.form == "past"
 

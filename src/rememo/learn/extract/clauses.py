@@ -33,6 +33,8 @@ _OPENING_PHRASES = tuple(
     )
 )  # fmt: skip
 """What may stand before a clause of one's own, the innermost first: "turns out that I", "by the way I"."""
+_LONGEST_FRAGMENT = 8
+_OWN_SUBJECTS = word_set("i we he she they it you there this that my our the so is are not no what")
 _CONFESSING = word_set("told said mention mentioned remember note forget add mind")
 
 
@@ -133,7 +135,10 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
     elif be and known[1] != "base":
         clause.passive = True
     elif (
-        (known[1] == "past" or low[index] in ("quit", "split")) and not clause.perfect and not did and not clause.modal
+        (known[1] == "past" or low[index] in ("quit", "split", "put", "cut"))
+        and not clause.perfect
+        and not did
+        and not clause.modal
     ):
         clause.past = True
     return True
@@ -220,6 +225,12 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
         clause.negated = word == "not"
         clause.rest = index + clause.negated
         return clause
+    if (
+        words.at(limit - 1 - (words.at(limit - 1) in (".", "!"))) == "here"
+        or "here" in words.low[index : index + _LONGEST_FRAGMENT]
+    ):
+        clause.end = next((at for at in range(index, limit) if words.low[at] in ("here", ",")), limit)
+        return clause if clause.end > index + 1 and word not in _OWN_SUBJECTS else None
     if word == "been" and words.at(index + 1) in verbs.FORMS:
         clause.perfect = True
     elif word not in _DROPPABLE:

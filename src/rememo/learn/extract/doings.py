@@ -28,7 +28,7 @@ _HABITUAL = (_PLANNED - {"expect", "turn", "relocate"}) | word_set(
 )
 _USUAL = word_set("wake get go run work eat cook walk cycle take sleep drink swim have train")
 _VAGUE = word_set(
-    "it this that them these those idea look chance time feeling problem problems error errors trouble issue",
+    "you it this that them these those idea look chance time feeling problem problems error errors trouble issue",
     "one issues question weird options well him back lost sick bored",
 )
 _HAD = word_set("surgery operation baby accident miscarriage transplant wedding biopsy c-section stroke heart root")
@@ -158,7 +158,8 @@ def _doing_end(finder: Finder, clause: Clause, keep: Sequence[TimeMention]) -> i
                 at += 1
             continue
         paired = words.low[at] == "and" and words.capital(at - 1) and words.capital(at + 1) and words.low[at + 1] != "i"
-        if words.low[at] in _BREAKS and not paired:
+        hyphen = words.low[at] == "-" and words.start[at] == words.end[at - 1]  # "a 3-day workshop"
+        if words.low[at] in _BREAKS and not paired and not hyphen:
             break
         at += 1
     while at > clause.verb_at + 1 and words.low[at - 1] in _DANGLING:

@@ -10,7 +10,7 @@ from rememo.learn.extract.phrases import closes, items
 from rememo.learn.extract.table import Reader, Row, Value
 from rememo.learn.extract.wordlists import word_set
 
-BEFORE_VERB = frozenset({"companion", "itself", "itself_thing", "off_itself"})
+BEFORE_VERB = frozenset({"companion", "itself", "itself_thing", "off_itself", "new_phone", "new_email"})
 """Readers of what stands before the verb; they need no word at their place."""
 _BARRIERS = word_set(", ; - ( ) and but because so while when where if until though although . ! on with that")
 _ENDS = word_set(", ; . ! - ( and but because so again now though although when while after before anymore lol btw too")
@@ -52,6 +52,12 @@ class Table:
     by_thing: dict[str, list[Frame]] = field(default_factory=dict[str, list[Frame]])
     passives: set[str] = field(default_factory=set[str])
     """Verbs with rows in the passive."""
+    _by_word: dict[tuple[str, str], list[Frame]] = field(default_factory=dict[tuple[str, str], list[Frame]])
+    _by_any: dict[str, list[Frame]] = field(default_factory=dict[str, list[Frame]])
+
+    def frames(self, verb: str, word: str) -> Sequence[Frame]:
+        """Return the rows of a verb that can go on with this word, in the order of the table."""
+        return self._by_word.get((verb, word)) or self._by_any.get(verb, ())
 
     @classmethod
     def of(cls, rows: Iterable[Row], readers: Mapping[str, Reader]) -> "Table":
@@ -65,7 +71,14 @@ class Table:
                     table.passives.add(verb)
             for name in row.things.split():
                 table.by_thing.setdefault(name.replace("_", " "), []).append(frame)
+        table._index()
         return table
+
+    def _index(self) -> None:
+        for verb, frames in self.by_verb.items():
+            self._by_any[verb] = [frame for frame in frames if frame.first is None]
+            for word in {word for frame in frames for word in frame.first or ()}:
+                self._by_word[verb, word] = [frame for frame in frames if frame.first is None or word in frame.first]
 
 
 def _ready(row: Row, readers: Mapping[str, Reader]) -> Frame:

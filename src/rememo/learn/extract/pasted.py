@@ -38,17 +38,24 @@ _OWN_AGAIN = re.compile(
 _MY = 4
 """Characters before a word in which "my" may stand."""
 _CONTACT = re.compile(r"\s*(?:\+?\d[\d\s().-]{4,18}\d|[\w.+-]{1,64}@[\w-]{1,64}\.)")
-_CUES = re.compile(
-    r":|\bthis\b|\bthese\b|\bfollowing\b|\bdear\b|regards|sincerely|\byours\b|\bit\b|\bmy\b|\bthe\b|english|passive|grammar",
-    re.IGNORECASE,
-)
+_STEMS = (
+    "translat", "proof", "writ", "phras", "summar", "word", "polish", "short", "spell", "correct", "edit", "critique", "grad", "mail",
+    "message", "letter", "essay", "text", "paragraph", "bio", "chat", "review", "article", "transcript", "quot", "caption", "example",
+    "sentence", "draft", "description", "prompt", "story", "poem", "lyrics", "passage", "statement", "conversation", "dialog", "resume",
+    "cv", "abstract", "excerpt", "profile", "which of these", "passive", "grammar",
+)  # fmt: skip
+"""One of these stands in every request that only points at a text: most messages have none and are done at once."""
 
 
 def pasted_parts(text: str) -> list[tuple[int, int]]:
     """Return the parts of a text that its writer only hands on, in order. Work is linear in the text."""
-    if not _CUES.search(text):
-        return []
-    return _merged(sorted({*_announced(text), *_pointed_at(text), *_letters(text)}))
+    lowered = text.lower()
+    parts = {*_announced(text)} if ":" in text else set[tuple[int, int]]()
+    if any(stem in lowered for stem in _STEMS):
+        parts.update(_pointed_at(text))
+    if "dear " in lowered or "regards" in lowered or "sincerely" in lowered or "yours " in lowered:
+        parts.update(_letters(text))
+    return _merged(sorted(parts)) if parts else []
 
 
 def _merged(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:

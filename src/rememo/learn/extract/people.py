@@ -45,7 +45,7 @@ _BEFORE_NAMES = word_set(
 )
 """What may stand before a name that is a subject; elsewhere it is an object."""
 _THINGS_BEFORE_VERB = 6
-_THING_VERBS = frozenset({"used", "got"})
+_THING_VERBS = frozenset({"used", "got", "changed", "leaves", "starts", "begins", "departs"})
 """Verbs besides "be" that things of somebody's are followed by: "my bike got stolen"."""
 _LONGEST_NAME = 4
 THINGS = word_set(
@@ -142,11 +142,20 @@ class SubjectReader:
             return self._owned(words, index, limit) if self._opens(words, index) else None
         if index and words.low[index - 1] in ("my", "our", "'s", "the", "a", "an"):
             return None
-        if word in _BARE_RELATIONS and words.capital(index) and words.at(index + 1) not in ("and", "'s"):
+        if word in _BARE_RELATIONS and words.capital(index) and not self._has(words, index + 1):
             name = f"{self.speaker}'s {RELATION_WORDS[word]}"
             self.meet(name, _gender(RELATION_WORDS[word], ""))
             return Subject(index + 1, name)
         return self._named(words, index, limit)
+
+    def _has(self, words: Words, index: int) -> bool:
+        """Tell whether "'s" here is a possessive ("Mum's car") and no verb ("Mum's moved")."""
+        if words.at(index) != "'s":
+            return words.at(index) == "and"
+        known = verbs.FORMS.get(words.at(index + 1))
+        return words.at(index + 1) not in ("a", "an", "not", "been") and (
+            known is None or known[1] in ("base", "third")
+        )
 
     def their_name(self, after: int, word: str) -> Subject:
         """Read "his name" where only one person or pet without a name was met."""
@@ -169,7 +178,9 @@ class SubjectReader:
         while at < limit and low[at] in _AGES and f"{low[at]} {words.at(at + 1)}" not in RELATION_WORDS:
             at += 1
         pair = f"{words.at(at)} {words.at(at + 1)}"
-        if pair in RELATION_WORDS:
+        if words.at(at + 1) == "in" and words.at(at + 2) == "law" and f"{low[at]}-in-law" in RELATION_WORDS:
+            predicate, at = RELATION_WORDS[f"{low[at]}-in-law"], at + 3
+        elif pair in RELATION_WORDS:
             predicate, at = RELATION_WORDS[pair], at + 2
         elif words.at(at) in RELATION_WORDS:
             predicate, at = RELATION_WORDS[low[at]], at + 1

@@ -17,7 +17,7 @@ _DETERMINERS = word_set("a an the my our some any his her their")
 _QUANTIFIERS = word_set("bit little lot lots all kinds sort sorts of")
 _POINTING = word_set(
     "it this that these those them him her me you us what how when where why who whom which one ones everything",
-    "nothing something anything everyone here there myself yourself your his their its my our both either neither",
+    "theirs mine yours ours hers nothing something anything everyone here there myself yourself your his their its my our both either neither",
 )
 _EMPTY = word_set(
     "idea ideas thing things way part option version sound look fact suggestion suggestions one stuff point"
@@ -113,15 +113,16 @@ def place_end(words: Words, first: int, limit: int, times: frozenset[int]) -> in
             )
         ):
             at += 1
-        if (
-            words.at(at) == ","
-            and words.capital(at + 1)
-            and words.at(at + 2) in ("", ",", ".", "!", "and", "but", ";", "with", "since", "now", "for")
-            and words.at(at + 1) not in ("i", "my", "and", "but")
-        ):
-            at += 2
+        if words.at(at) == "," and words.capital(at + 1) and words.at(at + 1) not in ("i", "my", "and", "but"):
+            end = at + 2
+            while end < limit and words.capital(end) and words.low[end] != "i":
+                end += 1
+            at = end if words.at(end) in _AFTER_PLACE else at
         return at
     return phrase_end(words, start, limit, through=frozenset({"near", "outside", "of"}), times=times)
+
+
+_AFTER_PLACE = frozenset(("", ",", ".", "!", "and", "but", ";", "with", "since", "now", "for"))
 
 
 def normal_case(words: Words, first: int, end: int) -> bool:

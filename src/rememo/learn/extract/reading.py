@@ -22,7 +22,7 @@ _DATED = frozenset({"plans", "appointment"})
 """What has its time as its whole stretch."""
 _PAST = frozenset({"visited", "studied_at"})
 """What has its time as when it was over."""
-_FAVOURITES = ("favourite ", "go-to ")
+_FAVOURITES = ("favourite ", "go-to ", "go to ")
 _ADJECTIVES = word_set("all-time absolute very new current work personal private mobile main own real actual home")
 
 
@@ -54,15 +54,16 @@ def read_clause(finder: Finder, clause: Clause) -> bool:
         return False
     if clause.subject.kind == "thing" and clause.lemma == "be":
         return _read_thing(finder, clause, put)
-    frames = TABLE.by_verb.get(clause.lemma, ())
     found = False
+    if clause.lemma not in TABLE.by_verb:
+        return False
     if clause.lemma != "be":
-        for frame in frames:
+        for frame in TABLE.frames(clause.lemma, finder.words.at(clause.rest)):
             found |= _read(finder, clause, frame, put, clause.rest) is not None and frame.row.value != EVERY
         return found
     at = clause.rest
     while at < clause.end:
-        reached = _complement(finder, clause, frames, put, at)
+        reached = _complement(finder, clause, put, at)
         found |= reached is not None
         reach = at if reached is None else max(reached, at)
         at = joined(finder.words, reach, clause.end)
@@ -71,10 +72,10 @@ def read_clause(finder: Finder, clause: Clause) -> bool:
     return found
 
 
-def _complement(finder: Finder, clause: Clause, frames: "list[Frame] | tuple[()]", put: Mood, at: int) -> int | None:
+def _complement(finder: Finder, clause: Clause, put: Mood, at: int) -> int | None:
     """Read one of the things that somebody is: "vegetarian and allergic to nuts" are two. Returns where it ends."""
     reached: int | None = None
-    for frame in frames:
+    for frame in TABLE.frames("be", finder.words.low[at]):
         after = _read(finder, clause, frame, put, at)
         if after is not None:
             reached = after if reached is None else max(reached, after)
@@ -120,8 +121,6 @@ class _Verdict:
 
 def _read(finder: Finder, clause: Clause, frame: Frame, put: Mood, at: int) -> int | None:
     """Note what one row reads from a word on; returns where that ends, or None when it does not fit."""
-    if frame.first is not None and (at >= clause.end or finder.words.low[at] not in frame.first):
-        return None
     verdict = _verdict(finder, clause, frame, put) if _fits(frame, clause) else None
     fitting = None if verdict is None else frame.match(finder, clause, at)
     if verdict is None or fitting is None:

@@ -184,3 +184,12 @@ def gone_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if words.low[at] != "to" or end - at < 2 or words.low[end - 1] in _GENERAL:  # noqa: PLR2004 - "to" and where
         return []
     return [Value(text=f"go {words.slice(at, end)}", end=end)]
+
+
+def off_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read where one is off to."""
+    words = finder.words
+    end = place_end(words, at, clause.end, finder.time_starts)
+    if end <= at or not words.capital(at):
+        return []
+    return [Value(text=f"off to {words.slice(at, end)}", end=end)]

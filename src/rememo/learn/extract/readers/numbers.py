@@ -61,7 +61,7 @@ def birth_year(finder: Finder, clause: Clause, at: int) -> list[Value]:
 
 
 def _pattern(expression: re.Pattern[str], finder: Finder, clause: Clause, at: int) -> list[Value]:
-    begin, end = finder.words.start[at], finder.words.end[clause.end - 1]
+    begin, end = finder.words.start[min(at, finder.limit - 1)], finder.words.end[finder.limit - 1]
     match = expression.search(finder.text, begin, end)
     return [Value(text=match.group(), end=clause.end)] if match else []
 
@@ -93,3 +93,20 @@ def born_on(finder: Finder, clause: Clause, at: int) -> list[Value]:
         if mention.precision == "day" and mention.direction == "in" and numbered and mention.start < finder.at:
             return [Value(text=mention.text.removeprefix("on ").removeprefix("in "), end=at + 1)]
     return []
+
+
+def _changed(finder: Finder, clause: Clause, at: int, nouns: frozenset[str]) -> bool:
+    """Tell whether it is one's own number or mail that changed."""
+    if clause.subject.kind == "thing":
+        return not nouns.isdisjoint(clause.subject.thing.split())
+    return finder.words.at(at) in ("my", "our") and not nouns.isdisjoint(finder.words.low[at : at + 4])
+
+
+def new_phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the number after "my number changed"."""
+    return phone(finder, clause, at) if _changed(finder, clause, at, frozenset({"number", "phone"})) else []
+
+
+def new_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the address after "I changed my email"."""
+    return email(finder, clause, at) if _changed(finder, clause, at, frozenset({"email", "e-mail", "mail"})) else []

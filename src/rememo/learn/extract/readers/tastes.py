@@ -20,9 +20,7 @@ _POINTED = word_set(
     "this that these those your his her their my our it you him them me us how what when where who why if being",
     "there here to all both each",
 )
-_SAYS_MORE = word_set(
-    "want need would am hope wish think was were is are have had got getting having knowing"
-)
+_SAYS_MORE = word_set("want need would am hope wish think was were is are have had got getting having knowing")
 _PRONOUNS = word_set("it him her them this that these those you me us")
 _ENTHUSIASTS = word_set("fan lover enthusiast buff addict person junkie aficionado nerd geek")
 _ZEAL = word_set("big huge massive real great total lifelong die-hard native fluent avid such")
@@ -177,6 +175,8 @@ def food(finder: Finder, clause: Clause, at: int) -> list[Value]:
         stop = end
         while stop > begin and words.low[stop - 1] in ("any", "more", "anymore", "either", "again"):
             stop -= 1
+        if words.at(end) in ("after", "before", "past"):
+            break  # "no coffee after noon"
         if (
             stop == begin
             or points_elsewhere(words, begin, stop)
@@ -255,7 +255,7 @@ def favourite(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read what "my favourite <thing>" or "my go-to <thing>" is; the thing makes the predicate."""
     words = finder.words
     thing = clause.subject.thing
-    for opening in ("all-time ", "absolute ", "favourite ", "go-to "):
+    for opening in ("all-time ", "absolute ", "favourite ", "go-to ", "go to "):
         thing = thing.removeprefix(opening)
     for closing in (" of all time", " ever", " so far"):
         thing = thing.removesuffix(closing)
@@ -369,3 +369,13 @@ def lessons(finder: Finder, clause: Clause, at: int) -> list[Value]:
 
 
 _TAUGHT = (lexicon.INSTRUMENTS, lexicon.LANGUAGES, lexicon.SPORTS)
+
+
+def team(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a team by its name; one supports ideas and people, too."""
+    words = finder.words
+    end = at
+    while end < clause.end and words.capital(end):
+        end += 1
+    closed = end > at and closes(words, end, clause.end, finder.time_starts)
+    return [Value(text=words.slice(at, end), end=end)] if closed and words.low[at] != "i" else []

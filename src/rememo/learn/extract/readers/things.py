@@ -61,6 +61,7 @@ def _named(finder: Finder, clause: Clause, begin: int, noun: int) -> Value:
     text, end = words.slice(begin, noun), noun
     if words.at(noun) == "in" and words.capital(noun + 1) and words.start[noun] not in finder.time_starts:
         end = phrase_end(words, begin, clause.end, through=frozenset({"in"}), times=finder.time_starts)
+        end = next((index for index in range(noun, end) if words.low[index] in ("called", "named")), end)
         text = words.slice(begin, end)
     if words.at(end) not in ("called", "named"):
         return Value(text=text, end=end)

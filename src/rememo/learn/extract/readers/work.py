@@ -34,11 +34,25 @@ def capitals_end(words: Words, begin: int, limit: int, times: frozenset[int], *,
     at = begin
     while at < limit and words.start[at] not in times:
         named = words.capital(at) or (digits and words.low[at][0].isdigit())
+        if at > begin and _within_name(words, at):
+            at += 1
+            continue
         linking = words.low[at] in _LINKING and words.capital(at + 1) and words.low[at + 1] != "i" and at > begin
         if not named and not linking and words.raw[at] != "&":
             break
         at += 1
     return at
+
+
+def _within_name(words: Words, at: int) -> bool:
+    """Tell whether a sign belongs to a name: "St. Mary's"."""
+    if words.low[at] == ".":
+        return words.low[at - 1] in ("st", "dr", "mt") and words.capital(at + 1)
+    return (
+        words.low[at] == "'s"
+        and words.capital(at - 1)
+        and words.at(at + 1) in ("", ",", ".", "and", "in", "as", "hospital", "college")
+    )
 
 
 def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -212,8 +226,10 @@ def taught(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=f"{words.slice(at, end)} teacher", end=end)]
 
 
-_SCHOOLS = word_set("university college school elementary academy uni high institute kindergarten preschool")
-_JOBLIKE = word_set("job work working company role position career employer firm team startup office years")
+_SCHOOLS = word_set(
+    "primary secondary university college school elementary academy uni high institute kindergarten preschool"
+)
+_JOBLIKE = word_set("job jobs work working company role position career employer firm team startup office years")
 
 
 def named_school(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -257,3 +273,12 @@ def subject_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
             else []
         )
     return []
+
+
+def company_now(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "Nvidia now" where the sentence speaks of work: "I'm at IKEA now" says where one is."""
+    found = company(finder, clause, at)
+    words = finder.words
+    if not found or words.at(found[0].end) != "now" or _JOBLIKE.isdisjoint(words.low):
+        return []
+    return found

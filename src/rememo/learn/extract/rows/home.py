@@ -1,6 +1,7 @@
 """Where somebody lives, comes from and has been."""
 
 from rememo.learn.extract.table import Row, change, ending, state, thing
+from rememo.learn.predicates import EVERY
 
 ROWS: tuple[Row, ...] = (
     state(
@@ -39,6 +40,8 @@ ROWS: tuple[Row, ...] = (
         "I'm back in the office => ",
         holds="now perfect", over="", confidence=0.75,
     ),
+    state("be", "in <town_now>", "lives_in", "We moved again, we're in Surrey now => lives_in: Surrey", "I'm in Paris now => ", holds="now", over="", confidence=0.75),
+    state("live", "alone $", "lives_with", "I live alone now => !lives_with: *", holds="", over="now perfect been", value=EVERY),
     change(
         "move relocate emigrate immigrate", "[back|over|up|down|out|away|house|here|our|my|family|kids|home|whole] to|into <place>",
         "lives_in",
@@ -97,6 +100,7 @@ ROWS: tuple[Row, ...] = (
         "I've been to Peru and Bolivia => visited: Peru; visited: Bolivia",
         holds="perfect", confidence=0.85,
     ),
+    state("be", "off to <off_to>", "plans", "I'm off to Rome on Friday => plans: off to Rome", holds="ahead", over="", confidence=0.8),
     state(
         "be", "in|at <doing>", "plans",
         "I'll be in London next week => plans: be in London",

@@ -21,6 +21,7 @@ ROWS: tuple[Row, ...] = (
     state("own", "<anything>", "owns", "I own two bikes => owns: two bikes", "I own a coffee shop named Third Wheel => owns: coffee shop; me's coffee shop.name: Third Wheel", holds="now perfect", over="gone negated", confidence=0.85),
     state("drive ride", "<driven>", "owns", "I drive a Honda Civic => owns: Honda Civic", holds="now", over="gone", confidence=0.85),
     state("run", "<business>", "owns", "I run a small podcast called Night Shift => owns: small podcast; me's podcast.name: Night Shift", holds="now perfect", over="gone", confidence=0.8),
+    change("start found launch open co-found", "<business>", "owns", "I started a podcast called Deep Cuts => owns: podcast; me's podcast.name: Deep Cuts", "I opened a store => owns: store", confidence=0.8),
     change("buy get purchase", "[myself|ourselves|us] <bought>", "owns", "I bought a kayak => owns: kayak", "I got it => ", confidence=0.85),
     ending("sell", "<own_thing>", "owns", "I sold my motorbike => !owns: motorbike", confidence=0.85),
     ending("sell donate", "<thing>", "owns", "I sold my car => !owns: car", confidence=0.85),
