@@ -7,7 +7,8 @@ repeated, or that one of them is taken back later.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 from rememo.learn.matching import covers, is_same
 from rememo.learn.predicates import EVERY
@@ -63,7 +64,7 @@ def arrange(
 
     ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no run.
     """
-    given = sorted(statements, key=lambda one: one.order)
+    given = sorted(statements, key=lambda one: _order(one, predicate))
     live, runs = without_void(given)
     sweeping = [one for one in live if one.ends_all]
     if sweeping:
@@ -81,6 +82,11 @@ def arrange(
     elif policy == "ask":
         _dispute(found)
     return _numbered(runs + found)
+
+
+def _order(one: Statement, predicate: str) -> tuple[Any, ...]:
+    """Return where a statement stands; plans are made and called off in the order in which that was said."""
+    return (one.said, *one.order) if predicate in DATED else one.order
 
 
 def without_void(given: Sequence[Statement]) -> tuple[list[Statement], list[Run]]:
@@ -136,7 +142,8 @@ class _Lines:
         denied: dict[str, Run] = {}
         closed: dict[int, datetime] = {}
         outside = {id(one) for one in self._against}
-        for one in sorted([*ordered, *self._against], key=lambda one: one.order) if outside else ordered:
+        key = partial(_order, predicate=self._predicate)
+        for one in sorted([*ordered, *self._against], key=key) if outside else ordered:
             if id(one) in outside:
                 self._close(runs, closed, one)
                 continue
@@ -191,7 +198,7 @@ class _Lines:
 
 def _found(one: Statement, asserted: Sequence[Statement], predicate: str) -> str:
     """Return the only value said before that a statement can mean when it names it in other words, else its own."""
-    before = [other for other in asserted if other.order < one.order]
+    before = [other for other in asserted if _order(other, predicate) < _order(one, predicate)]
     same = {other.about for other in before if is_same(one.about, other.about)}
     of_kind = {other.about for other in before if other.kind is not None and one.about == folded(other.kind)}
     several = shipped(predicate).values == "multi"  # York is not New York

@@ -10,7 +10,13 @@ from datetime import datetime
 
 from rememo.errors import InvalidInput
 from rememo.learn.extract import verbs
-from rememo.learn.extract.anywhere import read_favourites, read_nicknames
+from rememo.learn.extract.anywhere import (
+    read_contacts,
+    read_favourites,
+    read_last_day,
+    read_named_things,
+    read_nicknames,
+)
 from rememo.learn.extract.clauses import Clause, clauses_of, read_group
 from rememo.learn.extract.corrections import Correction, apply, corrections
 from rememo.learn.extract.doings import read_death, read_doing
@@ -76,6 +82,9 @@ def _sentence(finder: Finder, words: Words, limit: int) -> None:
             _apply(finder, part)
     read_favourites(finder, limit)
     read_nicknames(finder, limit)
+    read_named_things(finder, limit)
+    read_contacts(finder, limit)
+    read_last_day(finder, limit)
 
 
 def _apply(finder: Finder, clause: Clause) -> None:
@@ -165,7 +174,10 @@ def _correct(finder: Finder, text: str, previous: str | None) -> None:
     known = list(finder.facts)
     if previous is not None:
         known = extract(previous, speaker=finder.speaker, at=finder.at) + known
+    corrected = {fact.corrects.casefold() for fact in finder.facts if fact.corrects is not None}
     for correction in found:
+        if correction.old.casefold() in corrected:
+            continue  # "my name is Erik, not Eric" says itself what it is about
         fact = apply(correction, known, finder.at)
         if fact is not None:
             finder.put(fact)

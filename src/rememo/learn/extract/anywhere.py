@@ -3,13 +3,22 @@
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.phrases import after_determiner, phrase_end, points_elsewhere
+from rememo.learn.extract.readers.numbers import EMAIL, PHONE
+from rememo.learn.extract.readers.places import street
+from rememo.learn.extract.readers.things import name_end
 from rememo.learn.extract.wordlists import word_set
 from rememo.learn.predicates import favourite
 
 _AFTER = word_set(". , ! and but - ) ; for")
 _BEFORE = word_set("and but because so that think guess say")
 _NOT_FAVOURITES = word_set("part one thing bit way option moment")
+_DESCRIBING = word_set("new own small little old coffee food online")
 _LONGEST_NAME = 2
+_NAMED = word_set(
+    "podcast blog band company startup shop store bakery cafe restaurant newsletter channel boat app studio agency brand label farm",
+    "business bookshop bookstore gallery brewery bar pub salon truck magazine nonprofit charity",
+)
+"""Things whose name often follows at once: "my podcast, Late Bloomers,"."""
 _LONGEST_FAVOURITE = 4
 
 
@@ -47,3 +56,73 @@ def read_favourites(finder: Finder, limit: int) -> None:
             clause = Clause(words, start, finder.own_subject(at), at, "be", "base", at + 1, end)
             finder.add(clause, favourite(thing), words.slice(begin, at))
         return
+
+
+def read_named_things(finder: Finder, limit: int) -> None:
+    """Read "my podcast, Late Bloomers, …" and "the name of my bakery is Flour Power"."""
+    words = finder.words
+    low = words.low
+    for at in range(1, limit - 1):
+        owned = low[at - 1] in ("my", "our") or (low[at - 1] in _DESCRIBING and words.at(at - 2) in ("my", "our"))
+        if low[at] not in _NAMED or words.capital(at) or not owned:
+            continue
+        asked = low[max(at - 4, 0) : at - 1] == ["the", "name", "of"] and low[at + 1] in ("is", "'s")
+        begin = at + 1 + (asked or low[at + 1] == ",")
+        end = name_end(finder, begin, limit)
+        apposed = low[at + 1] != "," or words.at(end) in (",", ".", "")
+        if end > begin and (asked or apposed) and begin < limit and words.capital(begin):
+            clause = Clause(words, at - 1, finder.own_subject(at), at, "be", "base", begin, end)
+            finder.add(clause, "name", words.slice(begin, end), subject=f"{finder.speaker}'s {low[at]}", confidence=0.8)
+
+
+def read_contacts(finder: Finder, limit: int) -> None:
+    """Read "new number: 555-0199" and "use my new address: 7 Pine Road", whatever stands in front."""
+    words = finder.words
+    if "use" in words.low and "@" in words.low and not {"instead", "now"}.isdisjoint(words.low):
+        match = EMAIL.search(finder.text, words.start[words.low.index("use")], words.end[limit - 1])
+        if match:
+            finder.add(
+                Clause(words, 0, finder.own_subject(0), 0, "use", "base", 0, limit),
+                "email",
+                match.group(),
+                confidence=0.85,
+            )
+    for at in range(limit - 2):
+        if words.low[at] != "new":
+            continue
+        noun = next((index for index in range(at + 1, min(at + 4, limit)) if words.low[index] in _CONTACTS), limit)
+        if noun >= limit - 2 or words.low[noun + 1] != ":":
+            continue
+        clause = Clause(words, at, finder.own_subject(at), at, "be", "base", noun + 2, limit)
+        predicate, pattern = _CONTACTS[words.low[noun]]
+        if pattern is not None and (match := pattern.search(finder.text, words.start[noun], words.end[limit - 1])):
+            finder.add(clause, predicate, match.group(), confidence=0.85)
+        elif pattern is None:
+            for value in street(finder, clause, noun + 2):
+                finder.add(clause, predicate, value.text, confidence=0.85)
+
+
+_CONTACTS = {
+    "number": ("phone", PHONE),
+    "email": ("email", EMAIL),
+    "mail": ("email", EMAIL),
+    "address": ("address", None),
+}
+
+
+def read_last_day(finder: Finder, limit: int) -> None:
+    """Read "today was my last day at IKEA": when it is, the job is over."""
+    words = finder.words
+    for at in range(limit - 4):
+        if (
+            words.low[at + 1 : at + 3] != ["last", "day"]
+            or words.low[at] not in ("my", "his", "her")
+            or words.low[at + 3] not in ("at", "with")
+        ):
+            continue
+        end = name_end(finder, at + 4, limit)
+        if words.low[at] == "my" and end > at + 4:
+            clause = Clause(words, 0, finder.own_subject(at), at, "be", "base", at, limit)
+            finder.add(
+                clause, "works_at", words.slice(at + 4, end), when=finder.coming(clause) or (None, None), ends=True
+            )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from rememo.learn.extract import verbs
+from rememo.learn.extract.lexicon import OCCUPATIONS
 from rememo.learn.extract.people import Subject, SubjectReader
 from rememo.learn.extract.tokens import Words
 from rememo.learn.extract.wordlists import word_set
@@ -21,7 +22,7 @@ _SUBORDINATE = word_set(
 )
 _DROPPABLE = word_set(
     "moved relocated started graduated visited finished adopted bought retired joined working living studying got had sold",
-    "switched quit stopped lost gave ditched broke cancelled canceled",
+    "heading flying driving switched quit stopped lost gave ditched broke cancelled canceled",
 )
 """First words that are statements without a subject, and no requests."""
 _OPENING_PHRASES = tuple(
@@ -33,6 +34,9 @@ _OPENING_PHRASES = tuple(
     )
 )  # fmt: skip
 """What may stand before a clause of one's own, the innermost first: "turns out that I", "by the way I"."""
+_BARE_COMPLEMENTS = frozenset({
+    ("allergic", "to"), ("based", "in"), ("based", "out"), ("based", "near"), ("originally", "from"), ("fluent", "in")
+})  # fmt: skip
 _LONGEST_FRAGMENT = 8
 _OWN_SUBJECTS = word_set("i we he she they it you there this that my our the so is are not no what")
 _CONFESSING = word_set("told said mention mentioned remember note forget add mind")
@@ -219,16 +223,11 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
         index += 1
     word = words.at(index)
     clause = Clause(words, index, Subject(index, reader.speaker, speaker=True), index, "be", "base", index, limit)
-    if (word in ("not", "big", "huge", "massive") and "fan" in words.low[index : index + 4]) or (
-        word == "allergic" and words.at(index + 1) == "to"
-    ):
+    if _bare_complement(words, index):
         clause.negated = word == "not"
         clause.rest = index + clause.negated
         return clause
-    if (
-        words.at(limit - 1 - (words.at(limit - 1) in (".", "!"))) == "here"
-        or "here" in words.low[index : index + _LONGEST_FRAGMENT]
-    ):
+    if "here" in words.low[index : index + _LONGEST_FRAGMENT] or _bare_title(words, index, limit):
         clause.end = next((at for at in range(index, limit) if words.low[at] in ("here", ",")), limit)
         return clause if clause.end > index + 1 and word not in _OWN_SUBJECTS else None
     if word == "been" and words.at(index + 1) in verbs.FORMS:
@@ -240,6 +239,25 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
         return None
     clause.progressive = clause.progressive or clause.form == "ing"
     return clause
+
+
+def _bare_complement(words: Words, index: int) -> bool:
+    """Tell whether a sentence begins with what its writer is: "allergic to nuts", "based in Warsaw"."""
+    word, after = words.at(index), words.at(index + 1)
+    if word in ("not", "big", "huge", "massive"):
+        return "fan" in words.low[index : index + 4]
+    return (word, after) in _BARE_COMPLEMENTS
+
+
+def _bare_title(words: Words, index: int, limit: int) -> bool:
+    """Tell whether a sentence begins with a title and its employer: "Senior nurse at Guy's Hospital, …"."""
+    for at in range(index, min(index + 4, limit - 2)):
+        if words.low[at] in OCCUPATIONS and words.low[at + 1] in ("at", "with") and words.capital(at + 2):
+            end = at + 3
+            while end < limit and (words.capital(end) or words.low[end] == "'s"):
+                end += 1
+            return words.at(end) in ("", ",", ".", "!", "since")
+    return False
 
 
 def _may_begin(words: Words, clause: Clause, reader: SubjectReader) -> bool:

@@ -10,7 +10,7 @@ from rememo.recall.time import TimeMention, find_times
 _VALUE = r"[\w'\u2019.&-]+(?: [\w'\u2019.&-]+){0,3}?"
 _FIRST = re.compile(
     rf"(?:^|[.!?\n]\s*)(?:(?:no|nope|actually|sorry|wait|oops|correction|well|hmm|oh|ah)[,:!]?\s+)*"
-    rf"(?:(?:i\s+meant|i\s+mean|it'?s|it\s+is|that'?s|make\s+that|that\s+should\s+be|it\s+should\s+be)\s+)?(?:actually\s+)?(?:in\s+|at\s+)?"
+    rf"(?:(?:i\s+meant|i\s+mean|it'?s|it\s+is|that'?s|make\s+that|that\s+should\s+be|it\s+should\s+be)\s+)?(?:(?:spelled|spelt|written|called)\s+)?(?:actually\s+)?(?:in\s+|at\s+)?"
     rf"(?P<new>{_VALUE}),?\s+(?:and\s+)?not\s+(?:in\s+|at\s+)?(?P<old>{_VALUE})\s*(?=$|[.!?\n])",
     re.IGNORECASE,
 )

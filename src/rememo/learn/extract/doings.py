@@ -19,7 +19,7 @@ _EVENTFUL = word_set(
 _PLANNED = word_set(
     "pick fly go travel move meet visit start have see attend leave drive take host throw celebrate run begin graduate",
     "marry play perform present give get join open launch return come volunteer teach race compete camp hike tour",
-    "buy sell adopt retire swim sing defend submit publish interview train cook bake spend read watch expect turn relocate",
+    "head buy sell adopt retire swim sing defend submit publish interview train cook bake spend read watch expect turn relocate",
 )
 _HABITUAL = (_PLANNED - {"expect", "turn", "relocate"}) | word_set(
     "walk jog swim cycle meditate practise practice work cook bake clean call phone volunteer garden tutor smoke climb",
@@ -125,7 +125,12 @@ _TIMETABLED = word_set("fly leave travel graduate return move")
 def _event(finder: Finder, clause: Clause) -> None:
     low = finder.words.low
     times = finder.happened(clause)
-    if clause.lemma not in _EVENTFUL or clause.used_to or not times or clause.form == "base":
+    if (
+        clause.lemma not in _EVENTFUL
+        or clause.used_to
+        or not times
+        or (clause.form == "base" and clause.lemma not in ("quit", "split", "put", "cut"))
+    ):
         return
     end = _doing_end(finder, clause, keep=[])
     if end <= clause.verb_at + 1 or _vague(finder, clause, end):

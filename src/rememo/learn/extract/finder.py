@@ -170,6 +170,7 @@ class Finder:
         when: Span = (None, None),
         ends: bool | None = None,
         kind: str | None = None,
+        corrects: str | None = None,
     ) -> None:
         """Note a fact, unless it is about nobody or says nothing."""
         whom = clause.subject.name if subject is None else subject
@@ -191,7 +192,7 @@ class Finder:
         self.put(
             FoundFact(
                 subject=whom, predicate=predicate, object=value, confidence=confidence, valid_from=begun, valid_to=ended, ends=over, kind=kind,
-                corrects=self._corrected(clause), wording=self.text[position[0] : position[1]], position=position,
+                corrects=corrects or self._corrected(clause), wording=self.text[position[0] : position[1]], position=position,
             )
         )  # fmt: skip
 

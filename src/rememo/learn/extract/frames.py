@@ -10,7 +10,10 @@ from rememo.learn.extract.phrases import closes, items
 from rememo.learn.extract.table import Reader, Row, Value
 from rememo.learn.extract.wordlists import word_set
 
-BEFORE_VERB = frozenset({"companion", "itself", "itself_thing", "off_itself", "new_phone", "new_email"})
+BEFORE_VERB = frozenset((
+    "companion", "itself", "itself_thing", "off_itself", "new_phone", "new_email", "moved", "first_day", "verb_itself",
+    "partner_itself", "widowed",
+))  # fmt: skip
 """Readers of what stands before the verb; they need no word at their place."""
 _BARRIERS = word_set(", ; - ( ) and but because so while when where if until though although . ! on with that")
 _ENDS = word_set(", ; . ! - ( and but because so again now though although when while after before anymore lol btw too")

@@ -28,7 +28,7 @@ OCCUPATIONS = word_set(
     "veterinarian waiter waitress warden watchmaker weaver welder winemaker writer youtuber zookeeper zoologist dba sysadmin ceo cto",
     "cfo coo hr student apprentice intern trainee postdoc undergraduate undergrad paediatrician pediatrician cardiologist",
     "dermatologist anaesthetist anesthesiologist oncologist optometrist nanny au_pair childminder stay-at-home_mom",
-    "dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
+    "cop policeman dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
 )
 NOT_OCCUPATIONS = word_set("model head lead partner agent guide guard driver buyer seller maid minister")
 """Words that are professions only with something before them: "team lead", but not "I'm a lead"."""
@@ -153,7 +153,7 @@ APPOINTMENTS = word_set(
     "appointment interview exam test meeting surgery operation checkup check-up flight wedding presentation deadline viva",
     "consultation session scan mri concert date lesson class call party conference conference_call haircut viewing",
     "reunion trip training rehearsal audition hearing match game race workshop webinar graduation ceremony reservation",
-    "recital marathon tournament move-in dentist physio finals driving_test blood_test ultrasound biopsy vaccination",
+    "half-marathon recital marathon tournament move-in dentist physio finals driving_test blood_test ultrasound biopsy vaccination",
 )
 MEDICINES = word_set(
     "metformin insulin ibuprofen paracetamol aspirin sertraline fluoxetine citalopram escitalopram lexapro prozac zoloft xanax",

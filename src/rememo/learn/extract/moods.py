@@ -42,7 +42,8 @@ def asserted(words: Words) -> int:
         "imagine",
     ):
         return 0
-    if low[first] in _KEEPING and (":" in low or "that" in low[first : first + 4]):
+    keeping = low[first] in _KEEPING or (low[first] == "use" and ("new" in low[first : first + 4] or "@" in low))
+    if keeping and (":" in low or "@" in low or "that" in low[first : first + 4]):
         return count
     if low[first] in _REQUESTS and words.at(first + 1) not in ("you", "was"):
         # "Call me Bea" is the one request that tells something.

@@ -45,6 +45,7 @@ _BEFORE_NAMES = word_set(
 )
 """What may stand before a name that is a subject; elsewhere it is an object."""
 _THINGS_BEFORE_VERB = 6
+_OTHER_CLAUSE = word_set("i we he she they you so and but because that which who when")
 _THING_VERBS = frozenset({"used", "got", "changed", "leaves", "starts", "begins", "departs"})
 """Verbs besides "be" that things of somebody's are followed by: "my bike got stolen"."""
 _LONGEST_NAME = 4
@@ -288,6 +289,7 @@ class SubjectReader:
             and words.low[at].replace("-", "").isalpha()
             and words.low[at] not in verbs.BE
             and words.low[at] not in _THING_VERBS
+            and words.low[at] not in _OTHER_CLAUSE
         ):
             at += 1
         if at == index or (words.at(at) not in verbs.BE and words.at(at) not in _THING_VERBS):

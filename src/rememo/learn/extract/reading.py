@@ -178,6 +178,7 @@ def _note(finder: Finder, clause: Clause, value: Value, verdict: _Verdict, confi
         when=verdict.when or (None, None),
         ends=verdict.over,
         kind=value.kind or None,
+        corrects=value.text if value.corrects else None,
     )
     for subject, also, thing in () if verdict.over else value.also:
         finder.add(clause, also, thing, subject=subject or None, confidence=confidence)
@@ -190,6 +191,6 @@ def settle_passive(clause: Clause) -> None:
         clause.lemma == "get"
         and known is not None
         and known[0] in TABLE.passives
-        and known[1] in ("past", "participle")
+        and (known[1] in ("past", "participle") or known[0] == "let")
     ):
         clause.lemma, clause.passive, clause.verb_at, clause.rest = known[0], True, clause.rest, clause.rest + 1

@@ -26,6 +26,8 @@ class Value:
     """Instead of the clause's."""
     kind: str = ""
     """What sort of thing it is: the species of a pet that goes by its name."""
+    corrects: bool = False
+    """Whether it takes back what was said of the same object before: another time for an appointment."""
     also: tuple[tuple[str, str, str], ...] = ()
     """Further facts that come with it, when it holds: subject, predicate, object."""
 

@@ -19,7 +19,7 @@ _REGULAR = word_list(
     "found co-found open close use take speak know eat drink drive ride run wake get go give see meet have buy",
     "sell win lose fly begin smoke pick promote employ reside date set read write make build draw sing bring leave spend",
     "sleep find hurt cut come become hit say tell think rehome misplace scrap crash total wreck trash ditch drop swap cancel steal",
-    "change support depart collect separate engage split sack dismiss resume migrate christen accept let put rent reach expect",
+    "dump disappear vanish ski surf dance gamble vape fast postpone reschedule push escape trade tie dig care touch wear fall head change support depart collect separate engage split sack dismiss resume migrate christen accept let put rent reach expect",
 )
 _IRREGULAR = (
     "quit quits quit quit quitting; break breaks broke broken breaking; swim swims swam swum swimming; grow grows grew grown growing; "
@@ -40,6 +40,7 @@ _IRREGULAR = (
     "blog blogs blogged blogged blogging; prefer prefers preferred preferred preferring; apply applies applied applied applying; "
     "program programs programmed programmed programming; babysit babysits babysat babysat babysitting; "
     "enrol enrols enrolled enrolled enrolling; do does did done doing; set sets set set setting; stand stands stood stood standing; bear bears bore borne bearing; submit submits submitted submitted submitting; travel travels travelled travelled travelling; "
+    "tie ties tied tied tying; dig digs dug dug digging; wear wears wore worn wearing; fall falls fell fallen falling; "
     "split splits split split splitting; steal steals stole stolen stealing; let lets let let letting; put puts put put putting; "
     "drop drops dropped dropped dropping; swap swaps swapped swapped swapping; cancel cancels cancelled cancelled cancelling; "
     "scrap scraps scrapped scrapped scrapping"

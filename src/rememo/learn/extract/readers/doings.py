@@ -62,7 +62,7 @@ def activity(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if word not in _LED or end == at + 1 or low[at + 1] in _GENERAL or low[end - 1] in _GENERAL:
         return []
     following = _LED[word]
-    if following and low[at + 1] not in following:
+    if following and low[at + 1] not in following and not (word == "going" and low[at + 1] in _SPORTIVE):
         return []
     if word == "taking" and (low[end - 1] not in _TAKEN or end - at < _LED_LENGTH):
         return []
@@ -166,7 +166,7 @@ def trip(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)]
 
 
-_TRIPS = word_set("holiday vacation weekend getaway visit honeymoon trip flight")
+_TRIPS = word_set("holiday vacation weekend getaway visit honeymoon trip flight flights tickets train cruise")
 
 
 def off_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -183,6 +183,8 @@ def gone_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
     end = phrase_end(words, at + 1, clause.end, through=_LINKS, times=finder.time_starts)
     if words.low[at] != "to" or end - at < 2 or words.low[end - 1] in _GENERAL:  # noqa: PLR2004 - "to" and where
         return []
+    if clause.progressive:
+        return [Value(text=f"going {words.slice(at, end)}", end=end, predicate="plans")]
     return [Value(text=f"go {words.slice(at, end)}", end=end)]
 
 
@@ -193,3 +195,26 @@ def off_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if end <= at or not words.capital(at):
         return []
     return [Value(text=f"off to {words.slice(at, end)}", end=end)]
+
+
+def moved(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the appointment that a clause puts to another time: what was said of it before is no longer so."""
+    if lexicon.APPOINTMENTS.isdisjoint(clause.subject.thing.split()):
+        return []
+    return [Value(text=_spelled(finder, clause), end=at, corrects=True)]
+
+
+def moved_object(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the appointment that somebody puts to another time: "we postponed the wedding"."""
+    words = finder.words
+    if words.at(at) not in ("my", "our", "the"):
+        return []
+    end = phrase_end(words, at + 1, clause.end, times=finder.time_starts)
+    if end == at + 1 or words.low[end - 1] not in lexicon.APPOINTMENTS:
+        return []
+    return [Value(text=words.slice(at + 1, end), end=end, corrects=True)]
+
+
+def verb_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the verb as what is done: "I don't run anymore"."""
+    return [Value(text=clause.lemma, end=at)] if finder.words.low[clause.verb_at] else []

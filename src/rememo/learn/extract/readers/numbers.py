@@ -7,8 +7,8 @@ from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.table import Value
 
-_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
-_PHONE = re.compile(r"\+?\d[\d\s().-]{4,18}\d")
+EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
+PHONE = re.compile(r"\+?\d[\d\s().-]{4,18}\d")
 _OLDEST = 120
 _AFTER_AGE = frozenset(
     ("", ",", ".", "!", "and", "but", "now", "today", "not", "years", "year", "yrs", "yo", ")", ";", "so")
@@ -20,7 +20,8 @@ def age(finder: Finder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     number = lexicon.AGES.get(words.low[at], words.low[at])
     after = words.at(at + 1)
-    if not number.isdecimal() or not 0 < int(number[:4]) < _OLDEST:
+    several = words.low[clause.rest - 1] in ("are", "'re") and clause.lemma == "be" and not clause.subject.speaker
+    if not number.isdecimal() or not 0 < int(number[:4]) < _OLDEST or several:
         return []
     timed = at + 1 < clause.end and words.start[at + 1] in finder.time_starts
     if (after not in _AFTER_AGE and not timed) or (after == "," and words.at(at + 2)[:1].isdigit()):
@@ -68,7 +69,7 @@ def _pattern(expression: re.Pattern[str], finder: Finder, clause: Clause, at: in
 
 def email(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read an address for mail."""
-    return _pattern(_EMAIL, finder, clause, at)
+    return _pattern(EMAIL, finder, clause, at)
 
 
 def my_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -78,7 +79,7 @@ def my_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
 
 def phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read a number for calls."""
-    return _pattern(_PHONE, finder, clause, at)
+    return _pattern(PHONE, finder, clause, at)
 
 
 def pronouns(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -110,3 +111,16 @@ def new_phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
 def new_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read the address after "I changed my email"."""
     return email(finder, clause, at) if _changed(finder, clause, at, frozenset({"email", "e-mail", "mail"})) else []
+
+
+def words_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a short value as it stands: a size, a blood type."""
+    words = finder.words
+    end = next(
+        (index for index in range(at, clause.end) if words.low[index] in (",", ";", "and", "but", "so")), clause.end
+    )
+    short = 0 < end - at <= _LONGEST_VALUE and words.low[at] not in ("not", "a", "the", "too", "very", "my")
+    return [Value(text=words.slice(at, end), end=end)] if short else []
+
+
+_LONGEST_VALUE = 4

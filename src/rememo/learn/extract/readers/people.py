@@ -233,3 +233,34 @@ def citizen(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if words.at(end - 1) not in ("citizen", "national") or " ".join(words.low[at : end - 1]) not in NATIONALITIES:
         return []
     return [Value(text=words.slice(at, end - 1), end=end)]
+
+
+def partner_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read who parted from the speaker: a name, or a relation without one."""
+    subject = clause.subject
+    if subject.speaker or subject.kind != "person" or not subject.name:
+        return []
+    whose = f"{finder.speaker}'s "
+    if not subject.name.startswith(whose):
+        return [Value(text=subject.name, end=at, subject=finder.speaker)]
+    relation = subject.name.removeprefix(whose).replace(" ", "_")
+    return [Value(text=EVERY, end=at, subject=finder.speaker, predicate=relation)] if relation in _PARTNERS else []
+
+
+_PARTNERS = word_set("wife husband spouse partner girlfriend boyfriend fiance")
+_SPOUSES = word_set("wife husband spouse")
+
+
+def widowed(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read that somebody's spouse died: "my husband", or a name told to be the husband's."""
+    name = clause.subject.name
+    related = {f"{finder.speaker}'s {relation}" for relation in _SPOUSES}
+    known = any(
+        fact.object == name and fact.predicate in _SPOUSES and fact.subject == finder.speaker for fact in finder.facts
+    )
+    return [Value(text="widowed", end=at, subject=finder.speaker)] if known or name in related else []
+
+
+def lived_with(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "parents" in "moved out of my parents' place"."""
+    return lives_with(finder, clause, at - 1)

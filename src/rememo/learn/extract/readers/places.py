@@ -27,7 +27,7 @@ def place(finder: Finder, clause: Clause, at: int) -> list[Value]:
     end = place_end(words, at, clause.end, finder.time_starts)
     if end <= begin or street(finder, clause, at):
         return []
-    if words.low[end - 1] in lexicon.DWELLINGS or words.at(end) in _QUARTERS:
+    if words.low[end - 1] in lexicon.DWELLINGS or words.low[end - 1] in _QUARTERS or words.at(end) in _QUARTERS:
         link = _inner(finder, clause, end + (words.at(end) in _QUARTERS))
         if link and (inner := place(finder, clause, link)):
             return inner
@@ -126,6 +126,8 @@ def quarter(finder: Finder, clause: Clause, at: int) -> list[Value]:
     end = begin
     while end < clause.end and words.capital(end):
         end += 1
+    if end > begin + 1 and words.low[end - 1] in _QUARTERS:
+        return [Value(text=words.slice(begin, end), end=end)]
     if end == begin or words.at(end) not in _QUARTERS:
         return []
     return [Value(text=words.slice(begin, end), end=end + 1)]

@@ -63,7 +63,11 @@ def liked(finder: Finder, clause: Clause, at: int) -> list[Value]:
     through = _AROUND_GERUND if gerund else _AROUND_NAME if words.capital(first) else _AROUND_NOUN
     found: list[Value] = []
     for begin, end in items(words, first, clause.end, through=through, times=finder.time_starts):
-        if points_elsewhere(words, begin, end) or low[begin] in _POINTED or low[begin] in RELATION_WORDS:
+        if (
+            points_elsewhere(words, begin, end)
+            or low[begin] in _POINTED
+            or (low[begin] in RELATION_WORDS and low[begin] != "pop")
+        ):
             break
         if low[begin] in _SAYS_MORE:
             break
@@ -191,8 +195,9 @@ def food(finder: Finder, clause: Clause, at: int) -> list[Value]:
 def named_food(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read what is known to be food or drink: after "gave up" and "can't do" anything else may stand."""
     words = finder.words
-    if words.low[at] in ("the", "my", "that", "this"):
-        return []
+    again = clause.lemma in ("eat", "drink") and any(time.recurring for time in finder.times_of(clause, "past"))
+    if again or words.low[at] in ("the", "my", "that", "this"):
+        return []  # "I drink coffee every morning" is a habit
     found: list[Value] = []
     for value in food(finder, clause, at):
         first = value.text.lower().split(" ", 1)[0]
@@ -255,7 +260,7 @@ def favourite(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read what "my favourite <thing>" or "my go-to <thing>" is; the thing makes the predicate."""
     words = finder.words
     thing = clause.subject.thing
-    for opening in ("all-time ", "absolute ", "favourite ", "go-to ", "go to "):
+    for opening in ("new ", "current ", "all-time ", "absolute ", "favourite ", "go-to ", "go to "):
         thing = thing.removeprefix(opening)
     for closing in (" of all time", " ever", " so far"):
         thing = thing.removesuffix(closing)

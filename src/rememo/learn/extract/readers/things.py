@@ -200,14 +200,18 @@ def tool(finder: Finder, clause: Clause, at: int) -> list[Value]:
         or words.low[begin].endswith("ing")
     ):
         return []
+    if words.low[begin] in lexicon.FIELDS or words.low[end - 1].endswith(("ics", "logy", "sciences", "history", "law")):
+        return []  # what is studied
     if words.low[begin] in lexicon.DIETS or not 0 < end - begin <= _LONGEST_OWNED:
         return []
     return [Value(text=words.slice(begin, end), end=end)]
 
 
 def product(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read a product or service by its name."""
+    """Read a product or service by its name; who is using it may only be trying, unless it is "now"."""
     words = finder.words
+    if clause.progressive and {"now", "instead", "days"}.isdisjoint(words.low):
+        return []
     if words.low[at] in lexicon.TOOLS or (
         words.capital(at) and words.low[at] != "i" and words.low[at] not in _FIRST_WORDS
     ):

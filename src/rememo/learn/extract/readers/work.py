@@ -44,15 +44,16 @@ def capitals_end(words: Words, begin: int, limit: int, times: frozenset[int], *,
     return at
 
 
+_AFTER_NAME = frozenset(
+    ("", ",", ".", "!", ";", ")", "and", "but", "in", "as", "for", "since", "because", "hospital", "college")
+)
+
+
 def _within_name(words: Words, at: int) -> bool:
     """Tell whether a sign belongs to a name: "St. Mary's"."""
     if words.low[at] == ".":
         return words.low[at - 1] in ("st", "dr", "mt") and words.capital(at + 1)
-    return (
-        words.low[at] == "'s"
-        and words.capital(at - 1)
-        and words.at(at + 1) in ("", ",", ".", "and", "in", "as", "hospital", "college")
-    )
+    return words.low[at] == "'s" and words.capital(at - 1) and words.at(at + 1) in _AFTER_NAME
 
 
 def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -102,11 +103,18 @@ def role(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if end == begin or points_elsewhere(words, begin, end) or low[begin] in _PRAISE:
         return []
     of = next((index for index in range(begin + 1, end) if low[index] == "of"), end)
-    if of < end and (words.capital(of + 1) or low[of + 1] in ("a", "an", "the", "my", "our")):
-        end = of
-    if not _profession(words, begin, of):
-        return []
-    return [Value(text=words.slice(begin, end), end=end)]
+    if of < end:
+        end = _title_end(finder, clause, of, end)
+    return [Value(text=words.slice(begin, end), end=end)] if _profession(words, begin, of) else []
+
+
+def _title_end(finder: Finder, clause: Clause, of: int, end: int) -> int:
+    """Return where "VP of Engineering (at Notion)" ends, and "CEO (of Brightleaf)"."""
+    words = finder.words
+    if words.capital(of + 1):
+        named = capitals_end(words, of + 1, clause.end, finder.time_starts)
+        return named if words.at(named) in ("at", "for", "with") else of
+    return of if words.low[of + 1] in ("a", "an", "the", "my", "our") else end
 
 
 def _profession(words: Words, begin: int, end: int) -> bool:
@@ -115,9 +123,7 @@ def _profession(words: Words, begin: int, end: int) -> bool:
         return True
     if words.at(end) == "of" and head in ("head", "director", "vp", "president", "chief", "manager", "coordinator"):
         return True
-    if head not in lexicon.OCCUPATIONS or (head in lexicon.NOT_OCCUPATIONS and end - begin == 1):
-        return False
-    return words.at(end) != "of" or words.capital(end + 1) or words.at(end + 1) in ("a", "an", "the", "my", "our")
+    return head in lexicon.OCCUPATIONS and not (head in lexicon.NOT_OCCUPATIONS and end - begin == 1)
 
 
 def office(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -137,6 +143,8 @@ def office(finder: Finder, clause: Clause, at: int) -> list[Value]:
 def worked_as(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read what follows "work as": any noun will do."""
     words = finder.words
+    if found := role(finder, clause, at):
+        return found
     begin = after_determiner(words, at, clause.end)
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
     if end == begin or points_elsewhere(words, begin, end) or words.low[end - 1] in _NOT_ROLES:
@@ -282,3 +290,36 @@ def company_now(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if not found or words.at(found[0].end) != "now" or _JOBLIKE.isdisjoint(words.low):
         return []
     return found
+
+
+def first_day(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the employer in "my first day at Tesla (is Monday)"."""
+    words = finder.words
+    start = clause.subject.after - len(clause.subject.thing.split())
+    if words.low[start : start + 2] != ["first", "day"] or words.at(start + 2) not in ("at", "with"):
+        return []
+    return [Value(text=words.slice(start + 3, clause.subject.after), end=at)] if words.capital(start + 3) else []
+
+
+def now_at(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "H&M" in "I'm now at H&M"."""
+    return company(finder, clause, at) if "now" in clause.adverbs else []
+
+
+def left_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read whom or what one left, by a name alone: what it was to the speaker shows in what is known."""
+    words = finder.words
+    if (
+        left(finder, clause, at)
+        or not words.capital(at)
+        or words.low[at] == "i"
+        or words.start[at] in finder.time_starts
+    ):
+        return []
+    end = capitals_end(words, at, clause.end, finder.time_starts)
+    closed = (
+        end >= clause.end
+        or words.start[end] in finder.time_starts
+        or words.low[end] in (",", ".", "!", "and", "because")
+    )
+    return [Value(text=words.slice(at, end), end=end)] if closed else []

@@ -23,6 +23,9 @@ ROWS: tuple[Row, ...] = (
         "we live on Maple Street => address: Maple Street",
         "I live at 22 Rue des Martyrs => address: 22 Rue des Martyrs",
     ),
+    state("live", "on the <town>", "lives_in", "I live on the Upper West Side => lives_in: Upper West Side"),
+    state("call", "<town> home", "lives_in", "I call Seattle home => lives_in: Seattle", holds="now", over=""),
+    change("move", "[back] in with <lives_with>", "lives_with", "I've moved back in with my parents => lives_with: parents"),
     state(
         "rent", "... in <town>", "lives_in",
         "We're renting in Utrecht now => lives_in: Utrecht",
@@ -55,7 +58,7 @@ ROWS: tuple[Row, ...] = (
     ),
     change(
         "move", "[back] in with ... in <town>", "lives_in",
-        "I moved in with my sister in Graz => lives_in: Graz",
+        "I moved in with my sister in Graz => lives_in: Graz; lives_with: sister",
     ),
     ending(
         "move relocate", "... from <place> to", "lives_in",
@@ -86,6 +89,11 @@ ROWS: tuple[Row, ...] = (
     ),
     state("grow", "up in|near|on|outside <place>", "grew_up_in", "I grew up in Leeds => grew_up_in: Leeds", holds="past", over=""),
     thing("home house apartment flat place", "in <place>", "lives_in", "My home is in Bergen => lives_in: Bergen", confidence=0.8),
+    thing("home house apartment flat place", "on|at <street>", "address", "My apartment is on Baker Street => address: Baker Street"),
+    thing("city town new_city", "<town>", "lives_in", "My new city is Bergen => lives_in: Bergen"),
+    state("be", "in <town>", "lives_in", "I've been in Bergen since May => lives_in: Bergen", holds="since", over="", who="speaker", confidence=0.75),
+    ending("move", "out of my|our <lived_with>", "lives_with", "I moved out of my parents' place => !lives_with: parents"),
+    change("move", "out $", "event", "Tom moved out => Tom.event: moved out", value="moved out"),
     thing("hometown home_town home_country", "<town>", "from", "My hometown is Bari => from: Bari", confidence=0.8),
     thing("address home_address", "<street>", "address", "My new address is 5 Oak Lane => address: 5 Oak Lane"),
     change(
@@ -100,7 +108,7 @@ ROWS: tuple[Row, ...] = (
         "I've been to Peru and Bolivia => visited: Peru; visited: Bolivia",
         holds="perfect", confidence=0.85,
     ),
-    state("be", "off to <off_to>", "plans", "I'm off to Rome on Friday => plans: off to Rome", holds="ahead", over="", confidence=0.8),
+    state("be", "off [on|a|holiday|vacation|trip] to <off_to>", "plans", "I'm off to Rome on Friday => plans: off to Rome", holds="ahead", over="", confidence=0.8),
     state(
         "be", "in|at <doing>", "plans",
         "I'll be in London next week => plans: be in London",
