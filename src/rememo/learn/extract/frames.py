@@ -21,6 +21,15 @@ _DEGREES = word_set(
     "little fluent basic native conversational decent good broken passable mild severe chronic bad strict fluently well natively",
     "professionally competitively badly mostly committed lifelong fully",
 )
+_CAPITAL = frozenset({"go", "r", "c"})
+"""Listed words that are others, too, when they are written small."""
+_LONGEST_TERM = 3
+TOPICS: Mapping[str, frozenset[str]] = {
+    "work": word_set("job jobs work working company role position career employer firm team startup office")
+    | lexicon.OCCUPATIONS,
+    "moving": word_set("moved relocated move moving anymore relocating"),
+}
+"""Words of which one shows what a sentence is about."""
 _WIDEST_GAP = 6
 _NO = -1
 
@@ -101,6 +110,8 @@ def _first(parts: Sequence[str]) -> frozenset[str] | None:
     for part in parts:
         if part in (".", "$", "...") or part.startswith("<"):
             return None
+        if part.startswith("("):
+            continue
         found.update(part.strip("[]").split("|"))
         if not part.startswith("["):
             return frozenset(found)
@@ -114,6 +125,10 @@ def _step(part: str, readers: Mapping[str, Reader]) -> Step | None:
         return _closing
     if part == "$":
         return _ending
+    if part.startswith("("):
+        return _said_now if part == "(now)" else _speaking_of(TOPICS[part.strip("(!)")], wanted="!" not in part)
+    if part.startswith("<="):
+        return _reading(_term(part.strip("<=>")), kept=True, anywhere=False)
     if part.startswith("<"):
         name = part.strip("<!>")
         if name in BEFORE_VERB:
@@ -141,6 +156,17 @@ def _wanting(wanted: frozenset[str]) -> Step:
         return at + 1 if fits else _NO
 
     return step
+
+
+def _speaking_of(topic: frozenset[str], *, wanted: bool) -> Step:
+    def step(finder: Finder, _clause: Clause, at: int, _: list[Value]) -> int:
+        return at if topic.isdisjoint(finder.words.low) != wanted else _NO
+
+    return step
+
+
+def _said_now(_finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+    return at if "now" in clause.adverbs else _NO
 
 
 def _skipping(skipped: frozenset[str]) -> Step:
@@ -189,17 +215,35 @@ def _leap(steps: Sequence[Step | None], finder: Finder, clause: Clause, at: int,
     return _NO
 
 
+def _lists(names: str) -> frozenset[str]:
+    lists: list[frozenset[str]] = [getattr(lexicon, name) for name in names.split("+")]
+    return frozenset(word for one in lists for word in one)
+
+
+def _term(names: str) -> Reader:
+    """Return a reader of one listed term, whatever follows it."""
+    known = _lists(names)
+
+    def read(finder: Finder, clause: Clause, at: int) -> list[Value]:
+        words = finder.words
+        for end in range(min(at + _LONGEST_TERM, clause.end), at, -1):
+            if " ".join(words.low[at:end]) in known:
+                return [Value(text=words.slice(at, end), end=end)]
+        return []
+
+    return read
+
+
 def _members(names: str) -> Reader:
     """Return a reader of listed words: it takes those items of an enumeration that are on one of the lists."""
-    lists: list[frozenset[str]] = [getattr(lexicon, name) for name in names.split("+")]
-    known = frozenset(word for one in lists for word in one)
+    known = _lists(names)
 
     def read(finder: Finder, clause: Clause, at: int) -> list[Value]:
         words = finder.words
         found: list[Value] = []
         for begin, end in items(words, at, clause.end, times=finder.time_starts):
             member = _listed(words.low, begin, end, known)
-            if member is None:
+            if member is None or (words.low[member[0]] in _CAPITAL and not words.capital(member[0])):
                 break
             found.append(Value(text=words.slice(*member), end=end))
         return found

@@ -40,10 +40,13 @@ Reader = Callable[[Finder, Clause, int], Sequence[Value]]
 class Row:
     """One way to say one kind of fact.
 
-    ``frame`` is what must follow the verb, in words parted by spaces: ``a|b`` one of these words; ``[a|b]`` any number of
-    these words; ``...`` up to six words that do not matter; ``<reader>`` the object, by the name of a reader; ``<SPORTS>``
-    something from a list of the lexicon (``+`` joins lists); ``<reader!>`` something that must stand there and is not kept;
-    ``.`` the end of the complement; ``$`` the end of all but times and what is joined by a comma or "and".
+    ``frame`` is what must follow the verb, its parts between spaces:
+
+    - ``in|near`` one of these words; ``[back|over]`` any number of these words; ``...`` up to six words that do not matter;
+    - ``<place>`` the object, by the name of a reader; ``<place!>`` one that must stand there and is not kept;
+    - ``<SPORTS>`` things from a list of the lexicon (``<SPORTS+INSTRUMENTS>`` from either), ``<=SPORTS>`` one of them;
+    - ``.`` the end of the complement; ``$`` the same, where no preposition follows;
+    - ``(work)`` a sentence that speaks of work, ``(!work)`` one that does not, ``(now)`` a clause that says "now".
     """
 
     verbs: str = ""

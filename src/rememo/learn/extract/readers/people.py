@@ -7,7 +7,7 @@ from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.lexicon import NATIONALITIES, RELIGIONS, STATUSES
 from rememo.learn.extract.names import GIVEN_NAMES
 from rememo.learn.extract.people import title
-from rememo.learn.extract.phrases import items, phrase_end
+from rememo.learn.extract.phrases import items
 from rememo.learn.extract.table import Value
 from rememo.learn.extract.wordlists import word_set
 from rememo.learn.predicates import EVERY, RELATION_WORDS
@@ -224,15 +224,6 @@ def half(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG00
     if words.low[at] not in ("half", "part") or words.at(at + 1) not in NATIONALITIES:
         return []
     return [Value(text=words.slice(at, at + 2), end=at + 2)]
-
-
-def citizen(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read "Canadian citizen"."""
-    words = finder.words
-    end = phrase_end(words, at, clause.end, times=finder.time_starts)
-    if words.at(end - 1) not in ("citizen", "national") or " ".join(words.low[at : end - 1]) not in NATIONALITIES:
-        return []
-    return [Value(text=words.slice(at, end - 1), end=end)]
 
 
 def partner_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:

@@ -131,11 +131,3 @@ def quarter(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if end == begin or words.at(end) not in _QUARTERS:
         return []
     return [Value(text=words.slice(begin, end), end=end + 1)]
-
-
-_MOVING = word_set("moved relocated move moving anymore relocating")
-
-
-def town_now(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read "Surrey (now)" where the sentence speaks of moving: "I'm in Paris now" says where one is."""
-    return town(finder, clause, at) if not _MOVING.isdisjoint(finder.words.low) else []

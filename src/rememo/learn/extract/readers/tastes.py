@@ -340,42 +340,6 @@ def avoided(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return food(finder, clause, at)
 
 
-def speaker(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read the language of "native Polish speaker"."""
-    words = finder.words
-    end = phrase_end(words, at, clause.end, times=finder.time_starts)
-    begin = at + (words.low[at] in _ZEAL)
-    if words.at(end - 1) != "speaker" or " ".join(words.low[begin : end - 1]) not in lexicon.LANGUAGES:
-        return []
-    return [Value(text=words.slice(begin, end - 1), end=end)]
-
-
-def coded(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read languages one programs in; "go", "r" and "c" need their capitals."""
-    words = finder.words
-    found: list[Value] = []
-    for begin, end in items(words, at, clause.end, times=finder.time_starts):
-        phrase = " ".join(words.low[begin:end])
-        if phrase not in lexicon.PROGRAMMING or (phrase in ("go", "r", "c") and not words.capital(begin)):
-            break
-        found.append(Value(text=words.slice(begin, end), end=end))
-    return found
-
-
-def lessons(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read "guitar lessons": what is learnt in them."""
-    words = finder.words
-    end = phrase_end(words, at, clause.end, times=finder.time_starts)
-    end = next((index + 1 for index in range(at, end) if words.low[index] in ("lessons", "classes")), at)
-    learnt = " ".join(words.low[at : end - 1])
-    if end == at or not any(learnt in known for known in _TAUGHT):
-        return []
-    return [Value(text=words.slice(at, end - 1), end=end)]
-
-
-_TAUGHT = (lexicon.INSTRUMENTS, lexicon.LANGUAGES, lexicon.SPORTS)
-
-
 def team(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read a team by its name; one supports ideas and people, too."""
     words = finder.words

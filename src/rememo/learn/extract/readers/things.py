@@ -127,7 +127,7 @@ def vehicle(finder: Finder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     begin = after_determiner(words, at, clause.end)
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
-    if end == begin or (words.low[end - 1] in ("bus", "taxi", "truck") and words.low[at] in ("a", "an")):
+    if end == begin or (words.low[end - 1] in ("bus", "taxi", "truck") and words.at(at - 1) in ("a", "an")):
         return []
     named = any(words.capital(index) for index in range(begin, end))
     if words.low[end - 1] in lexicon.VEHICLES or named or _brand(finder, begin, end):
@@ -256,11 +256,6 @@ def bought(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if phrase_end(words, at + 1, clause.end, times=finder.time_starts) > end:
         return []  # a Korean cookbook is no brand
     return [Value(text=words.slice(at + 1, end), end=end)]
-
-
-def driven(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read what one drives or rides, with its determiner: "a Honda", "my bike"."""
-    return vehicle(finder, clause, at) if finder.words.low[at] in ("a", "an", "my", "our") else []
 
 
 def own_vehicle(finder: Finder, clause: Clause, at: int) -> list[Value]:

@@ -3,7 +3,6 @@
 from rememo.learn.extract import lexicon
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
-from rememo.learn.extract.names import GIVEN_NAMES
 from rememo.learn.extract.phrases import after_determiner, items, phrase_end, points_elsewhere
 from rememo.learn.extract.table import Value
 from rememo.learn.extract.tokens import Words
@@ -237,25 +236,12 @@ def taught(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _SCHOOLS = word_set(
     "primary secondary university college school elementary academy uni high institute kindergarten preschool"
 )
-_JOBLIKE = word_set("job jobs work working company role position career employer firm team startup office years")
 
 
 def named_school(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read a school whose name says that it is one: "go to Rome" is no school."""
     found = school(finder, clause, at)
     return found if found and not _SCHOOLS.isdisjoint(found[0].text.lower().split()) else []
-
-
-def left(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read an employer one left: a name where work is spoken of, or a kind of employer. Towns and people are left too."""
-    words = finder.words
-    if words.low[at] == "the":
-        found = employer(finder, clause, at)
-        return (
-            found if found and found[0].text.lower() in ("army", "navy", "military", "police", "civil service") else []
-        )
-    spoken = not _JOBLIKE.isdisjoint(words.low) or any(word in lexicon.OCCUPATIONS for word in words.low)
-    return company(finder, clause, at) if spoken and words.low[at] not in GIVEN_NAMES else []
 
 
 def school_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -283,15 +269,6 @@ def subject_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def company_now(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read "Nvidia now" where the sentence speaks of work: "I'm at IKEA now" says where one is."""
-    found = company(finder, clause, at)
-    words = finder.words
-    if not found or words.at(found[0].end) != "now" or _JOBLIKE.isdisjoint(words.low):
-        return []
-    return found
-
-
 def first_day(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read the employer in "my first day at Tesla (is Monday)"."""
     words = finder.words
@@ -301,20 +278,10 @@ def first_day(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(start + 3, clause.subject.after), end=at)] if words.capital(start + 3) else []
 
 
-def now_at(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read "H&M" in "I'm now at H&M"."""
-    return company(finder, clause, at) if "now" in clause.adverbs else []
-
-
 def left_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read whom or what one left, by a name alone: what it was to the speaker shows in what is known."""
     words = finder.words
-    if (
-        left(finder, clause, at)
-        or not words.capital(at)
-        or words.low[at] == "i"
-        or words.start[at] in finder.time_starts
-    ):
+    if not words.capital(at) or words.low[at] == "i" or words.start[at] in finder.time_starts:
         return []
     end = capitals_end(words, at, clause.end, finder.time_starts)
     closed = (

@@ -43,7 +43,7 @@ ROWS: tuple[Row, ...] = (
         "I'm back in the office => ",
         holds="now perfect", over="", confidence=0.75,
     ),
-    state("be", "in <town_now>", "lives_in", "We moved again, we're in Surrey now => lives_in: Surrey", "I'm in Paris now => ", holds="now", over="", confidence=0.75),
+    state("be", "(moving) in <town>", "lives_in", "We moved again, we're in Surrey now => lives_in: Surrey", "I'm in Paris now => ", holds="now", over="", confidence=0.75),
     state("live", "alone $", "lives_with", "I live alone now => !lives_with: *", holds="", over="now perfect been", value=EVERY),
     change(
         "move relocate emigrate immigrate", "[back|over|up|down|out|away|house|here|our|my|family|kids|home|whole] to|into <place>",

@@ -28,7 +28,7 @@ ROWS: tuple[Row, ...] = (
     thing("pronouns preferred_pronouns", "<pronouns>", "pronouns", "My pronouns are they/them => pronouns: they/them"),
     state("be", "<NATIONALITIES> .", "nationality", "I'm Swiss => nationality: Swiss", holds="now", over=""),
     state("be", "<half> .", "nationality", "I'm half Greek => nationality: half Greek", holds="now", over=""),
-    state("be", "a|an <citizen>", "nationality", "I'm a Canadian citizen => nationality: Canadian", holds="now", over=""),
+    state("be", "a|an <=NATIONALITIES> citizen|national", "nationality", "I'm a Canadian citizen => nationality: Canadian", holds="now", over=""),
     state("be", "[a|an] <RELIGIONS> .", "religion", "I'm Jewish => religion: Jewish", over="gone negated"),
     thing("email e-mail email_address mail", "<email>", "email", "My new email is ana@new.org => email: ana@new.org"),
     thing("phone_number number mobile_number cell_number phone mobile", "<phone>", "phone", "My number is 555-0101 => phone: 555-0101"),
