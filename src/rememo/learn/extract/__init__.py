@@ -10,13 +10,7 @@ from datetime import datetime
 
 from rememo.errors import InvalidInput
 from rememo.learn.extract import verbs
-from rememo.learn.extract.anywhere import (
-    read_contacts,
-    read_favourites,
-    read_last_day,
-    read_named_things,
-    read_nicknames,
-)
+from rememo.learn.extract.anywhere import READINGS
 from rememo.learn.extract.clauses import Clause, clauses_of, read_group
 from rememo.learn.extract.corrections import Correction, apply, corrections
 from rememo.learn.extract.doings import read_death, read_doing
@@ -80,11 +74,8 @@ def _sentence(finder: Finder, words: Words, limit: int) -> None:
     for clause in found:
         for part in _parts(clause):
             _apply(finder, part)
-    read_favourites(finder, limit)
-    read_nicknames(finder, limit)
-    read_named_things(finder, limit)
-    read_contacts(finder, limit)
-    read_last_day(finder, limit)
+    for reading in READINGS:
+        reading(finder, limit)
 
 
 def _apply(finder: Finder, clause: Clause) -> None:

@@ -5,7 +5,9 @@ from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.phrases import after_determiner, phrase_end, points_elsewhere
 from rememo.learn.extract.readers.numbers import EMAIL, PHONE
 from rememo.learn.extract.readers.places import street
+from rememo.learn.extract.readers.tastes import diet
 from rememo.learn.extract.readers.things import name_end
+from rememo.learn.extract.readers.work import role
 from rememo.learn.extract.wordlists import word_set
 from rememo.learn.predicates import favourite
 
@@ -126,3 +128,20 @@ def read_last_day(finder: Finder, limit: int) -> None:
             finder.add(
                 clause, "works_at", words.slice(at + 4, end), when=finder.coming(clause) or (None, None), ends=True
             )
+
+
+def read_as(finder: Finder, limit: int) -> None:
+    """Read "As a vegetarian, I …": what one speaks as."""
+    words = finder.words
+    if words.at(0) != "as" or words.at(1) not in ("a", "an") or not {"i", "my", "we"} & set(words.low[2:8]):
+        return
+    end = next((at for at in range(2, limit) if words.low[at] in (",", "i", "my", "we")), limit)
+    clause = Clause(words, 0, finder.own_subject(1), 1, "be", "base", 2, end)
+    for predicate, reader in (("diet", diet), ("works_as", role)):
+        for value in reader(finder, clause, 2):
+            if value.end == end:
+                finder.add(clause, predicate, value.text, confidence=0.8)
+
+
+READINGS = (read_as, read_favourites, read_nicknames, read_named_things, read_contacts, read_last_day)
+"""All of them; each is given the sentence at hand and how many of its words are asserted."""

@@ -28,16 +28,17 @@ _DROPPABLE = word_set(
 _OPENING_PHRASES = tuple(
     tuple(phrase.split())
     for phrase in (
-        "by the way", "turns out that", "turns out", "turned out", "it turns out", "the good news is", "good news", "big news", "quick update", "the thing is",
+        "by the way", "given that", "now that", "considering that", "considering", "turns out that", "turns out", "turned out", "it turns out", "the good news is", "good news", "big news", "quick update", "the thing is",
         "the truth is", "fun fact", "for the record", "the rest of the time", "long story short", "as you know", "in case you forgot",
         "good news is", "at the moment", "in the meantime", "for what it 's worth", "to be fair", "to be honest", "as of now", "from now on",
     )
 )  # fmt: skip
 """What may stand before a clause of one's own, the innermost first: "turns out that I", "by the way I"."""
 _BARE_COMPLEMENTS = frozenset({
-    ("allergic", "to"), ("based", "in"), ("based", "out"), ("based", "near"), ("originally", "from"), ("fluent", "in")
+    ("allergic", "to"), ("based", "in"), ("based", "out"), ("based", "near"), ("originally", "from"), ("fluent", "in"), ("born", "in"), ("born", "and")
 })  # fmt: skip
 _LONGEST_FRAGMENT = 8
+_SHORT_LINK = 3
 _OWN_SUBJECTS = word_set("i we he she they it you there this that my our the so is are not no what")
 _CONFESSING = word_set("told said mention mentioned remember note forget add mind")
 
@@ -199,6 +200,8 @@ def clauses_of(words: Words, limit: int, reader: SubjectReader) -> list[Clause]:
         confessed = _confessed(words, clause.begin)
         if not confessed and not _may_begin(words, clause, reader):
             continue
+        if clause.subject.speaker and clause.lemma == "think" and following - clause.rest > _SHORT_LINK:
+            continue  # "been thinking a lot, anyway I moved": what follows is no thought
         if clause.lemma in ("say", "tell", "think", "read", "write") and _speaks(words, clause, following):
             blocked = not clause.subject.speaker or clause.lemma == "think" or clause.negated
             continue
@@ -224,7 +227,7 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
     word = words.at(index)
     clause = Clause(words, index, Subject(index, reader.speaker, speaker=True), index, "be", "base", index, limit)
     if _bare_complement(words, index):
-        clause.negated = word == "not"
+        clause.negated, clause.past = word == "not", word == "born"
         clause.rest = index + clause.negated
         return clause
     if "here" in words.low[index : index + _LONGEST_FRAGMENT] or _bare_title(words, index, limit):
@@ -232,7 +235,7 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
         return clause if clause.end > index + 1 and word not in _OWN_SUBJECTS else None
     if word == "been" and words.at(index + 1) in verbs.FORMS:
         clause.perfect = True
-    elif word not in _DROPPABLE:
+    elif word not in _DROPPABLE and not (word == "can" and words.at(index + 1) == "n't"):
         return None
     clause.lemma = ""
     if not read_group(words, index, limit, clause):
@@ -288,6 +291,8 @@ def _confessed(words: Words, index: int) -> bool:
     if words.at(before) == "you":
         before -= 1
     verb = words.at(before)
+    if verb == "tell" and words.at(before - 1) == "to":
+        return words.at(before - 2) in ("forgot", "want", "wanted", "meant", "forgotten")
     if verb not in _CONFESSING or words.at(before - 1) in ("never", "n't", "not", "she", "he", "they"):
         return verb == "forget" and words.at(before - 1) == "n't"
     return verb in ("remember", "note", "mention", "mentioned", "add", "mind") or words.at(before - 1) in (

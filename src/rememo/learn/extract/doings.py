@@ -139,7 +139,8 @@ def _event(finder: Finder, clause: Clause) -> None:
         return
     if clause.lemma == "go" and low[clause.rest] not in _GONE:
         return
-    if low[clause.rest] in ("to", "it", "the") and clause.lemma in _PLAIN:
+    named = low[clause.rest] == "the" and finder.words.capital(clause.rest + 1)
+    if low[clause.rest] in ("to", "it", "the") and clause.lemma in _PLAIN and not named:
         return
     when = (times[0].moment, times[0].end)
     finder.add(clause, "event", finder.words.slice(clause.verb_at, end), when=when, confidence=0.8)

@@ -63,6 +63,8 @@ def _opens_question(words: Words, index: int) -> bool:
         return True
     if word == "any":
         return "?" in words.low
+    if word == "can" and words.at(index + 1) == "n't" and "?" not in words.low:
+        return words.at(index + 2) in _INVERTED_AFTER  # "can't eat gluten" has only lost its "I"
     return word in _AUXILIARIES and (
         words.at(index + 1) in _INVERTED_AFTER
         or (words.at(index + 1) not in ("not", "been", "to") and "?" in words.low)

@@ -46,7 +46,7 @@ _BEFORE_NAMES = word_set(
 """What may stand before a name that is a subject; elsewhere it is an object."""
 _THINGS_BEFORE_VERB = 6
 _OTHER_CLAUSE = word_set("i we he she they you so and but because that which who when")
-_THING_VERBS = frozenset({"used", "got", "changed", "leaves", "starts", "begins", "departs"})
+_THING_VERBS = frozenset({"used", "got", "changed", "include", "leaves", "starts", "begins", "departs"})
 """Verbs besides "be" that things of somebody's are followed by: "my bike got stolen"."""
 _LONGEST_NAME = 4
 THINGS = word_set(

@@ -33,6 +33,6 @@ READERS: Mapping[str, Reader] = MappingProxyType({
     "my_email": numbers.my_email, "half": people.half,
     "relation_name": people.relation_name,
     "product": things.product, "switched": things.switched, "membership": things.membership, "bought": things.bought,
-    "own_vehicle": things.own_vehicle, "off_itself": doings.off_itself, "gone_to": doings.gone_to,
+    "own_make": things.own_make, "hobbies": tastes.hobbies, "off_itself": doings.off_itself, "gone_to": doings.gone_to,
 })  # fmt: skip
 """Every reader by the name that frames use."""

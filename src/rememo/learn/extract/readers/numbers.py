@@ -120,7 +120,8 @@ def words_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
         (index for index in range(at, clause.end) if words.low[index] in (",", ";", "and", "but", "so")), clause.end
     )
     short = 0 < end - at <= _LONGEST_VALUE and words.low[at] not in ("not", "a", "the", "too", "very", "my")
-    return [Value(text=words.slice(at, end), end=end)] if short else []
+    telling = any(words.capital(index) or words.low[index][0].isdigit() for index in range(at, end))
+    return [Value(text=words.slice(at, end), end=end)] if short and telling else []
 
 
 _LONGEST_VALUE = 4

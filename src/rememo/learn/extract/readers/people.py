@@ -69,7 +69,7 @@ def relatives(finder: Finder, clause: Clause, at: int) -> list[Value]:
         head, pair = words.at(noun - 1), f"{words.at(noun - 2)} {words.at(noun - 1)}"
         predicate = (RELATION_WORDS.get(pair) if noun - begin > 1 else None) or RELATION_WORDS.get(head)
         related = predicate is not None and noun > begin
-        values = _related(finder, clause, begin, noun, predicate) if predicate is not None and related else []
+        values = _related(finder, begin, noun, predicate) if predicate is not None and related else []
         found += values
         position = max(noun if related else end, values[-1].end if values else 0)
         if words.at(position) not in (",", "and", "or", "plus"):
@@ -79,9 +79,9 @@ def relatives(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def _related(finder: Finder, clause: Clause, begin: int, noun: int, predicate: str) -> list[Value]:
+def _related(finder: Finder, begin: int, noun: int, predicate: str) -> list[Value]:
     words = finder.words
-    names, after = names_of(finder, clause, noun)
+    names, after = names_of(finder, noun)
     for one in names:
         finder.reader.meet(one, "")
     if names:
@@ -93,11 +93,11 @@ def _related(finder: Finder, clause: Clause, begin: int, noun: int, predicate: s
     return [Value(text=words.slice(begin, noun), end=noun)]
 
 
-def names_of(finder: Finder, clause: Clause, noun: int) -> tuple[tuple[str, ...], int]:
+def names_of(finder: Finder, noun: int) -> tuple[tuple[str, ...], int]:
     """Return the names that follow "a sister" or "two cats", and the word after them."""
     words = finder.words
     naming = words.at(noun) in ("named", "called", ",", "-", "(", ":") or words.capital(noun)
-    names, after = finder.reader.names_at(words, noun, clause.end) if naming else ((), noun)
+    names, after = finder.reader.names_at(words, noun, finder.limit) if naming else ((), noun)
     if not names and words.at(noun) in ("named", "called") and words.lower_case and words.at(noun + 1).isalpha():
         return (title(words.low[noun + 1]),), noun + 2
     return names, after

@@ -22,7 +22,7 @@ def pets(finder: Finder, clause: Clause, at: int) -> list[Value]:
             break
         noun = next((index for index in range(begin, end) if words.low[index] in ("named", "called")), end)
         species = _species(finder, begin, noun)
-        values = _pet(finder, clause, begin, noun, species) if species else []
+        values = _pet(finder, begin, noun, species) if species else []
         found += values
         position = max(end if not species else noun, values[-1].end if values else 0)
         if words.at(position) not in (",", "and", "or", "plus"):
@@ -40,10 +40,10 @@ def _species(finder: Finder, begin: int, end: int) -> str:
     return pair if end - begin > 1 and pair in lexicon.SPECIES else head if head in lexicon.SPECIES else ""
 
 
-def _pet(finder: Finder, clause: Clause, begin: int, noun: int, species: str) -> list[Value]:
+def _pet(finder: Finder, begin: int, noun: int, species: str) -> list[Value]:
     words = finder.words
     kind = singular(species)
-    names, after = names_of(finder, clause, noun)
+    names, after = names_of(finder, noun)
     for name in names:
         finder.reader.meet(name, "")
     if names:

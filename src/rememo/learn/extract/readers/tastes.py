@@ -22,7 +22,7 @@ _POINTED = word_set(
 )
 _SAYS_MORE = word_set("want need would am hope wish think was were is are have had got getting having knowing")
 _PRONOUNS = word_set("it him her them this that these those you me us")
-_ENTHUSIASTS = word_set("fan lover enthusiast buff addict person junkie aficionado nerd geek")
+_ENTHUSIASTS = word_set("drinker fan lover enthusiast buff addict person junkie aficionado nerd geek")
 _ZEAL = word_set("big huge massive real great total lifelong die-hard native fluent avid such")
 _NOT_FAVOURITES = word_set("part one thing bit way option moment move response answer solution approach")
 _MEALS = word_set(
@@ -348,3 +348,9 @@ def team(finder: Finder, clause: Clause, at: int) -> list[Value]:
         end += 1
     closed = end > at and closes(words, end, clause.end, finder.time_starts)
     return [Value(text=words.slice(at, end), end=end)] if closed and words.low[at] != "i" else []
+
+
+def hobbies(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read what "my hobbies include"."""
+    named = clause.subject.thing.rsplit(" ", 1)[-1] in ("hobbies", "interests", "passions")
+    return plain(finder, clause, at) if named else []

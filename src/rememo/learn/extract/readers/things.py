@@ -196,7 +196,7 @@ def tool(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if (
         end == begin
         or points_elsewhere(words, begin, end)
-        or words.low[end - 1] in _SCREENS
+        or (words.low[end - 1] in _SCREENS or words.low[begin] in _SCREENS)
         or words.low[begin].endswith("ing")
     ):
         return []
@@ -258,11 +258,14 @@ def bought(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at + 1, end), end=end)]
 
 
-def own_vehicle(finder: Finder, clause: Clause, at: int) -> list[Value]:
-    """Read what "my car" is: a make by its name."""
+def own_make(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read what "my car" or "my laptop" is: a make by its name."""
     words = finder.words
-    if clause.subject.thing.rsplit(" ", 1)[-1] not in lexicon.VEHICLES or not any(
-        words.capital(index) for index in range(at, clause.end)
-    ):
+    head = clause.subject.thing.rsplit(" ", 1)[-1]
+    if head not in lexicon.VEHICLES and head not in lexicon.POSSESSIONS:
         return []
-    return vehicle(finder, clause, at)
+    begin = at
+    while begin < clause.end and not words.capital(begin) and words.low[begin].isalnum():
+        begin += 1
+    end = capitals_end(words, begin, clause.end, finder.time_starts)
+    return [Value(text=words.slice(at, end), end=end)] if end > begin else []

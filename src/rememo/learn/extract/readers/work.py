@@ -61,7 +61,7 @@ def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
     begin = after_determiner(words, at, clause.end)
     if begin >= clause.end or words.low[at] in _NOT_EMPLOYERS or words.start[begin] in finder.time_starts:
         return []
-    if words.capital(begin) or words.low[begin][0].isdigit():
+    if words.capital(begin) or (words.low[begin][0].isdigit() and words.capital(begin + 1)):
         end = capitals_end(words, begin, clause.end, finder.time_starts)
         learning = words.at(at - 2) in ("student", "undergraduate", "undergrad")
         predicate = "studies_at" if learning else ""

@@ -56,6 +56,7 @@ ROWS: tuple[Row, ...] = (
         "move relocate", "[back|over|up|down|out|house|to|into] [a|an|our|my|new|flat|apartment|house|place|on|at] <street>", "address",
         "I moved to 80 King Street => address: 80 King Street",
     ),
+    change("move", "in together in <town>", "lives_in", "we moved in together in Bristol => lives_in: Bristol"),
     change(
         "move", "[back] in with ... in <town>", "lives_in",
         "I moved in with my sister in Graz => lives_in: Graz; lives_with: sister",

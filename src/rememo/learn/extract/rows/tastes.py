@@ -44,6 +44,7 @@ ROWS: tuple[Row, ...] = (
     thing("favourite_", "<favourite>", "favourite", "My favourite colour is teal => favourite_colour: teal"),
     thing("go_to_", "<favourite>", "favourite", "My go to song is Dreams => favourite_song: Dreams"),
     thing("go-to_", "<favourite>", "favourite", "My go-to drink is a flat white => favourite_drink: flat white"),
+    state("include", "<hobbies>", "likes", "My hobbies include photography and chess => likes: photography; likes: chess", who="thing", holds="now", over=""),
     thing("hobbies hobby main_hobby main_hobbies interests passions passion", "<plain>", "likes", "My hobbies are knitting and chess => likes: knitting; likes: chess"),
     state("be", "<diet> .", "diet", "I'm vegan => diet: vegan", "I'm not vegan anymore => !diet: vegan", "I'm on a low-carb diet => diet: low-carb", over="gone negated"),
     state("keep follow eat", "<diet> .", "diet", "We keep kosher => diet: kosher", "I only eat halal => diet: halal", holds="now perfect", over="gone"),
