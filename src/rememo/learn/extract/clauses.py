@@ -92,7 +92,9 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
         elif word == "no" and words.at(index + 1) == "longer":
             clause.no_longer = True
             index += 1
-        elif word in verbs.MODALS:
+        elif word in verbs.MODALS and not (
+            word == "may" and (words.capital(index) or words.at(index + 1)[:1].isdigit())
+        ):
             clause.modal = word
         elif word in ("will", "'ll"):
             clause.modal = "will"
