@@ -133,9 +133,11 @@ def read_last_day(finder: Finder, limit: int) -> None:
 def read_as(finder: Finder, limit: int) -> None:
     """Read "As a vegetarian, I …": what one speaks as."""
     words = finder.words
-    if words.at(0) != "as" or words.at(1) not in ("a", "an") or not {"i", "my", "we"} & set(words.low[2:8]):
+    if words.at(0) != "as" or words.at(1) not in ("a", "an"):
         return
     end = next((at for at in range(2, limit) if words.low[at] in (",", "i", "my", "we")), limit)
+    if words.at(end + (words.at(end) == ",")) not in ("i", "my", "we"):
+        return  # "As a chat assistant, you …"
     clause = Clause(words, 0, finder.own_subject(1), 1, "be", "base", 2, end)
     for predicate, reader in (("diet", diet), ("works_as", role)):
         for value in reader(finder, clause, 2):

@@ -218,7 +218,8 @@ def product(finder: Finder, clause: Clause, at: int) -> list[Value]:
         end = at + 1
         while end < clause.end and words.capital(end) and words.start[end] not in finder.time_starts:
             end += 1
-        return [Value(text=words.slice(at, end), end=end)]
+        whole = phrase_end(words, at, clause.end, times=finder.time_starts) <= end or words.low[at] in lexicon.TOOLS
+        return [Value(text=words.slice(at, end), end=end)] if whole else []  # a French Vanilla creamer is none
     return []
 
 
