@@ -161,9 +161,6 @@ MEDICINES = word_set(
     "antidepressants antibiotics melatonin lithium prednisone ventolin salbutamol albuterol methotrexate humira ozempic losartan",
     "beta-blockers gabapentin tramadol ssris vyvanse wellbutrin birth_control the_pill cetirizine loratadine vitamin_d b12 iron",
 )
-SCHOOLS = word_set(
-    "university college school institute academy polytechnic uni sixth-form grammar conservatory conservatoire"
-)
 UNREAL_PLACES = word_set(
     "moon mars moment past future fear hope peace harmony sin denial pain poverty luxury silence limbo bubble dream world hell heaven",
     "present here there same middle edge matrix cloud clouds simulation shadow shadows constant cave castle tower forest",

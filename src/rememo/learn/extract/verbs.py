@@ -94,11 +94,3 @@ HEDGES = word_set(
 HABITUAL = frozenset({"usually", "normally", "typically", "generally", "regularly"})
 MODALS = word_set("would could should might may must shall ought 'd")
 BE = word_set("am is are was were be been being 'm 're 's")
-REPORTING = word_set(
-    "said says say told tells tell thinks think thought claims claim claimed asked asks ask believes believe",
-    "believed guess guesses wonder wondered wonders heard hear hears suppose doubt doubts dreamt dreamed hope",
-    "hopes hoped wish wishes wished assume assumed imagine pretend pretends insisted insists mentioned argued",
-    "wrote reckons reckon joked jokes feel feels felt swear swears swore bet expects expect suspect suspects",
-    "worry worried fear read reads",
-)
-"""Verbs after which a clause is somebody's words or thoughts and no longer asserted."""
