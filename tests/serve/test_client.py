@@ -57,6 +57,8 @@ OUT: Final = {
     "test_vectors_of_another_model_are_refused_by_name": "the server has the model; opening a client names none",
     "test_versions_of_several_at_once": "looks inside the engine",
     "test_flows_are_found_within_a_view_and_nothing_else": "looks inside the engine",
+    "test_a_strangers_record_under_the_id_of_a_fact_costs_nobody_anything": "looks inside the engine",
+    "test_one_bad_fact_costs_a_message_none_of_its_others": "looks inside the engine",
     "test_every_verb_says_that_it_is_closed": "has backup(), which writes a file of the server's; see below for the rest",
 }
 """What cannot cross HTTP, and why."""

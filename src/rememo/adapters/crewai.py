@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening
+from rememo.adapters.opening import Opening, id_of
 from rememo.adapters.reading import latest
 from rememo.adapters.vectors import FIELD, Vectors, packed, unpacked
 from rememo.adapters.verbatim import given, kept, plain
@@ -15,6 +15,7 @@ from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import check_object
+from rememo.model.derived_ids import is_derived
 from rememo.model.record import Record
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.static import StaticEmbedder
@@ -78,7 +79,11 @@ class RememoStorage(Opening):
         for length in sorted(new):
             if other := sorted((new | there) - {length}):
                 raise EmbeddingDimensionMismatchError(other[0], length)
-        self._view.add_many([_fields(one) for one in records])
+        # A note of another origin may have a derived id, which nobody can give: what is there is replaced under it.
+        derived = [one.id for one in records if is_derived(one.id)]
+        held = self._view.list(ids=derived, limit=len(derived)) if derived else []
+        ids = {one.id: id_of(one) for one in held}
+        self._view.add_many([_fields(one) | {"id": ids.get(one.id, one.id)} for one in records])
 
     def update(self, record: MemoryRecord) -> None:
         """Replace the record with the same id."""

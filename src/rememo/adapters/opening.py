@@ -7,7 +7,8 @@ from typing import Literal, Self
 from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
-from rememo.model.derived_ids import DerivedId
+from rememo.model.derived_ids import DerivedId, is_derived
+from rememo.model.record import Record
 from rememo.model.times import Clock, now
 from rememo.recall.embed.protocol import Embedder
 
@@ -23,6 +24,11 @@ def derived_id(memory: Memory, name: str) -> DerivedId:
 def derived_name(memory: Memory, id: str) -> str:
     """Return the digest that a derived id was made of; any other id as it is."""
     return memory._view.engine.ids.name(memory.bound.tenant, id)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as above
+
+
+def id_of(record: Record) -> str:
+    """Return the id of a record that was read, to put another in its place: a derived one stays one."""
+    return DerivedId(record.id) if is_derived(record.id) else record.id
 
 
 class Opening:

@@ -14,7 +14,7 @@ from rememo.client.faces import RemoteMemory
 from rememo.client.flow import ClientFlow
 from rememo.client.gathering import Gathering
 from rememo.client.live import live
-from rememo.client.typed import far_view
+from rememo.client.typed import FarTyped, far_view
 from rememo.client.values import ClientAudit, ClientKeyValues, ClientWorking
 from rememo.errors import InvalidInput
 from rememo.keep.export import Transferred
@@ -128,7 +128,7 @@ class Client(RemoteMemory):
         The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
         one that does not fit the type any more, or has other fields than the type has.
         """
-        return Typed(far_view(self._asking), name, default, type=type, migrate=migrate)
+        return FarTyped(self._asking, name, default, type=type, migrate=migrate)
 
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["ClientBatch"]:

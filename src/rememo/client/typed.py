@@ -1,19 +1,24 @@
 """Typed values over HTTP: the same class, on a view whose records are elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import UnionType
 from typing import Any, NoReturn, cast
 
 from rememo.client.asking import Asking
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly
+from rememo.model.derived_ids import DerivedId
 from rememo.model.filters import Filter
+from rememo.model.lazy import lazy
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.settings import Settings
 from rememo.store.protocol import Remove
+from rememo.working.shapes import V
+from rememo.working.typed import Typed
 
 _LARGE = 2**40
 
@@ -95,6 +100,26 @@ class FarView:
             return cast("list[Record]", self._asking.call("history", {"id": id}))
         except NotFound:
             return []
+
+
+class FarTyped(Typed[V]):
+    """A typed value whose record is elsewhere: how its id is derived, only the server knows."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        name: str,
+        default: V,
+        *,
+        type: type[V] | UnionType | None = None,
+        migrate: Callable[[Any], V] | None = None,
+    ) -> None:
+        super().__init__(far_view(asking), name, default, type=type, migrate=migrate)
+        self._asking = asking
+
+    @lazy
+    def _id(self) -> DerivedId:
+        return DerivedId(self._asking.ask("typed.get", {"name": self._name}).id)
 
 
 def far_view(asking: Asking) -> View:

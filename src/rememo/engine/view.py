@@ -10,10 +10,11 @@ from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
 from rememo.errors import Forbidden, InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_version
-from rememo.model.derived_ids import may_be_older
+from rememo.model.derived_ids import DerivedId, is_derived, may_be_older
+from rememo.model.derived_names import typed_name
 from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.store.protocol import Put, Remove, RemoveAll, Revise, Write
 
@@ -178,7 +179,7 @@ class View:
         self.need_present()
         if (first := self._first(key)) is not None:
             return first
-        items = [self.attributed(item) for item in items]
+        items = [self.attributed(self._recognised(item)) for item in items]
         writes = self.engine.puts(self.home, items)
         self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
@@ -187,6 +188,17 @@ class View:
         for item, write in zip(items, writes, strict=True):
             batch.add(write, _rebuilding(self, item, write))
         return _pending(write.draft.id for write in writes)
+
+    def _recognised(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Return an item with its id as a derived one, where a client far away stores a typed value of this very view."""
+        id, data = item.get("id"), item.get("data")
+        if not isinstance(id, str) or isinstance(id, DerivedId) or not is_derived(id) or item.get("kind") != STATE:
+            return item
+        name = data.get("name") if isinstance(data, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - checked later
+        if not isinstance(name, str):
+            return item
+        own = self.engine.ids.derive(self.scope.tenant, typed_name(self.scope, name))
+        return item | {"id": own} if id == own else item
 
     def revise(
         self,

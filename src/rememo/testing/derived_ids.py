@@ -71,6 +71,11 @@ class DerivedIdSuite(Suite):
                 mallory.posts.add("mine", id=id)
             with pytest.raises(InvalidInput, match="derived"), mallory.batch() as batch:
                 batch.add("mine", id=id)
+        mood = ana.typed("mood", {"level": 1})
+        with pytest.raises(InvalidInput, match="derived"):
+            mallory.add("", kind="state", id=mood.id, data={"name": "mood", "value": {"level": 9}})
+        mood.set({"level": 7})
+        assert mood.get() == {"level": 7}
         assert mallory.count() == 0
         # Whoever may see one reads, changes and ends it by its id, as any other.
         assert ana.get(fact).text == "ana lives in Lisbon"

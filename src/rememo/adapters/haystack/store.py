@@ -15,6 +15,7 @@ from haystack.utils.filters import document_matches_filter
 from rememo.adapters.haystack.asynchronous import Asynchronous
 from rememo.adapters.haystack.documents import KIND, ODD, document_of, fields, record_id
 from rememo.adapters.haystack.filters import check, conditions
+from rememo.adapters.opening import id_of
 from rememo.adapters.reading import latest
 from rememo.adapters.vectors import Likeness, Vectors
 from rememo.adapters.verbatim import plain
@@ -140,8 +141,7 @@ class RememoDocumentStore(Asynchronous):
         there = self._there(list(items))
         conflict = _ON_CONFLICT.get(policy, "error")
         # What is there keeps its id, whichever it is: a note of another origin has its own.
-        own = {id: record_id(self._view, id) for id in items}
-        ids = {id: own[id] if id not in there or there[id].id == own[id] else there[id].id for id in items}
+        ids = {id: id_of(there[id]) if id in there else record_id(self._view, id) for id in items}
         try:
             receipt = self._view.add_many(fields(one, ids[id]) | {"on_conflict": conflict} for id, one in items.items())
         except AlreadyExists as error:
@@ -167,7 +167,7 @@ class RememoDocumentStore(Asynchronous):
         """Set some meta of the documents that the filters mean and return how many they were."""
         found = self._matching(filters, embedding=True)
         changed = [(record, replace(document, meta={**document.meta, **meta})) for record, document in found]
-        items = [fields(document, record.id) | {"on_conflict": "replace"} for record, document in changed]
+        items = [fields(document, id_of(record)) | {"on_conflict": "replace"} for record, document in changed]
         if items:
             self._view.add_many(items)
         return len(items)
