@@ -152,6 +152,8 @@ class TenantSeal:
         if (held is None or not held[1].serial) and not self._data_keys(tenant) and not self.dropped(tenant):
             # Another process may be faster; then its key counts.
             self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, 1))
+            # Whoever only reads it later need not write for it.
+            self._id_key(tenant)
 
     def ids(self, tenant: str) -> IdKey:
         """Return what derives a tenant's ids; its key is made when it is first needed."""
