@@ -245,7 +245,8 @@ def need_everything(memory: Memory) -> None:
     assert ana.messages.add("user", SAID, external_id=("chat-7", 41)).outcome == "ignored"
     assert ana.posts.add("Sunrise over the Douro", external_id=("fediverse", 7)).outcome == "ignored"
     assert ana.facts.add("ana", "likes", "chess", key="chess").id == facts["chess"].id
-    assert ana.sessions.load("monday").outcomes == {}
+    # What this release adds to the limits may be written with it; no record comes or goes.
+    assert set(ana.sessions.load("monday").outcomes.values()) <= {"updated"}
     assert memory.count() == count
     ids = {one.id for one in memory.list(limit=200) if not one.id.startswith("0")}
     assert {id for id in ids if not is_derived(id)} == {BY_HAND}
@@ -391,7 +392,7 @@ def test_an_export_of_before_is_brought_in(kind: str, tmp_path: Path):
         assert ana.typed("mood", {"level": 1}).get() == {"level": 7}
         assert ana.documents.add(title="Kettle", text=MANUAL).outcome == "ignored"
         assert ana.messages.get(("chat-7", 42)).reply_to == ana.messages.get(("chat-7", 41)).id
-        assert ana.sessions.load("monday").outcomes == {}
+        assert set(ana.sessions.load("monday").outcomes.values()) <= {"updated"}
         assert memory.get(BY_HAND).text.startswith("a note under")
         assert memory.import_(STORES / f"{kind}.jsonl").versions == 0
         assert memory.verify().ok
