@@ -189,7 +189,7 @@ class View:
             batch.add(write, _rebuilding(self, item, write))
         return _pending(write.draft.id for write in writes)
 
-    def _recognised(self, item: dict[str, Any]) -> dict[str, Any]:
+    def _recognised(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return an item with its id as a derived one, where a client far away stores a typed value of this very view."""
         id, data = item.get("id"), item.get("data")
         if not isinstance(id, str) or isinstance(id, DerivedId) or not is_derived(id) or item.get("kind") != STATE:
