@@ -54,13 +54,12 @@ def make_read_only(path: Path) -> None:
 
 @pytest.mark.requirement("trouble.disk")
 @pytest.mark.parametrize("state", ["closed", "log", "log alone", "backup"])
-def test_it_is_read_searched_and_served(folder: Path, tmp_path: Path, start: Start, state: str):
-    path, rehearsal = folder / "memory.db", tmp_path / "rehearsal.db"
+def test_it_is_read_searched_and_served(folder: Path, start: Start, state: str):
+    path = folder / "memory.db"
     fill(path, state)
-    fill(rehearsal, "closed")
     make_read_only(path)
     before = {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith("-shm")}
-    seen = hear(start("read_without_rights", path, rehearsal, somebody()))
+    seen = hear(start("read_without_rights", path))
     writes = seen.pop("writes")
     assert seen == {
         "count": 3, "found": SENTENCE, "facts": ["Lisbon"], "context": True, "history": 1, "kv": 1, "past": 2,
