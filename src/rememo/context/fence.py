@@ -29,8 +29,9 @@ _BLOCK: Final = re.compile(
 _OPENING: Final = r"[<\uff1c\u2039\u3008\u27e8\ufe64]"
 # Letters may be kept apart by characters that nobody sees.
 _UNSEEN: Final = r"[\s\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]*"
+# Blanks may stand on either side of a slash only where there is one: otherwise each way to share them would be tried.
 _LOOKALIKE: Final = re.compile(
-    rf"{_OPENING}(?={_UNSEEN}/?{_UNSEEN}{_UNSEEN.join('recalled')})", re.IGNORECASE
+    rf"{_OPENING}(?={_UNSEEN}(?:/{_UNSEEN})?{_UNSEEN.join('recalled')})", re.IGNORECASE
 )  # fmt: skip
 _DEFUSED: Final = "\u2039"
 _NO_DIGIT: Final = re.compile(r"[\W_]+")

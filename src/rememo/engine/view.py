@@ -179,7 +179,7 @@ class View:
         self.need_present()
         if (first := self._first(key)) is not None:
             return first
-        items = [self.attributed(self._recognised(item)) for item in items]
+        items = [self.attributed(self._recognised(dict(item))) for item in items]
         writes = self.engine.puts(self.home, items)
         self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
@@ -189,7 +189,7 @@ class View:
             batch.add(write, _rebuilding(self, item, write))
         return _pending(write.draft.id for write in writes)
 
-    def _recognised(self, item: Mapping[str, Any]) -> dict[str, Any]:
+    def _recognised(self, item: dict[str, Any]) -> dict[str, Any]:
         """Return an item with its id as a derived one, where a client far away stores a typed value of this very view."""
         id, data = item.get("id"), item.get("data")
         if not isinstance(id, str) or isinstance(id, DerivedId) or not is_derived(id) or item.get("kind") != STATE:

@@ -35,7 +35,7 @@ _NEARLY: Final = 0.85
 _SCORE, _COVERED = 0.7, 0.3
 _WHOLE: Final = 300
 """Texts of no more characters are quoted whole."""
-_NUMBER: Final = re.compile(r"^\s*\[(\d+)\]", re.MULTILINE)
+_NUMBER: Final = re.compile(r"^[^\S\n]*\[(\d+)\]", re.MULTILINE)
 _log = logging.getLogger("rememo.llm")
 
 

@@ -12,9 +12,9 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from html.parser import HTMLParser
+from html import unescape
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 _SPACES = re.compile(r"[ \t\r\n\f\v]+")
 _MANY_LINES = re.compile(r"\n{3,}")
@@ -26,6 +26,13 @@ _BLOCKS = frozenset(
         "section", "summary", "table", "tbody", "thead", "tr", "ul", "h1", "h2", "h3", "h4", "h5", "h6", "caption",
     }
 )  # fmt: skip
+_MARKUP = re.compile(r"<!--|<(?P<slash>/?)(?P<name>[A-Za-z][^ \t\r\n\f/>]*)|<[!?]|</(?=[^A-Za-z])")
+_COMMENT_END = re.compile(r"--!?>")
+_VALUE = re.compile(r"""=[ \t\r\n\f]*(?:(?P<quote>["'])|[^ \t\r\n\f>]*)""")
+_RAW = {name: re.compile(rf"</{name}(?=[ \t\r\n\f/>])", re.IGNORECASE) for name in ("script", "style")}
+"""What these hold is no markup, up to their own end."""
+_NO_CHARACTER = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
+"""Numbers of no character, some of them too long to be read as numbers."""
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _MOST_ENTRIES = 5_000
 _DOCX_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
@@ -69,7 +76,6 @@ def read_html(source: str, limits: Limits) -> Extracted:
     """Return what a page says, without markup, scripts and styles."""
     parser = _Page()
     parser.feed(source)
-    parser.close()
     text = _MANY_LINES.sub("\n\n", "".join(parser.blocks())).strip()
     title = _SPACES.sub(" ", "".join(parser.title)).strip()[:_LONGEST_TITLE]
     return Extracted(_within([text], limits), _clean(title) or None)
@@ -149,11 +155,94 @@ def _docx_row(row: Any) -> str:
     return " | ".join(" ".join(cell.text.split()) for cell in seen)
 
 
-class _Page(HTMLParser):
+class _Tags:
+    """Takes HTML apart as browsers do, in time that grows with its length, whatever is left open or odd in it.
+
+    The standard library's parser looks again and again for ends that are not there.
+    """
+
+    def __init__(self) -> None:
+        self._missing: dict[str, int] = {}
+
+    def feed(self, source: str) -> None:
+        """Read a whole page."""
+        place = 0
+        while place < len(source):
+            begins = _MARKUP.search(source, place)
+            words = source[place : len(source) if begins is None else begins.start()]
+            if words:
+                self.handle_data(_unescaped(words))
+            place = len(source) if begins is None else self._markup(source, begins)
+
+    def _markup(self, source: str, begins: "re.Match[str]") -> int:
+        """Read what begins with a bracket, and return where it ends."""
+        if begins[0] == "<!--":
+            # From its own dashes on: as in browsers, a comment may end at once.
+            ends = _COMMENT_END.search(source, begins.end() - 2)
+            return len(source) if ends is None else ends.end()
+        close = self._find(source, ">", begins.end()) if begins["name"] is None else self._tag_end(source, begins.end())
+        if close < 0:
+            # No bracket closes any more, so the rest is words.
+            self.handle_data(_unescaped(source[begins.start() :]))
+            return len(source)
+        if begins["name"] is not None:
+            name = begins["name"].lower()
+            if begins["slash"]:
+                self.handle_endtag(name)
+            else:
+                self.handle_starttag(name)
+                if name in _RAW:
+                    ends = _RAW[name].search(source, close)
+                    return len(source) if ends is None else ends.start()
+        return close + 1
+
+    def _tag_end(self, source: str, place: int) -> int:
+        """Return where the bracket of a tag closes; one inside a value in quotes does not count. -1 when none does."""
+        close = self._find(source, ">", place)
+        while close >= 0:
+            if close < place:  # it stood inside a value
+                close = self._find(source, ">", place)
+            equals = source.find("=", place, max(close, place))
+            if equals < 0:
+                return close
+            value = cast("re.Match[str]", _VALUE.match(source, equals))
+            place = value.end()
+            if value["quote"]:
+                ends = self._find(source, value["quote"], place)
+                place = place if ends < 0 else ends + 1
+        return close
+
+    def _find(self, source: str, mark: str, place: int) -> int:
+        """Return where a mark stands next; where there is none any more it is not looked for twice."""
+        if place >= self._missing.get(mark, len(source)):
+            return -1
+        found = source.find(mark, place)
+        if found < 0:
+            self._missing[mark] = place
+        return found
+
+    def handle_starttag(self, tag: str) -> None:
+        """Begin an element."""
+        raise NotImplementedError
+
+    def handle_endtag(self, tag: str) -> None:
+        """End an element."""
+        raise NotImplementedError
+
+    def handle_data(self, data: str) -> None:
+        """Take text."""
+        raise NotImplementedError
+
+
+def _unescaped(text: str) -> str:
+    return unescape(_NO_CHARACTER.sub("\ufffd", text)) if "&" in text else text
+
+
+class _Page(_Tags):
     """Gathers the text of a page block by block."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.title: list[str] = []
         self._done: list[str] = []
         self._line: list[str] = []
@@ -168,7 +257,7 @@ class _Page(HTMLParser):
         self._end_block()
         return self._done
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - the library's signature
+    def handle_starttag(self, tag: str) -> None:
         """Begin an element."""
         if self._silent is not None:
             self._depth += tag == self._silent

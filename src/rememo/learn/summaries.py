@@ -87,21 +87,24 @@ class _Said:
     """The terms of what is chosen already."""
 
     def __init__(self) -> None:
-        self._with: dict[str, list[int]] = {}
+        self._with: dict[str, set[int]] = {}
         self._count = 0
 
     def already(self, terms: frozenset[str]) -> bool:
         """Whether one chosen sentence has nearly all of these terms, and every number among them."""
-        shared = Counter(number for term in terms for number in self._with.get(term, ()))
-        numbers = [term for term in terms if any(character.isdigit() for character in term)]
-        return any(
-            count >= _SAME * len(terms) and all(number in self._with.get(term, ()) for term in numbers)
-            for number, count in shared.items()
-        )
+        figures = [self._with.get(term, set[int]()) for term in terms if any(character.isdigit() for character in term)]
+        if figures:
+            alike: set[int] = set[int].intersection(*sorted(figures, key=len))
+            return any(self._shared(place, terms) >= _SAME * len(terms) for place in alike)
+        shared = Counter(place for term in terms for place in self._with.get(term, ()))
+        return any(count >= _SAME * len(terms) for count in shared.values())
+
+    def _shared(self, place: int, terms: frozenset[str]) -> int:
+        return sum(place in self._with.get(term, ()) for term in terms)
 
     def add(self, terms: frozenset[str]) -> None:
         for term in terms:
-            self._with.setdefault(term, []).append(self._count)
+            self._with.setdefault(term, set()).add(self._count)
         self._count += 1
 
 
@@ -131,6 +134,10 @@ def summarise(text: str, *, sentences: int = 5, analyzer: Analyzer) -> str:
     again: list[tuple[bool, float, int]] = []
     heard = _Said()
     for one in sorted(scored, reverse=True):
+        if (
+            len(best) == sentences
+        ):  # what is heard later would not be shown: looking for it would take the square of all
+            break
         terms = ways[-one[2]][1]
         if one[0] and heard.already(terms):
             again.append(one)

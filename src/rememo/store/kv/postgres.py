@@ -1,6 +1,5 @@
 """Key-value in the same PostgreSQL schema as the records."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +10,7 @@ from rememo.model.audit import Note
 from rememo.model.times import from_micros, to_micros
 from rememo.store.auditing import veiled
 from rememo.store.chain import noted
-from rememo.store.kv.globs import to_expression
+from rememo.store.kv.globs import Glob, to_expression
 from rememo.store.kv.protocol import FIELD, Entry, identity
 from rememo.store.kv.rounds import entries, rounds
 from rememo.store.postgres.auditing import append
@@ -203,9 +202,9 @@ class PostgresKeyValue:
             if not contents.sealed:
                 pattern_too = {**values, "pattern": to_expression(pattern)}
                 return _remove(session, _INVALIDATE, pattern_too, note, count=True)
-            meant = re.compile(to_expression(pattern), re.DOTALL)
+            meant = Glob(pattern)
             kept = [row[0] for row in session.rows(_NAMES, values)]
-            names = [one for one in kept if meant.fullmatch(contents.get_name(one) or "")]
+            names = [one for one in kept if meant.matches(contents.get_name(one) or "")]
             told = None if note is None else veiled(note, contents)
             return _remove(session, _DELETE, {**values, "names": names}, told, count=True)
 
@@ -217,9 +216,9 @@ class PostgresKeyValue:
         contents, expression = self._safe.contents(tenant), to_expression(pattern)
         values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
         if contents.sealed:
-            meant = re.compile(expression, re.DOTALL)
+            meant = Glob(pattern)
             names = [contents.get_name(row[0]) or "" for row in self._database.rows(_KEYS, {**values, "pattern": ""})]
-            return sorted(name for name in names if meant.fullmatch(name))
+            return sorted(name for name in names if meant.matches(name))
         return [row[0] for row in self._database.rows(_KEYS, {**values, "pattern": expression})]
 
     def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:

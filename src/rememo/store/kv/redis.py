@@ -12,7 +12,7 @@ from rememo.model.health import Health
 from rememo.model.times import from_micros, to_micros
 from rememo.store.chain import noted
 from rememo.store.contents import Contents, Kept
-from rememo.store.kv.globs import literal_start, to_expression
+from rememo.store.kv.globs import Glob, literal_start
 from rememo.store.kv.protocol import Entry
 from rememo.store.redis.scripts import COUNT, GET, GRACE_MILLIS, LOAD, READ, REMOVE, SET, SWEEP, VERSIONS
 from rememo.store.redis.server import Server
@@ -206,12 +206,12 @@ class RedisKeyValue:
 
     def _matching(self, tenant: str, space: str, pattern: str) -> Iterator[list[str]]:
         """Give the keys that a pattern matches, expired or not, in parts."""
-        wanted = re.compile(to_expression(pattern), re.DOTALL)
+        wanted = Glob(pattern)
         # The server's own patterns count bytes and know other signs: it only looks at how a key begins.
         start = re.sub(r"([*?\[\]\\^-])", r"\\\1", literal_start(pattern))
         pages = self._server.scan("hscan", _Place(self._server.prefix, tenant, space).index, f"{start}*".encode())
         for page in pages:
-            keys = [key for key in (name.decode() for name in page) if wanted.fullmatch(key)]
+            keys = [key for key in (name.decode() for name in page) if wanted.matches(key)]
             for at in range(0, len(keys), _MOST_AT_ONCE):
                 yield keys[at : at + _MOST_AT_ONCE]
 
