@@ -81,7 +81,7 @@ _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
     "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
     "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "learn.answering", "learn.llm.learning",
-    "working.flowing", "working.hooks", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
+    "working.flowing", "working.hooks", "working.imported", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
 )  # fmt: skip
 """These bring everything with them that is loaded later than this file."""

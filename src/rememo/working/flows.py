@@ -1,6 +1,7 @@
 """Flows: processes of several steps, each user's state kept until it expires."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -396,6 +397,6 @@ def _checked_steps(value: object, what: str) -> tuple[str, ...]:
     if not steps:
         raise InvalidInput(f"{what} has no steps; name at least one")
     if len(set(steps)) < len(steps):
-        twice = next(step for step in steps if steps.count(step) > 1)
+        twice = next(step for step, often in Counter(steps).items() if often > 1)
         raise InvalidInput(f"{what} has the step {twice!r} twice; steps need names of their own")
     return steps
