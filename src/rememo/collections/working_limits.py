@@ -63,4 +63,4 @@ class WorkingLimits:
 def stored_limits(view: View) -> WorkingLimits | None:
     """Return the limits of exactly this view's scope, or None when none were set."""
     record = view.find(value_id(view.engine, view.scope, LIMITS, LIMITS))
-    return None if record is None else WorkingLimits.read(record.data["value"])
+    return None if record is None else WorkingLimits.read(record.data.get("value"))

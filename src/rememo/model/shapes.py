@@ -147,7 +147,6 @@ _FIELDS: Final[dict[str, dict[str, Test]]] = {
         "type": _text, "location": _or_none(_text), "prompt": _or_none(_text), "image": _or_none(_text),
         "external_id": _or_none(_pair),
     },
-    "state": {"use": _or_none(_text), "name": _text, "restores": _count},
     "fact": {
         "subject": _text, "predicate": _text, "object": _text, "confidence": _unit, "sources": _texts,
         "wording": _or_none(_text),
@@ -184,5 +183,5 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "document": ("title", "summary", "media_type", "size", "hash", "characters", "chunks"),
     "chunk": ("document", "place", "start", "end"),
 }
-_REFUSED: Final = frozenset({"message", "goal", "task", "action", "thought", "post", "state"})
+_REFUSED: Final = frozenset({"message", "goal", "task", "action", "thought", "post"})
 """Kinds that have no field by which their own are told from others'."""

@@ -276,4 +276,5 @@ class Typed(Generic[V]):
 
 def _origin(record: Record) -> int:
     """Return the version whose value this one has: its own, but for what an undo brought back."""
-    return int(record.data.get("restores", record.version))
+    found = record.data.get("restores")
+    return found if isinstance(found, int) and not isinstance(found, bool) else record.version

@@ -45,7 +45,7 @@ class ContextValues(Kind):
     def get(self, name: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none."""
         record = self._view.find(value_id(self._view.engine, self._view.scope, CONTEXT, check_label(name, "name")))
-        return default if record is None else record.data["value"]
+        return default if record is None else record.data.get("value", default)
 
     def update(self, name: str, change: Callable[[Any], Any], *, default: Any = None) -> Any:
         """Replace a value by what `change` makes of it, and return that; nothing comes in between.
@@ -59,7 +59,7 @@ class ContextValues(Kind):
         id = value_id(view.engine, view.scope, CONTEXT, check_label(name, "name"))
         for _ in range(_MOST_TRIES):
             record = view.find(id)
-            fields = self._fields(name, change(deepcopy(default) if record is None else record.data["value"]))
+            fields = self._fields(name, change(_value(record, default)))
             try:
                 if record is None:
                     view.put([fields])
@@ -84,12 +84,21 @@ class ContextValues(Kind):
     def all(self) -> dict[str, Any]:
         """Return every value by its name, sorted by name."""
         found = self._read(self._filter(data={"use": CONTEXT}), None)
-        held = {one.data["name"]: one.data["value"] for one in found if one.scope == self._view.scope}
+        held = {
+            one.data["name"]: one.data["value"]
+            for one in found
+            if one.scope == self._view.scope and is_value(one, one.scope)
+        }
         return dict(sorted(held.items()))
 
     def _fields(self, name: str, value: Any, *, on_conflict: str = "error") -> dict[str, Any]:
         rule = self._rules.get(check_label(name, "name"))
         return value_fields(self._view, CONTEXT, name, value if rule is None else rule.stored(value), on_conflict)
+
+
+def _value(record: Record | None, default: Any) -> Any:
+    """Return a copy of a stored value, or of the default: another may have put a record without one in its place."""
+    return deepcopy(default) if record is None or "value" not in record.data else record.data["value"]
 
 
 def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str = "error") -> dict[str, Any]:
