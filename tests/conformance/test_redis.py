@@ -39,6 +39,10 @@ class TestRedis(
 
     holds: ClassVar[tuple[str, ...]] = ("kv", "flows", "caches")
 
+    # A server ends its keys by itself: there is nothing to be swept after writes, or to be counted.
+    test_what_has_expired_is_reclaimed_by_going_on_writing = None  # pyright: ignore[reportAssignmentType] - not collected
+    test_writing_reclaims_in_small_steps_and_not_all_the_time = None  # pyright: ignore[reportAssignmentType] - likewise
+
     @pytest.fixture
     def open_memory(self, clock: ManualClock, tmp_path: Path, places: Places) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
         opened: list[Memory] = []

@@ -185,8 +185,11 @@ def test_walls_are_put_up_while_others_work(databases: Databases, role: str):
 
 
 def test_tables_of_later_migrations_have_walls_and_rights(places: Walled, place: str, monkeypatch: pytest.MonkeyPatch):
+    number = migrations()[-1].number + 1
     later = Migration(
-        2, "0002_later", "CREATE TABLE later (tenant text PRIMARY KEY, said text); UPDATE records SET source = 'moved'"
+        number,
+        f"{number:04}_later",
+        "CREATE TABLE later (tenant text PRIMARY KEY, said text); UPDATE records SET source = 'moved'",
     )
     fill(places.url(place), "one", "two")
     with psycopg.connect(places.url(place, owner=True), autocommit=True, options="-c search_path=rememo") as connection:
@@ -201,7 +204,7 @@ def test_tables_of_later_migrations_have_walls_and_rights(places: Walled, place:
         assert connection.execute("SELECT said FROM later").fetchall() == [("a",)]
     with psycopg.connect(places.url(place, owner=True), autocommit=True) as connection:
         connection.execute("DROP TABLE rememo.later")
-        connection.execute("DELETE FROM rememo.migrations WHERE number = 2")
+        connection.execute("DELETE FROM rememo.migrations WHERE number = %s", (number,))
 
 
 def test_sealed_contents_and_erasure_work_behind_walls(places: Walled, place: str, tmp_path: Path):

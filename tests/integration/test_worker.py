@@ -117,9 +117,9 @@ def test_a_worker_killed_in_the_middle_repeats_nothing(memory: Memory, start: St
         f"""
         worker = working.Worker(memory._view.engine, lease=0.001)
         real = tasks.learn
-        def learn(*arguments):
+        def learn(*arguments, **options):
             if {moment!r} == "after":
-                real(*arguments)
+                real(*arguments, **options)
             print("there", flush=True)
             sys.stdin.read()
         tasks.learn = learn

@@ -38,6 +38,7 @@ _ACTING = "in whose name something is done is the key's to say, not the caller's
 _MODEL = "a model is changed where the store is: `rememo reembed` does it"
 OUT: Final = {
     "test_a_store_goes_to_a_distant_model_and_back": _MODEL,
+    "test_who_has_not_got_the_new_model_goes_by_words_and_loses_no_vector": _MODEL,
     "test_every_change_is_told_once_with_what_it_was": _HOOKS,
     "test_a_hook_is_told_after_the_write_is_durable": _HOOKS,
     "test_a_batch_is_told_when_it_is_whole": _HOOKS,

@@ -44,7 +44,8 @@ def learn(
     changes = Changes(tenant)
     found = read_records(engine, tenant, wanted)
     if ended is not None:
-        wanted = [id for id in wanted if id in found or id in ended]
+        held = _quarantined(engine, tenant, [id for id in wanted if id not in found and id not in ended])
+        wanted = [id for id in wanted if id in found or id in ended or id in held]
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
     again = [id for id in wanted if id not in found or found[id].version > 1]
     learned = facts_from(engine, tenant, again)
@@ -103,6 +104,14 @@ def read_records(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, R
         filter = Filter(scope=Scope(tenant=tenant), ids=tuple(ids[start : start + _CHUNK]))
         found.update((record.id, record) for record in engine.store.read(filter, engine.now()))
     return found
+
+
+def _quarantined(engine: Engine, tenant: str, ids: Sequence[str]) -> frozenset[str]:
+    """Return which of some records are held back: nothing is learned from them, and nothing that was stays."""
+    if not ids:
+        return frozenset()
+    filter = Filter(scope=Scope(tenant=tenant), ids=tuple(ids), quarantined=True)
+    return frozenset(record.id for record in engine.store.read(filter, engine.now()))
 
 
 def _gather(

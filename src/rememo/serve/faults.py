@@ -16,6 +16,7 @@ STATUS: Final[Mapping[str, int]] = {
     "invalid_filter": 400,
     "invalid_step": 400,
     "embedding_mismatch": 400,
+    "model_changed": 409,
     "unauthorised": 401,
     "forbidden": 403,
     "not_found": 404,

@@ -84,7 +84,7 @@ class AuditSuite(Suite):
     def test_what_else_is_done_is_noted_too(
         self, audited: Memory, open_memory: OpenMemory, tmp_path: Path, clock: ManualClock
     ) -> None:
-        receipt = audited.add("kept", id="x")
+        audited.add("kept", id="x")
         clock.advance()
         audited.snapshot("before")
         audited.scope(user="alice").kv.set("mood", "fine")
@@ -97,7 +97,7 @@ class AuditSuite(Suite):
         audited.clear()
         audited.rollback("before")
         with pytest.raises(VersionConflict):
-            audited.undo(receipt)
+            audited.update("x", text="other", expected_version=99)
         audited.export(tmp_path / "all.jsonl")
         audited.audit.denied("search", reason="no_right")
         assert told(audited.audit.list()) == [
