@@ -39,7 +39,7 @@ class TestRedis(
 
     holds: ClassVar[tuple[str, ...]] = ("kv", "flows", "caches")
 
-    # A server ends its keys by itself: there is nothing to be swept after writes, or to be counted.
+    # A server ends values by itself, and each write sweeps versions of some that have ended: other steps than a store's.
     test_what_has_expired_is_reclaimed_by_going_on_writing = None  # pyright: ignore[reportAssignmentType] - not collected
     test_writing_reclaims_in_small_steps_and_not_all_the_time = None  # pyright: ignore[reportAssignmentType] - likewise
 
