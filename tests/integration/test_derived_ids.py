@@ -229,7 +229,7 @@ def need_everything(memory: Memory) -> None:
     assert (first.content, second.reply_to) == (SAID, first.id)
     assert [source.id for source in facts["peanuts"].sources] == [first.id]
     assert [(one.entity, one.target) for one in ana.relationships.list(type="married_to")] == [("ana", "Kim")]
-    lisbon = [one for one in ana.list(kind="fact", limit=100) if one.data["object"] == "Lisbon"]
+    lisbon = [one for one in ana.facts.list(current_only=False) if one.object == "Lisbon"]
     assert [one.version for one in memory.history(lisbon[0].id)] == [1, 2]
     (document,) = ana.documents.list()
     assert ana.documents.text(document.id) == MANUAL

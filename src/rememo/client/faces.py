@@ -420,7 +420,7 @@ class RemoteFacts:
     ) -> int:
         """Return how many facts `list()` would give without a limit.
 
-        `memory.count(kind="fact")` counts records: what is superseded and retracted too, and each room's own.
+        `memory.count(kind="fact")` is the same, but counts a fact that several rooms know once for each.
         """
         return cast(
             "int",
@@ -2269,7 +2269,8 @@ class RemoteMemory:
     ) -> "list[Record]":
         """Return the latest `limit` records, oldest first; `offset` passes over the newest.
 
-        They are ordered by when they happened, ties by arrival. `after` is included, `before` is not.
+        They are ordered by when they happened, ties by arrival. `after` is included, `before` is not. Of `kind="fact"`
+        these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too.
         """
         return cast(
             "list[Record]",
@@ -2303,7 +2304,7 @@ class RemoteMemory:
     ) -> int:
         """Return how many records the filter means, as many as `list()` gives without a limit.
 
-        Of facts these are all, whatever their status: `facts.count()` counts those that hold.
+        Of `kind="fact"` these are the facts that hold, as in `list()`; `facts.count()` counts one from several rooms once.
         """
         return cast(
             "int",

@@ -249,7 +249,7 @@ class Facts:
     ) -> int:
         """Return how many facts `list()` would give without a limit.
 
-        `memory.count(kind="fact")` counts records: what is superseded and retracted too, and each room's own.
+        `memory.count(kind="fact")` is the same, but counts a fact that several rooms know once for each.
         """
         conditions = self._conditions(subject, predicate, object)
         found = self._found(

@@ -10,7 +10,7 @@ from rememo.engine.search import Mode, Query, search, similar
 from rememo.engine.view import View
 from rememo.errors import InvalidFilter, InvalidInput, ModelChanged
 from rememo.model.check import check_label, check_limit, check_many, check_offset, check_text, check_unit
-from rememo.model.filters import Filter, make_filter
+from rememo.model.filters import Condition, Filter, make_filter
 from rememo.model.hit import Hit
 from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
@@ -177,12 +177,14 @@ class Records:
     ) -> "list[Record]":
         """Return the latest `limit` records, oldest first; `offset` passes over the newest.
 
-        They are ordered by when they happened, ties by arrival. `after` is included, `before` is not.
+        They are ordered by when they happened, ties by arrival. `after` is included, `before` is not. Of `kind="fact"`
+        these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too.
         """
         filter = self._view.filter(
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned, known_at=known_at,
             valid_at=valid_at,
         )  # fmt: skip
+        filter = self._holding(filter)
         return self._engine.store.read(
             filter, self._engine.now(), limit=check_limit(limit), offset=check_offset(offset)
         )
@@ -200,7 +202,7 @@ class Records:
     ) -> int:
         """Return how many records the filter means, as many as `list()` gives without a limit.
 
-        Of facts these are all, whatever their status: `facts.count()` counts those that hold.
+        Of `kind="fact"` these are the facts that hold, as in `list()`; `facts.count()` counts one from several rooms once.
         """
         filter = self._view.filter(
             kind=kind,
@@ -211,7 +213,18 @@ class Records:
             known_at=known_at,
             valid_at=valid_at,
         )
-        return self._engine.store.count(filter, self._engine.now())
+        return self._engine.store.count(self._holding(filter), self._engine.now())
+
+    def _holding(self, filter: Filter) -> Filter:
+        """Return a filter of facts alone narrowed to those that hold; any other filter as it is.
+
+        Whoever asks for facts asks for what is true. An id names one record, whatever became of it.
+        """
+        if filter.kinds != ("fact",) or filter.ids is not None:
+            return filter
+        moment = filter.valid_at or filter.known_at or self._engine.now()
+        retracted = Condition("data", ("status",), "$ne", "retracted")
+        return filter.narrowed(valid_at=moment, conditions=(*filter.conditions, retracted))
 
     def search(
         self,

@@ -367,7 +367,10 @@ def test_counting_and_listing_agree(memory: Memory, clock: ManualClock):
         ]  # fmt: skip
         for way in ways:
             assert facts.count(**way) == len(facts.list(limit=1_000, **way)), way
-        assert memory.count(kind="fact") == len(memory.list(kind="fact", limit=1_000))
+        for then in (None, start):
+            held = memory.list(kind="fact", limit=1_000, valid_at=then)
+            assert memory.count(kind="fact", valid_at=then) == len(held)
+            assert {one.id for one in held} >= {one.id for one in facts.list(limit=1_000, valid_at=then)}
         return facts.count()
 
     facts.add("ana", "lives in", "Lisbon")
@@ -375,7 +378,7 @@ def test_counting_and_listing_agree(memory: Memory, clock: ManualClock):
     assert agree() == 1
     facts.add("ana", "lives in", "Porto")
     assert agree() == 1, "the other is superseded"
-    assert (facts.count(current_only=False), memory.count(kind="fact")) == (2, 2)
+    assert (facts.count(current_only=False), memory.count(kind="fact"), memory.count()) == (2, 1, 2)
     facts.policy("favourite colour", "ask")
     for colour in ("green", "blue"):
         facts.add("ana", "favourite colour", colour)
