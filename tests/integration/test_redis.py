@@ -1,5 +1,6 @@
 """What a Redis server alone can show: its errors, its end and return, its clusters, and what is asked of it."""
 
+import itertools
 import json
 import logging
 import random
@@ -27,6 +28,7 @@ from rememo.errors import (
 from rememo.model.health import Health
 from rememo.observe.metrics import Metrics
 from rememo.store.redis.embedded import connect, free_port
+from rememo.testing import ManualClock
 from rememo.testing.redis import Places, RedisServer
 
 Start = Callable[..., "Popen[str]"]
@@ -162,6 +164,23 @@ def test_nothing_that_blocks_is_asked_of_it(server: RedisServer):
         assert "hscan" in asked
         assert not asked & {"keys", "flushdb", "flushall", "hgetall", "hkeys", "smembers"}
         assert list(client.scan_iter("*")) == [b"rememo:{default}:floor"]
+
+
+@pytest.mark.requirement("store.redis")
+def test_writing_sweeps_a_few_versions_of_what_has_expired(server: RedisServer):
+    clock = ManualClock()
+    opened = Memory(":memory:", embedder=None, settings=settings(server.url()), clock=clock)
+    with opened as memory, connect(server.port) as client:
+        for number in range(120):
+            memory.kv.set(f"user:{number}", number, ttl=30)
+        clock.advance(31)
+        left: list[int] = []
+        while len(left) < 2 or left[-1] < left[-2]:
+            memory.kv.set("stays", len(left))
+            left.append(client.hlen("rememo:{default}:index:[null,null,null]") - 1)
+        assert left[-1] == 0, "all of them, by writing alone"
+        steps = [before - after for before, after in itertools.pairwise([120, *left])]
+        assert max(steps) <= 20, "no write pays for all"
 
 
 @pytest.mark.requirement("store.redis")
