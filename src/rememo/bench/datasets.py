@@ -6,6 +6,9 @@
 ``locomo``
     A JSON list of conversations of two speakers over many sessions; one conversation is one scope and one room. A shared
     picture's caption and search words are part of the message.
+``realmem``
+    A JSON list of people with an assistant over many dated sessions. A user's turn with gold sessions is a question that
+    rests on those; only what was said before its own session may be found.
 ``jsonl``
     One scope a line, for your own data::
 
@@ -31,7 +34,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from rememo.errors import InvalidInput
 
-Dataset: TypeAlias = Literal["longmemeval", "locomo", "jsonl"]
+Dataset: TypeAlias = Literal["longmemeval", "locomo", "realmem", "jsonl"]
 
 _BETWEEN_TURNS = timedelta(seconds=30)
 _LOCOMO_TURN = re.compile(r"D\d+:\d+")
@@ -68,6 +71,8 @@ class BenchQuestion:
     """The speaker who is asked."""
     answer: str = ""
     """The answer in words, where the set tells it."""
+    before: datetime | None = None
+    """Only messages from before this moment may be found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,7 @@ class BenchScope:
 
 def load(dataset: Dataset, path: str | Path) -> Iterator[BenchScope]:
     """Yield the scopes of a dataset file; raise `InvalidInput` if it is not there or not of that shape."""
-    readers = {"longmemeval": _longmemeval, "locomo": _locomo, "jsonl": _jsonl}
+    readers = {"longmemeval": _longmemeval, "locomo": _locomo, "realmem": _realmem, "jsonl": _jsonl}
     if dataset not in get_args(Dataset):
         raise InvalidInput(f"there is no dataset shape {dataset!r}; the shapes are {', '.join(readers)}")
     try:
@@ -172,6 +177,45 @@ def _locomo_question(entry: dict[str, Any], places: dict[str, int], messages: li
         sessions=frozenset(messages[place].session for place in evidence),
         answer=str(entry.get("answer", "")),
     )
+
+
+def _realmem(text: str) -> Iterator[BenchScope]:
+    for entry in cast("list[dict[str, Any]]", json.loads(text)):
+        messages: list[BenchMessage] = []
+        questions: list[BenchQuestion] = []
+        known: set[str] = set()
+        start = _START
+        for session in entry["sessions"]:
+            # Several sessions of one day follow each other by an hour.
+            day = datetime.strptime(session["date"][:10], "%Y-%m-%d").replace(hour=8, tzinfo=UTC)
+            start = max(day, start + timedelta(hours=1))
+            name = str(session["id"])
+            for place, turn in enumerate(session["turns"]):
+                gold = frozenset(map(str, turn.get("gold_sessions") or ())) & known
+                if gold and turn["role"] == "user":
+                    questions.append(
+                        BenchQuestion(
+                            text=turn["text"],
+                            at=start + place * _BETWEEN_TURNS,
+                            category="all",
+                            evidence=frozenset(),
+                            sessions=gold,
+                            asker="user",
+                            addressee="assistant",
+                            before=start,
+                        )
+                    )
+                messages.append(
+                    BenchMessage(
+                        text=turn["text"],
+                        speaker=turn["role"],
+                        room=name,
+                        time=start + place * _BETWEEN_TURNS,
+                        session=name,
+                    )
+                )
+            known.add(name)
+        yield BenchScope(messages=tuple(messages), questions=tuple(questions))
 
 
 def _jsonl(text: str) -> Iterator[BenchScope]:

@@ -34,7 +34,7 @@ Method: TypeAlias = Callable[[BenchScope], Search]
 ALL: Final = "all"
 """The category of all questions together."""
 
-_TURN_CUTS: Final = (5, 10, 20, 50)
+_TURN_CUTS: Final = (1, 5, 10, 20, 50)
 _SESSION_CUTS: Final = (1, 5, 10)
 
 
@@ -103,7 +103,8 @@ def measure(
             for name, search in searches.items():
                 start = clock.perf_counter()
                 found = search(question)
-                tallies[name].add(scope, question, found, 1000 * (clock.perf_counter() - start))
+                took = 1000 * (clock.perf_counter() - start)
+                tallies[name].add(scope, question, _before(scope, question, found), took)
             done += 1
             if progress is not None:
                 progress(done)
@@ -144,7 +145,8 @@ class StoredRecall:
     def search(self, question: BenchQuestion) -> Sequence[int]:
         """Rank the messages for a question."""
         view = self._memory.scope(user=question.asker) if question.asker == self._asker else self._memory
-        return [int(hit.id) for hit in view.search(question.text, at=question.at, limit=self._most)]
+        hits = view.search(question.text, kind="message", at=question.at, before=question.before, limit=self._most)
+        return [int(hit.id) for hit in hits]
 
 
 class PlainWords:
@@ -234,6 +236,12 @@ class _Tally:
             },
             milliseconds=statistics.median(self._times) if self._times else 0.0,
         )
+
+
+def _before(scope: BenchScope, question: BenchQuestion, found: Sequence[int]) -> Sequence[int]:
+    """Return what was found without messages that the question may not know."""
+    limit = question.before
+    return found if limit is None else [place for place in found if scope.messages[place].time < limit]
 
 
 def turn_measures(question: BenchQuestion, found: Sequence[int]) -> dict[str, float]:

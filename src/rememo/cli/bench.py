@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 import typer
 from rich.progress import Progress
@@ -16,6 +16,7 @@ from rememo.bench import qa as qa_bench
 from rememo.bench import quality as quality_bench
 from rememo.bench import speed as speed_bench
 from rememo.bench import summaries as summary_bench
+from rememo.bench.datasets import Dataset
 from rememo.bench.peers import run as peers_bench
 from rememo.bench.peers import table as peer_table
 from rememo.cli.output import console
@@ -44,7 +45,7 @@ def add_to(cli: typer.Typer) -> None:
 
 def quality(
     path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
-    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "jsonl",
+    dataset: Annotated[Dataset, typer.Option(help="Its shape.")] = "jsonl",
     json_file: JsonFile = None,
 ) -> None:
     """Measure how much of the evidence recall finds, beside plain words and vectors alone."""
@@ -61,7 +62,7 @@ def peers(
     size: Annotated[int, typer.Option(help="Records to add.")] = 10_000,
     seconds: Annotated[float, typer.Option(help="What each piece of work may take.")] = 60.0,
     data: Annotated[Path | None, typer.Option(help="A dataset to measure quality with.")] = None,
-    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "jsonl",
+    dataset: Annotated[Dataset, typer.Option(help="Its shape.")] = "jsonl",
     home: Annotated[Path, typer.Option(help="Where the peers are installed.")] = Path(".bench-peers"),
     plot: Annotated[Path | None, typer.Option(help="Draw the figures to a PNG file; needs matplotlib.")] = None,
     json_file: JsonFile = None,
@@ -120,7 +121,7 @@ def contradictions(
 
 def summaries(
     path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
-    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "longmemeval",
+    dataset: Annotated[Dataset, typer.Option(help="Its shape.")] = "longmemeval",
     json_file: JsonFile = None,
 ) -> None:
     """Measure what summaries without a model keep of what is asked for later, beside plain ways to shorten."""
@@ -136,7 +137,7 @@ def summaries(
 
 def context(
     path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
-    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "jsonl",
+    dataset: Annotated[Dataset, typer.Option(help="Its shape.")] = "jsonl",
     json_file: JsonFile = None,
 ) -> None:
     """Measure how much of what answers a question stands in its context, beside a plain packing."""
@@ -160,7 +161,7 @@ def guard(
 
 def qa(
     path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
-    dataset: Annotated[Literal["longmemeval", "locomo", "jsonl"], typer.Option(help="Its shape.")] = "locomo",
+    dataset: Annotated[Dataset, typer.Option(help="Its shape.")] = "locomo",
     url: Annotated[
         str | None, typer.Option(help="Where the reader is asked; the setting llm_url unless given.")
     ] = None,
