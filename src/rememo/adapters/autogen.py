@@ -170,7 +170,7 @@ def _plain(content: MemoryContent) -> dict[str, Any]:
 
 def _content(hit: Hit) -> MemoryContent:
     """Return what was added, or a record of another origin as a text, with its score and id."""
-    more = {"score": hit.score, "id": hit.id}
+    more = {"score": hit.score, "id": hit.id, "status": hit.status, "superseded_by": hit.superseded_by}
     record = hit.record
     if _MARK not in record.data:
         return MemoryContent(content=record.text, mime_type=MemoryMimeType.TEXT, metadata=record.metadata | more)

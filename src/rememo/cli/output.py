@@ -80,7 +80,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Record):
         return value.to_dict()
     if isinstance(value, Hit):
-        return {"score": value.score, "reasons": dict(value.reasons), "record": value.record.to_dict()}
+        return {
+            "score": value.score,
+            "status": value.status,
+            "superseded_by": value.superseded_by,
+            "reasons": dict(value.reasons),
+            "record": value.record.to_dict(),
+            "sources": [one.to_dict() for one in value.sources],
+        }
     if isinstance(value, datetime):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):

@@ -51,11 +51,11 @@ def search(
     if json:
         print_json(hits)
         return
-    head = ["score", "when", "kind", "text", *(["why"] if explain else [])]
+    head = ["score", "when", "kind", "status", "text", *(["why"] if explain else [])]
     rows: list[list[object]] = []
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part)
-        row: list[object] = [f"{hit.score:.2f}", hit.record.at, hit.record.kind, hit.record.text]
+        row: list[object] = [f"{hit.score:.2f}", hit.record.at, hit.record.kind, hit.status, hit.record.text]
         rows.append([*row, why] if explain else row)
     print_table(head, rows)
 

@@ -1947,6 +1947,7 @@ class RemoteMemory:
         template: str | None = None,
         counter: TokenCounter | None = None,
         at: datetime | None = None,
+        threshold: float = 0.0,
         ids: bool = False,
     ) -> Context:
         """Return what a model should be shown for a question: the best use of `max_tokens`, never more than that.
@@ -1956,7 +1957,8 @@ class RemoteMemory:
         users of the agent (`"agent"`) or from the whole tenant (`"tenant"`). In a group room, bind no user and name the
         one who asks by `user`. What says the same is shown once. Recalled text stands in a fence that marks it as data.
         `system` goes before it in the messages; `template` is a Jinja template for what stands in the fence. Tokens are
-        counted by `counter`. `ids=True` writes ids instead of numbers before each item. A budget that is too small for
+        counted by `counter`. What is less relevant than `threshold` is left out: where nothing is relevant, nothing is recalled.
+        `ids=True` writes ids instead of numbers before each item. A budget that is too small for
         the system prompt or the fence raises `InvalidInput`.
         """
         return cast(
@@ -1972,6 +1974,7 @@ class RemoteMemory:
                     "template": template,
                     "counter": counter,
                     "at": at,
+                    "threshold": threshold,
                     "ids": ids,
                 },
             ),

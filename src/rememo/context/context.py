@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from rememo.context.chat import chat_messages
+from rememo.context.current import still_holding, wants_past
 from rememo.context.excerpt import GAP
 from rememo.context.fence import fenced, without_recalled
 from rememo.context.gather import item_of, plans, profile, recalling
@@ -26,7 +27,7 @@ from rememo.context.turns import newest_turns, system_messages
 from rememo.context.window import units
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
-from rememo.model.check import check_limit, check_text
+from rememo.model.check import check_limit, check_text, check_unit
 from rememo.model.record import Record
 from rememo.model.times import to_utc
 
@@ -52,6 +53,7 @@ def context(
     template: str | None = None,
     counter: TokenCounter | None = None,
     at: datetime | None = None,
+    threshold: float = 0.0,
     ids: bool = False,
 ) -> Context:
     """Return what a model should be shown for a question; `Memory.context` says what the arguments mean."""
@@ -65,7 +67,16 @@ def context(
         asked = min(asked, view.known_at)
     wide = recalling(view, recall, user=user)
 
-    writer = _Writer(counter=chosen, most=most, prompt=prompt, template=shape, now=asked, ids=ids, query=query)
+    writer = _Writer(
+        counter=chosen,
+        most=most,
+        prompt=prompt,
+        template=shape,
+        now=asked,
+        ids=ids,
+        query=query,
+        past=wants_past(query, asked),
+    )
     rules = [one for one in system_messages(view) if without_recalled(one.text).strip()]
     budget = most - writer.frame() - sum(message_tokens(chosen, one.text, one.data) for one in rules)
     if budget < 0:
@@ -78,7 +89,8 @@ def context(
     packing = Packing(wide, chosen, budget=budget - spent, whole=budget, now=asked, mark=writer.mark)
     packing.turns(turns)
     packing.known(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
-    packing.answers(query, asked, leave_out=[one.id for one in turns])
+    least = check_unit(threshold, "threshold")
+    packing.answers(query, asked, threshold=least, past=writer.past, leave_out=[one.id for one in turns])
     if turns and packing.left > _WORTHWHILE * budget:
         newest = [turns[place] for place in _newest(turns)]
         older = [one for one in turns if one not in newest]
@@ -122,6 +134,8 @@ class _Writer:
     now: datetime
     ids: bool
     query: str
+    past: bool
+    """The question is about what held before: what was revised since is shown too."""
 
     def mark(self, item: Item, number: int = 99) -> str:
         """Return what stands before an item."""
@@ -154,7 +168,8 @@ class _Writer:
         found = newest_turns(
             view, self.counter, most, answer=answer, older=older, beside=_BESIDE, must=False, rules=False
         )
-        return [one for one in found if one.data.get("role") != "system"]
+        turns = [one for one in found if one.data.get("role") != "system"]
+        return turns if self.past else still_holding(view, turns, self.now)
 
     def spent(self, turns: Sequence[Record]) -> int:
         """Return what turns cost, in the shape in which they cost more beside its frame."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, cast
 
+from rememo.context.current import still_holding, wants_past
 from rememo.context.fence import without_recalled
 from rememo.context.item import Item, Recall
 from rememo.engine.search import Query, search
@@ -84,12 +85,17 @@ def passages(
     limit: int = 20,
     at: datetime | None = None,
     kinds: Iterable[str] = PASSAGES,
+    threshold: float = 0.0,
+    past: bool | None = None,
     leave_out: Iterable[str] = (),
 ) -> list[Item]:
     """Return what answers a question, best first: messages, chunks of documents, summaries, notes, posts.
 
+    Nothing is said where nothing is relevant: what has a lower score than `threshold` is left out.
+
     `at` is the moment it is asked, now unless given; `leave_out` are ids that are shown already. What was recalled
-    before and stored again is no source of its own and is left out.
+    before and stored again is no source of its own and is left out, and so is what something later revised, unless the
+    question is about the `past`.
     """
     if not query.strip():
         return []
@@ -99,20 +105,27 @@ def passages(
         text=query,
         filter=view.filter(kind=tuple(kinds)),
         limit=limit + min(len(hidden), limit),
-        threshold=0.0,
+        threshold=threshold,
         mode="hybrid",
         at=engine.now() if at is None else at,
         explain=False,
     )
-    found: list[Item] = []
+    moment = asked.at
+    past = wants_past(query, moment) if past is None else past
+    scores: dict[str, float] = {}
+    records: dict[str, Record] = {}
     for hit in search(engine, asked):
-        if (
-            hit.id in hidden
-            or hit.record.data.get("role") == "system"
-            or (hit.record.source or "").startswith("recall")
-        ):
+        if hit.status == "superseded" and not past:
+            continue
+        for record in (hit.record, *hit.sources):
+            records.setdefault(record.id, record)
+            scores.setdefault(record.id, hit.score)
+    shown = list(records.values()) if past else still_holding(view, list(records.values()), moment)
+    found: list[Item] = []
+    for record in shown:
+        if record.id in hidden or record.data.get("role") == "system" or (record.source or "").startswith("recall"):
             continue  # rules of a house are nothing that was said in it
-        item = replace(item_of(hit.record), score=hit.score)
+        item = replace(item_of(record), score=scores[record.id])
         if item.text.strip():
             found.append(item)
     return found[:limit]

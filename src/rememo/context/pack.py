@@ -68,14 +68,22 @@ class Packing:
                 self._add("profile", profile, text, worth=3.0)
         self._fill("plans", plans, PLANS, lambda _: 2.0)
 
-    def answers(self, query: str, at: datetime, *, leave_out: Iterable[str] = ()) -> None:
-        """Show facts and passages: what answers the question, best first, then what is known of the user."""
+    def answers(
+        self, query: str, at: datetime, *, threshold: float, past: bool = False, leave_out: Iterable[str] = ()
+    ) -> None:
+        """Show facts and passages: what answers the question, best first, then what is known of the user.
+
+        What something later revised is left out, unless the question is about the `past`.
+        """
         limit = max(_FEWEST_HITS, min(_MOST_HITS, self.left // _HIT_TOKENS))
         kinds = (*PASSAGES, "fact")
-        hits = passages(self._view, query, limit=limit, at=at, kinds=kinds, leave_out=leave_out)
+        hits = passages(
+            self._view, query, limit=limit, at=at, kinds=kinds, threshold=threshold, past=past, leave_out=leave_out
+        )
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
-        self._fill("facts", about, ASIDE, lambda _: 0.0)
+        if hits or threshold <= 0:  # where nothing is relevant, what else is known is not either
+            self._fill("facts", about, ASIDE, lambda _: 0.0)
 
     def more_turns(self, records: Iterable[Record]) -> None:
         """Give back what passages cost that are shown as turns now."""

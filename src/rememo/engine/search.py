@@ -1,6 +1,7 @@
 """Search: understands the question, gathers candidates from the store, and hands them to the ranking."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -9,14 +10,16 @@ from numpy.typing import NDArray
 
 from rememo.engine.active_model import ActiveModel
 from rememo.engine.engine import Engine
+from rememo.engine.resolve import Resolver, pool_size
 from rememo.errors import EmbeddingFailed, ModelChanged
 from rememo.model.counts import counts
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector, embed_question
+from rememo.recall.names import other_names
 from rememo.recall.question import understand
-from rememo.recall.rank import Structure, arrange, rank
+from rememo.recall.rank import MOST_HITS, Structure, arrange, rank
 from rememo.recall.time import find_times
 from rememo.recall.types import Candidates, Mode, Postings, Question, RecallSettings
 from rememo.recall.types import Timeline as RankedTimeline
@@ -63,7 +66,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         addressee=scope.agent,
         anchors=_anchors(engine, query, text),
         mode=query.mode,
-        limit=query.limit,
+        limit=query.limit if query.mode == "vector" else pool_size(query.limit, MOST_HITS),
         threshold=query.threshold,
     )
     candidates, words_only = _candidates(engine, query, question, timeline, moment)
@@ -72,7 +75,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
     noted = {WORDS_ONLY: 0.0} if words_only else {}
     numbers = timeline.numbers[ranking.documents].tolist()
     records = engine.store.fetch(scope, numbers)
-    return [
+    hits = [
         Hit(
             record=records[number],
             score=float(ranking.scores[place]),
@@ -81,6 +84,35 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         for place, number in enumerate(numbers)
         if number in records
     ]
+    if query.mode == "vector":
+        return hits
+    rows = [row for row, number in zip(ranking.documents.tolist(), numbers, strict=True) if number in records]
+    resolver = Resolver(
+        engine=engine,
+        filter=query.filter,
+        question=question,
+        speakers=ranked.speakers,
+        strangers=_strangers(question, timeline, rows, hits),
+        unknown=_names_unknown(engine, question, candidates, ranked.speakers),
+    )
+    found = resolver.resolve(hits)
+    return [hit for hit in found if hit.score >= query.threshold][: query.limit]
+
+
+def _names_unknown(engine: Engine, question: Question, candidates: Candidates, speakers: tuple[str, ...]) -> bool:
+    """Tell whether the question names somebody or something that no record here mentions."""
+    found = {posting.term for posting in candidates.postings}
+    names = other_names(question.text, speakers)
+    return any(found.isdisjoint(engine.analyzer.terms(name)) for name in names)
+
+
+def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the hits, which stand in these rows, from rooms in which nobody speaks whom the question means."""
+    if not question.speakers:
+        return frozenset()
+    rooms = set(np.unique(timeline.rooms[np.isin(timeline.speakers, question.speakers)]).tolist())
+    places = timeline.rooms[list(rows)].tolist()
+    return frozenset(hit.id for hit, room in zip(hits, places, strict=True) if room not in rooms)
 
 
 def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:

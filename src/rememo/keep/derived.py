@@ -16,7 +16,7 @@ from rememo.model.erasure import Target
 from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
-from rememo.model.record import Record
+from rememo.model.record import REVISION, Record
 from rememo.model.scope import Scope
 from rememo.store.protocol import ErasingStore
 
@@ -111,7 +111,7 @@ class Derived:
         """Work out anew, or remove, what stands on records that are gone; says whether there was anything."""
         marks = self._store.marks(self._number, self._tenant)
         naming: dict[str, Record] = {}
-        for record in self._store.versions(self._tenant, ["fact", "summary"]):
+        for record in self._store.versions(self._tenant, ["fact", "summary", REVISION]):
             if any(id in marks for id in _sources(record)):
                 naming[record.id] = record
         facts = [one for one in naming.values() if is_fact(one)]
@@ -121,7 +121,9 @@ class Derived:
         self._store.mark(self._number, self._tenant, links)
         self._settle(marks, facts)
         for record in naming.values():
-            if is_fact(record):
+            if record.kind == REVISION:
+                self._remove([record.id])
+            elif is_fact(record):
                 self._keep_or_remove(record.id, marks)
             else:
                 self._rewrite_summary(record.id, marks)

@@ -13,7 +13,7 @@ from rememo.keep.mending import REFERRING
 from rememo.keep.versions import going_back
 from rememo.model.check import check_flag, check_label, check_unit, dump_json
 from rememo.model.filters import Filter
-from rememo.model.record import KINDS, STATE, check_kind
+from rememo.model.record import FOUND, check_kind
 from rememo.model.retention import Archived, Does, Maintenance, RetentionPolicy, Undone
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
@@ -38,7 +38,7 @@ _FIELDS: dict[Does, tuple[str, ...]] = {
 }
 _ORDER: tuple[Does, ...] = ("compress", "remove", "duplicates", "orphans", "references", "versions")
 """What is removed leaves references behind, and ends versions."""
-REMOVABLE = tuple(sorted(KINDS - {STATE, "chunk"}))
+REMOVABLE = tuple(kind for kind in FOUND if kind != "chunk")
 """What a policy without kinds is about; chunks go with their documents."""
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -15,9 +15,10 @@ from typing import Any
 from rememo.engine.engine import Engine
 from rememo.engine.view import BOUND
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
-from rememo.learn.conflicts import POLICIES, Policy, default_policy
+from rememo.learn.conflicts import POLICIES, Policy, Run, default_policy
 from rememo.learn.oppositions import Matter, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
+from rememo.learn.revisions import Arranged, Revisions, slot_revisions
 from rememo.learn.sentences import sentence
 from rememo.learn.sight import Share, is_within, shares_of
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
@@ -60,8 +61,8 @@ class Slot:
 
 
 def home(scope: Scope) -> Scope:
-    """Return within what facts are compared: a person's rooms together, each room without a person by itself."""
-    return scope if scope.user is None else replace(scope, room=None)
+    """Return within what facts are compared: a person's rooms and agents together, each room without a person by itself."""
+    return scope if scope.user is None else replace(scope, agent=None, room=None)
 
 
 @dataclass(slots=True)
@@ -244,6 +245,7 @@ class _Plan:
         self._policies = policies
         self._new: dict[Scope, list[dict[str, Any]]] = {}
         self._links: dict[DerivedId, Link | None] = {}
+        self._revisions = Revisions(changes.tenant)
         self.writes: list[Write] = []
         self.places: dict[tuple[Slot, Key], str] = {}
         self.versions: dict[str, int] = {}
@@ -257,6 +259,7 @@ class _Plan:
             self.writes += engine.puts(scope, items)
         links = {id: link for id, link in self._links.items() if id not in occupied.held_back}
         self.writes += link_writes(engine, changes.tenant, links)
+        self.writes += self._revisions.writes(engine)
 
     @property
     def created(self) -> dict[str, Draft]:
@@ -331,6 +334,8 @@ class _Plan:
         self.versions |= {record.id: record.version for record in existing.values()}
         told: dict[Scope, tuple[str, bool]] = {}
         against = endings(slot.matter, said)
+        runs: list[Run] = []
+        newest: dict[int, str] = {}
         for share in shares_of(said[slot.matter], slot.predicate, self._policy(slot.predicate), within, against):
             if share.reach not in told:
                 # Neither how others spell it nor what they tell as relationships shows to those who do not see them.
@@ -342,6 +347,9 @@ class _Plan:
             name = fact_name(share.scope, slot.subject, slot.predicate, run.object, run.number, share.bound)
             id = self._occupied.free_id(share.scope.tenant, name)
             self._write(id, share.scope, _fields(spelled, slot, share), existing.pop(id, None))
+            if run not in runs:
+                runs.append(run)
+            newest[runs.index(run)] = str(id)
             for one in share.statements:
                 self.places[slot, one.key] = str(id)
             if linking:
@@ -352,6 +360,25 @@ class _Plan:
             if linking:
                 link = self._link_id(record.scope, record.data["subject"], record.data["object"], slot)
                 self._links.setdefault(link, None)
+        self._revise(slot, records, Arranged(runs, newest, against))
+
+    def _revise(self, slot: Slot, records: Sequence[Record], arranged: Arranged) -> None:
+        """Note which of the records that these facts stand on hold no more."""
+        stood = {
+            (id, record.scope)
+            for record in records
+            if record.data["status"] != "current" or record.valid_to is not None
+            for id in record.data["sources"]
+        }
+        found = slot_revisions(arranged, slot.predicate)
+        if not stood and not any(found.values()):
+            return  # nothing has ended, now or before: there is nothing to look for
+        key = f"{slot.predicate} {slot.subject}"
+        scopes = dict(stood) | {
+            one.source.id: one.scope for run in arranged.runs for one in run.statements if one.source is not None
+        }
+        for id in scopes.keys() & ({id for id, _ in stood} | found.keys()):
+            self._revisions.set(id, scopes[id], key, found.get(id))
 
     def _statements(self, slot: Slot, records: Iterable[Record]) -> list[Statement]:
         kept: dict[tuple[Scope, Key], Statement] = {}

@@ -2,24 +2,49 @@
 
 import logging
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
 from rememo.engine.view import View, bound_to
-from rememo.errors import Closed, StorageError
+from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
 from rememo.learn.extract import FoundFact, corrections, extract
-from rememo.learn.facts import Changes, facts_from, is_fact, settle, settle_each, slot_of
+from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settle_each, slot_of
+from rememo.learn.predicates import RELATIONS
+from rememo.learn.revise.find import Found, revised_by
+from rememo.learn.revisions import Revisions
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
-from rememo.model.filters import Filter
-from rememo.model.record import Record
+from rememo.model.filters import Condition, Filter
+from rememo.model.record import REVISION, Record
+from rememo.model.revision import UNSURE, Revision
 from rememo.model.scope import Scope
 
 LEAST_TRUST = 0.3
 """What is trusted less is not learned from."""
 _CHUNK = 500
+_MOST_TRIES = 50
+LASTING_PREDICATES = frozenset(
+    {
+        "name",
+        "birthday",
+        "birth_year",
+        "born_in",
+        "from",
+        "grew_up_in",
+        "nationality",
+        "species",
+        "breed",
+        "event",
+        "visited",
+        *RELATIONS,
+    }
+) - frozenset(
+    {"wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "boss", "roommate", "landlord"}
+)
+"""What a change of something else never ends."""
 _LOOK_BACK, _SAID_BEFORE = 8, 3
 """Messages looked at, and those of the speaker that a correction may refer to."""
 _log = logging.getLogger("rememo.learn")
@@ -59,6 +84,7 @@ def learn(
             failed[id] = error
     try:
         settle(engine, changes)
+        _revise(engine, tenant, [id for id in wanted if id not in failed], found, again)
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
@@ -69,6 +95,110 @@ def learn(
             _log.warning("not all of what %s says could be learned: %s", wanted[0], left, exc_info=error)
             failed[wanted[0]] = left
     return failed
+
+
+def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str, Record], again: Sequence[str]) -> None:
+    """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before."""
+    made = {
+        id: revised_by(engine, record, _seen_by(record))
+        for id in ids
+        if (record := found.get(id)) is not None and learnable(record)
+    }
+    _end_facts(engine, tenant, made, found)
+    for _ in range(_MOST_TRIES):
+        revisions = Revisions(tenant)
+        for record in _revisions_of(engine, tenant, again):
+            for id in again:
+                if record.data["record"] == id:
+                    revisions.clear(record)
+                revisions.clear(record, made_by=made_by(id))
+        for id, statements in made.items():
+            for one in statements:
+                revision = Revision(
+                    by=id,
+                    reason=one.revised.reason,
+                    confidence=one.revised.confidence,
+                    at=found[id].at,
+                    wording=one.revised.earlier.text,
+                )
+                revisions.set(one.record.id, one.record.scope, made_by(id), revision)
+        writes = revisions.writes(engine)
+        if not writes:
+            return
+        try:
+            engine.commit(Scope(tenant=tenant), writes)
+        except (AlreadyExists, VersionConflict, NotFound):
+            continue
+        return
+    raise VersionConflict(f"revisions changed {_MOST_TRIES} times while they were being written; try again later")
+
+
+def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], found: Mapping[str, Record]) -> None:
+    """End the facts that were learned from revised statements: what the statement says no longer holds, nor do they."""
+    sure = [(id, one) for id, some in made.items() for one in some if one.revised.confidence >= UNSURE]
+    if not sure:
+        return
+    learned = facts_from(engine, tenant, list(dict.fromkeys(one.record.id for _, one in sure)))
+    changes = Changes(tenant)
+    for id, one in sure:
+        later = found[id]
+        for fact in learned[one.record.id]:
+            if _over(engine, fact, one):
+                ending = Statement(
+                    object=fact.data["object"],
+                    said=later.at,
+                    known=later.recorded_at if bound_to(later) else later.created_at,
+                    bound=bound_to(later),
+                    scope=later.scope,
+                    confidence=one.revised.confidence,
+                    source=Source(later.id, later.version),
+                    ends=True,
+                    wording=one.revised.reason,
+                    trust=later.trust,
+                )
+                changes.add(fact.data["subject"], fact.data["predicate"], ending)
+    settle(engine, changes)
+
+
+def _seen_by(record: Record) -> Scope:
+    """Return where a record's statements may revise others: where its person is, as far as its writer sees."""
+    return replace(home(record.scope), **{name: getattr(record.scope, name) for name in bound_to(record)})
+
+
+def _over(engine: Engine, fact: Record, one: Found) -> bool:
+    """Whether a fact stands on the very words that were revised, and on nothing said later."""
+    statements = [
+        statement
+        for statement in fact.data["statements"]
+        if statement.get("source") == one.record.id and statement.get("wording")
+    ]
+    if not any(statement["wording"].strip() in one.revised.earlier.text for statement in statements):
+        return False
+    if fact.data["predicate"] in LASTING_PREDICATES or fact.data["status"] != "current":
+        return False
+    return not one.revised.old or bool(one.revised.old & set(engine.analyzer.terms(fact.data["object"])))
+
+
+def made_by(record_id: str) -> str:
+    """Return the key under which a record's revisions of others are kept."""
+    return f"record {record_id}"
+
+
+def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Record]:
+    """Return the revision records that some records have or made."""
+    if not ids:
+        return []
+    scope = Scope(tenant=tenant)
+    own = Filter(scope=scope, kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in ids))
+    made = Filter(scope=scope, kinds=(REVISION,))
+    if len(ids) == 1:
+        made = made.narrowed(conditions=(Condition("data", ("revisions", made_by(ids[0])), "$exists", True),))
+    found = {record.id: record for record in engine.store.read(own, engine.now())}
+    keys = set(map(made_by, ids))
+    for record in engine.store.read(made, engine.now()):
+        if not keys.isdisjoint(record.data["revisions"]):
+            found[record.id] = record
+    return list(found.values())
 
 
 def forget_source(view: View, record_id: str) -> None:

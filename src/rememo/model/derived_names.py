@@ -52,6 +52,11 @@ def chapter_name(scope: Scope, first: str) -> str:
     return str(uuid5(_CHAPTER, dump_json([scope.tenant, scope.room, first])))
 
 
+def revision_name(record: str) -> str:
+    """Name what became of a record by the record's own name."""
+    return digest_name(["revision", record])
+
+
 def external_name(kind: str, parts: Sequence[str | None]) -> str:
     """Name what has a name outside: a platform's ids."""
     return str(uuid5(_EXTERNAL, dump_json([kind, *parts])))

@@ -1,9 +1,10 @@
-"""Hits: what recall found, how well, and why."""
+"""Hits: what recall found, how well, why, and whether it still holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rememo.model.record import Record
+from rememo.model.revision import HitStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,12 @@ class Hit:
     """From 0 to 1, comparable within one search and across embedders."""
     reasons: Mapping[str, float] = field(default_factory=dict[str, float])
     """What each part of recall lent to the score."""
+    status: HitStatus = "unknown"
+    """Whether what it says still holds."""
+    superseded_by: str | None = None
+    """The id of the record that holds now, where this one was superseded."""
+    sources: tuple[Record, ...] = ()
+    """The records that a fact was learned from, where they were found too: one hit for all of them."""
 
     @property
     def id(self) -> str:

@@ -11,6 +11,10 @@ from rememo.model.times import to_utc
 
 STATE = "state"
 """What an agent holds: kept in versions like everything, listed and counted, but never found by search."""
+REVISION = "revision"
+"""What became of an earlier record: kept beside it in versions like everything, never found by search itself."""
+UNSEARCHED = (STATE, REVISION)
+"""The kinds that search never looks among."""
 KINDS = frozenset(
     {
         "message",
@@ -25,10 +29,10 @@ KINDS = frozenset(
         "post",
         "summary",
         "note",
-        STATE,
+        *UNSEARCHED,
     }
 )
-FOUND = tuple(sorted(KINDS - {STATE}))
+FOUND = tuple(sorted(KINDS - set(UNSEARCHED)))
 """The kinds that search looks among."""
 _TIMES = ("created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
 

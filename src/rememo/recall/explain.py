@@ -17,6 +17,9 @@ MEANINGS = {
     "importance": "is marked as more or less important",
     "kind": "is of a kind that counts more or less",
     "trust": "comes from a source that is trusted less",
+    "unknown": "the question names somebody or something that was never mentioned",
+    "person": "is what somebody else says of themselves",
+    "asked": "is, or is not, the kind of fact that the question asks for",
 }
 """What each part of a score says of a hit."""
 

@@ -17,6 +17,32 @@ _POLITE = re.compile(
     r"|(?<!do )(?<!did )i(?: was|'m| am|'d| would|'ve been)? (?:wondering|wonder|curious|looking back|looking for|going back|going through"
     r"|checking|trying to (?:remember|recall|find)|like to know|want to know|need to know|think|remember|recall|believe))\b"
 )
+_NAME_INSIDE = re.compile(r"(?<=[a-z,'] )([A-Z][a-z][^\W\d_]+)")
+_CALENDAR = frozenset(
+    [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "christmas",
+        "easter",
+    ]
+)
 _SHORTEST_NICKNAME = 3
 _MOST_NICKNAMED = 500
 """Words in labels beyond which nicknames are not looked for: in a crowd they would be nobody's anyway."""
@@ -53,6 +79,13 @@ def named_speakers(text: str, speakers: Sequence[str]) -> dict[int, frozenset[st
             for number in _nicknamed(word, folded, by_word):
                 named.setdefault(number, set())
     return {number: frozenset(words) for number, words in sorted(named.items())}
+
+
+def other_names(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of `text` that are written like names inside a sentence, but for those of speakers."""
+    by_word = _speakers_by_word(tuple(speakers))
+    found = dict.fromkeys(match[1] for match in _NAME_INSIDE.finditer(text))
+    return tuple(name for name in found if name.casefold() not in by_word and name.casefold() not in _CALENDAR)
 
 
 def meant_persons(text: str, *, asker: str | None, addressee: str | None) -> tuple[str, ...]:

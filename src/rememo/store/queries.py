@@ -6,11 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from rememo.model.filters import Condition, Filter
+from rememo.model.record import UNSEARCHED
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 
 Sql = tuple[str, list[Any]]
 _LAST = chr(0x10FFFF)
+SEARCHED = f"kind NOT IN ({', '.join(repr(kind) for kind in UNSEARCHED)})"
+"""The condition of being something that search looks among."""
 
 
 @dataclass(frozen=True, slots=True)

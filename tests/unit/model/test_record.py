@@ -39,7 +39,7 @@ def test_the_moment_of_a_record_is_when_it_happened():
 
 def test_kinds_are_those_of_the_vocabulary():
     assert sorted(KINDS) == [
-        "action", "chunk", "document", "fact", "goal", "message", "note", "post", "relationship", "state", "summary",
+        "action", "chunk", "document", "fact", "goal", "message", "note", "post", "relationship", "revision", "state", "summary",
         "task", "thought",
     ]  # fmt: skip
     for wrong in ("Note", "", None, 1, ["note"]):

@@ -50,6 +50,14 @@ class RememoRetriever(BaseRetriever):
         for hit in hits:
             document, record = document_of(hit.record), hit.record
             labels = {"agent": record.scope.agent, "user": record.scope.user, "room": record.scope.room}
-            told = {"id": record.id, "kind": record.kind, "score": hit.score, "at": record.at.isoformat(), **labels}
+            told = {
+                "id": record.id,
+                "kind": record.kind,
+                "score": hit.score,
+                "status": hit.status,
+                "superseded_by": hit.superseded_by,
+                "at": record.at.isoformat(),
+                **labels,
+            }
             found.append(document.model_copy(update={"metadata": {**document.metadata, "rememo": told}}))
         return found

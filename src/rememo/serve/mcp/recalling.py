@@ -11,6 +11,7 @@ from rememo.serve.mcp.shown import (
     Recalled,
     fact_line,
     fact_shown,
+    found_memo,
     memo,
     memo_line,
     recalled,
@@ -56,7 +57,7 @@ def recall(memory: "Memory", caller: Caller, asked: Recall) -> Done:
         after=moment(asked.after, "after"),
         before=moment(asked.before, "before"),
     )
-    items = [memo(hit.record, score=hit.score) for hit in hits]
+    items = [found_memo(hit) for hit in hits]
     return Found(items=items), recalled(map(memo_line, items), nothing="Nothing was remembered about this.")
 
 

@@ -11,6 +11,7 @@ from rememo.serve.mcp.tool import Answer
 
 if TYPE_CHECKING:
     from rememo.model.fact import Fact
+    from rememo.model.hit import Hit
     from rememo.model.record import Record
 
 
@@ -27,6 +28,9 @@ class Memo(BaseModel):
     room: str | None = None
     source: str | None = Field(default=None, description="Where it came from.")
     speaker: str | None = Field(default=None, description="Who said it, of a message.")
+    status: str | None = Field(default=None, description="current, superseded (no longer so) or unknown")
+    superseded_by: str | None = Field(default=None, description="The memory that holds now instead.")
+    sources: list[str] = Field(default_factory=list, description="Of a fact: the words it was learned from.")
 
 
 class FactShown(BaseModel):
@@ -52,6 +56,13 @@ class Recalled(Answer):
     def told(self) -> dict[str, Any]:
         """Return them as they are sent: the marks around them, and nothing where there is nothing."""
         return fenced_value(super().told())
+
+
+def found_memo(hit: "Hit") -> Memo:
+    """Return a hit for programs: whether it still holds, and what a fact was learned from."""
+    told = memo(hit.record, score=hit.score)
+    sources = [without_recalled(one.text) for one in hit.sources]
+    return told.model_copy(update={"status": hit.status, "superseded_by": hit.superseded_by, "sources": sources})
 
 
 def memo(record: "Record", *, score: float | None = None) -> Memo:
@@ -89,7 +100,15 @@ def memo_line(one: Memo) -> str:
     """Return a memory as a line."""
     where = f" in {one.room}" if one.room else ""
     who = f" by {one.speaker}" if one.speaker else ""
-    return f"[{one.id}] {one.at[:16].replace('T', ' ')} {one.kind}{who}{where}: {one.text}"
+    held = (
+        f" (superseded by [{one.superseded_by}])"
+        if one.superseded_by
+        else " (superseded)"
+        if one.status == "superseded"
+        else ""
+    )
+    learned = f" (from: {' / '.join(one.sources)})" if one.sources else ""
+    return f"[{one.id}] {one.at[:16].replace('T', ' ')} {one.kind}{who}{where}{held}: {one.text}{learned}"
 
 
 def fact_line(one: FactShown) -> str:

@@ -18,7 +18,7 @@ from rememo.model.record import FOUND, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.serve.mem0.asking import Asked, Body
 from rememo.serve.mem0.filters import Alternative, alternatives, moment
-from rememo.serve.mem0.shown import REPLACES, from_their_scale, history_of, memory_of
+from rememo.serve.mem0.shown import REPLACES, found_of, from_their_scale, history_of, memory_of
 
 _MOST_HITS: Final = 1_000
 _TOP: Final = 10
@@ -91,7 +91,7 @@ def find(asked: Asked) -> dict[str, Any]:
             if hit.record.id not in best or hit.score > best[hit.record.id].score:
                 best[hit.record.id] = hit
     ranked = sorted(best.values(), key=lambda hit: -hit.score)[:top]
-    return {"results": [_only(given.fields, memory_of(hit.record, score=hit.score)) for hit in ranked]}
+    return {"results": [_only(given.fields, found_of(hit)) for hit in ranked]}
 
 
 def _hits(engine: Engine, query: Query) -> list[Hit]:

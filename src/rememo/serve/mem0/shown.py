@@ -6,6 +6,7 @@ from datetime import timedelta
 from math import sqrt
 from typing import Any, Final, cast
 
+from rememo.model.hit import Hit
 from rememo.model.record import Record
 from rememo.serve.mem0.filters import APP
 
@@ -42,6 +43,11 @@ def memory_of(record: Record, *, score: float | None = None) -> dict[str, Any]:
         "expiration_date": None if expires is None else (expires - _TICK).date().isoformat(),
     }
     return shown if score is None else {**shown, "score": round(to_their_scale(score), _DIGITS)}
+
+
+def found_of(hit: Hit) -> dict[str, Any]:
+    """Return a hit as a memory, with whether it still holds."""
+    return {**memory_of(hit.record, score=hit.score), "status": hit.status, "superseded_by": hit.superseded_by}
 
 
 def to_their_scale(score: float) -> float:

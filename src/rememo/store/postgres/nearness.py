@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.queries import within
 from rememo.store.postgres.types import Wire, to_floats
+from rememo.store.queries import SEARCHED
 
 _VALID = """SELECT 1 FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid
 WHERE relname = %s AND relnamespace = current_schema()::regnamespace AND indisvalid"""
@@ -26,7 +26,7 @@ _SEVERAL = (
 # Each that the index gives is looked at by itself: a join would be planned the other way round.
 _NEAREST = """SELECT number FROM vectors_{part} AS near WHERE tenant || '' = %s AND model = {model}
   AND vector_dims(vector) = {dimension} AND (SELECT true FROM records_{part} AS records WHERE {inside} AND number = near.number AND superseded_at IS NULL
-    AND quarantine IS NULL AND kind <> '{state}' OFFSET 0)
+    AND quarantine IS NULL AND {searched} OFFSET 0)
 ORDER BY vector::halfvec({dimension}) <#> %s::halfvec({dimension}) LIMIT %s"""
 _AMONG = """SELECT number FROM vectors_{part} WHERE tenant = %s AND model = {model} AND number = ANY(%s::bigint[])
 ORDER BY vector <#> %s LIMIT %s"""
@@ -100,7 +100,7 @@ class NearIndex:
         inside, values = within(scope)
         sql = _NEAREST.format(
             part=self._database.partition(scope.tenant), model=int(model), inside=inside, dimension=len(vector),
-            state=STATE,
+            searched=SEARCHED,
         )  # fmt: skip
         with self._database.snapshot() as session:
             for setting in _BY_INDEX:

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.postgres.database import Database
 from rememo.store.postgres.nearness import NearIndex
 from rememo.store.postgres.queries import within
 from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.vectors import column, from_wire
+from rememo.store.queries import SEARCHED
 from rememo.store.scopes import Columns, Stamp
 
 # A fact that holds no more answers no question about the present: its end counts like an expiry.
@@ -84,7 +84,7 @@ class ServerState:
             return
         contents = self._contents(tenant)
         inside, values = within(scope)
-        inside += f" AND ({_END} IS NULL OR {_END} > %s) AND kind <> '{STATE}' AND quarantine IS NULL"
+        inside += f" AND ({_END} IS NULL OR {_END} > %s) AND {SEARCHED} AND quarantine IS NULL"
         values.append(now)
         clock = self._stamp.clock
         if start and newest - start < _FEW:

@@ -6,9 +6,9 @@ from operator import itemgetter
 from typing import Any
 
 from rememo.model.check import dump_json
-from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.store.contents import Contents
+from rememo.store.queries import SEARCHED
 from rememo.store.scopes import Columns, Stamp
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import Database
@@ -57,7 +57,7 @@ class FileState:
         sql = (
             f"SELECT {COLUMNS} FROM records"
             f" WHERE number > ? AND {inside} AND superseded_at IS NULL AND (ends IS NULL OR ends > ?)"
-            f" AND kind <> '{STATE}' AND quarantine IS NULL"
+            f" AND {SEARCHED} AND quarantine IS NULL"
         )
         rows = self._connection.execute(sql, [start, *values, now]).fetchall()
         add_rows(self._connection, columns, rows, self._contents(scope.tenant))

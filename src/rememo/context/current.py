@@ -1,0 +1,78 @@
+"""What of a conversation still holds: turns and passages without the statements that something later revised."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from rememo.context.excerpt import GAP
+from rememo.engine.resolve import active_revisions, read_revisions, wholly_revised
+from rememo.engine.view import View
+from rememo.learn.splitting import sentences
+from rememo.model.record import Record
+from rememo.model.revision import Revision
+from rememo.recall.tense import asks_about_past
+from rememo.recall.time import find_times
+
+_VALUE: Final = re.compile(r"[^\W\d_]*\d[\w:.,/-]*|(?<=\s)[A-Z][\w-]{2,}")
+"""What a statement can be told by in an answer to it: figures and names."""
+
+
+_BEFORE: Final = re.compile(r"\b(?:last|ago|yesterday|past|since|(?:19|20)\d\d)\b", re.IGNORECASE)
+"""What tells a time that is over from one that comes again: "last Saturday", not "Saturday"."""
+
+
+def wants_past(query: str, at: datetime) -> bool:
+    """Tell whether a question is about what held before, so that what was revised since is shown too."""
+    if asks_about_past(query):
+        return True
+    return any(time.end <= at and _BEFORE.search(time.text) for time in find_times(query, at))
+
+
+def still_holding(view: View, records: Sequence[Record], at: datetime) -> list[Record]:
+    """Return records without what was revised by a moment: whole ones are left out, of others the statement is cut.
+
+    An assistant's answer to a statement that was revised loses the sentences that repeat its figures and names.
+    """
+    found = read_revisions(view.engine, view.scope.tenant, [one.id for one in records], known_at=view.known_at)
+    if not found:
+        return list(records)
+    kept: list[Record] = []
+    repeated = frozenset[str]()
+    for record in records:
+        revisions = active_revisions(found.get(record.id, {}).values(), at)
+        if revisions:
+            repeated = _values(revisions)
+            text = "" if wholly_revised(view.engine, record.text, revisions) else _cut(record.text, revisions)
+        elif repeated and record.data.get("role") == "assistant":
+            text = _without(record.text, repeated)
+        else:
+            repeated, text = frozenset[str](), record.text
+        if text == record.text:
+            kept.append(record)
+        elif text.strip(f" {GAP}\n") or record.data.get("tool_calls"):
+            kept.append(replace(record, text=text))
+    return kept
+
+
+def _values(revisions: Iterable[Revision]) -> frozenset[str]:
+    return frozenset(value.casefold() for one in revisions for value in _VALUE.findall(one.wording or ""))
+
+
+def _cut(text: str, revisions: Iterable[Revision]) -> str:
+    """Return a text with a gap in place of each revised statement."""
+    for one in revisions:
+        if one.wording:
+            text = text.replace(one.wording, GAP)
+    return text
+
+
+def _without(text: str, values: frozenset[str]) -> str:
+    """Return a text without the sentences that name one of some values."""
+    kept = [
+        text[begin:end]
+        for begin, end in sentences(text)
+        if not any(value in text[begin:end].casefold() for value in values)
+    ]
+    return " ".join(kept)

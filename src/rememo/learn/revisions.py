@@ -1,0 +1,127 @@
+"""Revisions kept: which earlier records no longer hold, written in one transaction with what replaced them.
+
+What a slot of facts says about the messages it stands on follows from the slot alone, so it is worked out anew with it: a
+message that is taken back lets what it had ended hold again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rememo.engine.engine import Engine
+from rememo.learn.conflicts import Run
+from rememo.learn.statements import Statement
+from rememo.model.filters import Filter
+from rememo.model.record import REVISION, Record
+from rememo.model.revision import Revision
+from rememo.model.scope import Scope
+from rememo.store.protocol import Remove, Write
+
+
+@dataclass(slots=True)
+class Revisions:
+    """Revisions to be set or taken back, by the record they are about and by what makes them."""
+
+    tenant: str
+    scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
+    wanted: dict[str, dict[str, Revision | None]] = field(default_factory=dict[str, dict[str, Revision | None]])
+
+    def set(self, record_id: str, scope: Scope, key: str, revision: Revision | None) -> None:
+        """Say what `key` makes of a record; None takes back what it made."""
+        self.scopes[record_id] = scope
+        self.wanted.setdefault(record_id, {})[key] = revision
+
+    def clear(self, record: Record, *, made_by: str | None = None) -> None:
+        """Take back what a revision record says: all of it, or what one record made."""
+        id = record.data["record"]
+        for key in record.data["revisions"]:
+            if made_by is None or key == made_by:
+                self.set(id, record.scope, key, None)
+
+    def writes(self, engine: Engine) -> list[Write]:
+        """Return the writes that bring the revision records to what is wanted."""
+        if not self.wanted:
+            return []
+        ids: dict[str, str] = {engine.ids.revision(self.tenant, id): id for id in self.wanted}
+        filter = Filter(scope=Scope(tenant=self.tenant), kinds=(REVISION,), ids=tuple(ids))
+        known = {ids[record.id]: record for record in engine.store.read(filter, engine.now())}
+        writes: list[Write] = []
+        for id, changes in self.wanted.items():
+            writes += self._write(engine, id, changes, known.get(id))
+        return writes
+
+    def _write(
+        self, engine: Engine, id: str, changes: Mapping[str, Revision | None], record: Record | None
+    ) -> Sequence[Write]:
+        before: dict[str, Any] = {} if record is None else record.data["revisions"]
+        after = {key: values for key, values in before.items() if key not in changes}
+        after |= {key: revision.to_dict() for key, revision in changes.items() if revision is not None}
+        if after == before:
+            return []
+        # Named as sources, so that they leave with what they were made of.
+        sources = [id, *dict.fromkeys(values["by"] for values in after.values())]
+        data = {"record": id, "revisions": after, "sources": sources}
+        if record is None:
+            fields = {
+                "text": "",
+                "kind": REVISION,
+                "id": engine.ids.revision(self.tenant, id),
+                "data": data,
+                "source": "learn",
+            }
+            return engine.puts(self.scopes[id], [fields])
+        if not after:
+            return [Remove(id=record.id, scope=record.scope, expected=record.version)]
+        return [engine.revise(record, {"data": data})]
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """What became of one slot."""
+
+    runs: Sequence[Run]
+    facts: Mapping[int, str]
+    """The fact that each run is kept in, by its place among the runs."""
+    against: Sequence[Statement]
+    """What was said of other matters that ends values here."""
+
+
+def slot_revisions(arranged: Arranged, predicate: str) -> dict[str, Revision | None]:
+    """Return what a slot says about the records it stands on, by record; None for one that holds."""
+    runs = arranged.runs
+    holding = {one.source.id for run in runs if _holds(run) for one in run.asserted if one.source is not None}
+    found: dict[str, Revision | None] = dict.fromkeys(holding)
+    for run in runs:
+        if _holds(run):
+            continue
+        for statement in run.asserted:
+            if statement.source is not None and statement.source.id not in holding:
+                revision = _revision(run, statement, arranged, predicate)
+                if revision is not None or statement.source.id not in found:
+                    found[statement.source.id] = revision
+    return found
+
+
+def _holds(run: Run) -> bool:
+    return run.status in ("current", "disputed") and bool(run.asserted)
+
+
+def _revision(run: Run, statement: Statement, arranged: Arranged, predicate: str) -> Revision | None:
+    """Return what took the place of a statement that holds no more: the fact that holds now, else what ended it."""
+    after = [place for place, other in enumerate(arranged.runs) if _holds(other) and other.object != run.object]
+    if after and (run.status == "retracted" or run.valid_to is not None):
+        newest = max(after, key=lambda place: max(one.said for one in arranged.runs[place].asserted))
+        saying = max(arranged.runs[newest].asserted, key=lambda one: (one.said, one.known))
+        return Revision(
+            by=arranged.facts[newest],
+            reason=predicate,
+            confidence=min(1.0, saying.confidence),
+            at=run.valid_to or saying.said,
+            wording=statement.wording,
+        )
+    said = (*run.statements, *(one for one in arranged.against if one.about == run.object or one.ends_all))
+    ending = [(one.said, one.known, one.source.id, one) for one in said if not one.asserts and one.source]
+    if not ending:
+        return None
+    *_, source, last = max(ending, key=lambda one: one[:3])
+    return Revision(by=source, reason=predicate, confidence=last.confidence, at=last.ending, wording=statement.wording)

@@ -1,0 +1,125 @@
+"""What later statements make of earlier ones: found without a predicate, shown in hits, left out of contexts, undone."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rememo import Memory
+from rememo.learn.revise.signs import TABLE, SignRow, signs_in
+
+START = datetime(2024, 1, 5, 10, tzinfo=UTC)
+LATER = START + timedelta(days=200)
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:") as memory:
+        yield memory
+
+
+def say(view: Memory, *texts: str) -> list[str]:
+    """Add messages a month apart, and give their ids."""
+    return [
+        view.messages.add("user", text, at=START + place * timedelta(days=30)).wait().id
+        for place, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.kind}: {row.examples[0]}")
+def test_every_row_finds_its_examples(row: SignRow) -> None:
+    assert row.examples, "a row without examples cannot be relied on"
+    for example in row.examples:
+        assert row.kind in {sign.kind for sign in signs_in(example)}, example
+
+
+@pytest.mark.parametrize(
+    "text", ["i won't quit my job", "if i sold the car", "i want to stop smoking", "let's not change gyms"]
+)
+def test_wishes_and_conditions_end_nothing(text: str) -> None:
+    assert not [sign for sign in signs_in(text) if sign.kind in ("ended", "moved", "switched")]
+
+
+@pytest.mark.requirement("conflict.policy")
+@pytest.mark.parametrize(
+    ("before", "after", "question"),
+    [
+        ("I live in Lisbon.", "I moved to Porto.", "where do I live?"),
+        ("I take the bus to work.", "I cycle to work now.", "how do I get to work?"),
+        ("Our daily standup is at 9am.", "Standup moved to 10:30 from now on.", "when is the standup?"),
+        ("The wifi password is tulip42.", "The wifi password is daffodil7.", "what is the wifi password?"),
+        ("The meeting with Laura is on Tuesday.", "The meeting with Laura is cancelled.", "when is the meeting with Laura?"),
+        ("My gym is FitLife on Main Street.", "I changed gyms, I go to IronHouse now.", "which gym do I go to?"),
+        ("I use Windows on my laptop.", "I switched to Linux on my laptop.", "which system is on my laptop?"),
+        ("I'm flying to Rome in June.", "I cancelled the Rome trip.", "am I going to Rome?"),
+    ],
+)  # fmt: skip
+def test_what_holds_now_comes_first(memory: Memory, before: str, after: str, question: str) -> None:
+    view = memory.scope(user="ana", room="r")
+    old, new = say(view, before, after)
+    hits = view.search(question, at=LATER)
+    assert new in {hits[0].id, *hits[0].record.data.get("sources", ())}, [hit.text for hit in hits]
+    assert hits[0].status == "current"
+    (outdated,) = [hit for hit in hits if hit.id == old]
+    assert outdated.status == "superseded"
+    assert outdated.superseded_by in {hits[0].id, new}
+    shown = view.context(question, max_tokens=500, at=LATER)
+    assert before not in shown.text
+    assert after in shown.text
+
+
+def test_what_merely_looks_alike_revises_nothing(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    say(view, "I live in Lisbon.", "My sister lives in Porto.", "I visited Madrid last weekend.", "I also like Faro.")
+    memory.scope(user="bob", room="q").messages.add("user", "I moved to Paris.").wait()
+    assert not memory.list(kind="revision")
+    assert view.search("where do I live?", at=LATER)[0].text == "ana lives in Lisbon"
+
+
+def test_questions_about_the_past_get_the_past(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    say(view, "I live in Lisbon.", "I moved to Porto.")
+    assert "Lisbon" in view.search("where did I live before Porto?", at=LATER)[0].text
+    assert "Lisbon" in view.context("where did I use to live?", max_tokens=500, at=LATER).text
+    then = view.search("where do I live?", valid_at=START + timedelta(days=3), at=LATER)
+    assert "Lisbon" in then[0].text
+
+
+def test_a_named_person_is_not_mixed_up_with_strangers(memory: Memory) -> None:
+    say(memory.scope(user="ana", room="r"), "I live in Lisbon.", "I moved to Porto.")
+    memory.scope(user="bob", room="q").messages.add("user", "I live in Paris.").wait()
+    assert memory.search("where does ana live?", at=LATER)[0].text == "ana lives in Porto"
+    assert memory.search("where does bob live?", at=LATER)[0].text == "bob lives in Paris"
+
+
+def test_a_fact_and_its_message_are_one_hit(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    (id,) = say(view, "I live in Lisbon.")
+    (hit,) = view.search("where do I live?", at=LATER)
+    assert (hit.record.kind, [source.id for source in hit.sources]) == ("fact", [id])
+
+
+@pytest.mark.parametrize("after", ["I moved to Porto.", "I no longer use vim."])
+def test_taking_back_the_later_statement_lets_the_earlier_hold_again(memory: Memory, after: str) -> None:
+    view = memory.scope(user="ana", room="r")
+    old = say(view, "I live in Lisbon." if "Porto" in after else "I always use vim.")[0]
+    new = view.messages.add("user", after, at=LATER).wait()
+    assert [record.data["record"] for record in view.list(kind="revision")] == [old]
+    receipt = view.delete(new.id).wait()
+    assert not view.list(kind="revision")
+    view.undo(receipt).wait()
+    assert [record.data["record"] for record in view.list(kind="revision")] == [old]
+
+
+def test_facts_heard_by_different_agents_contradict_each_other(memory: Memory) -> None:
+    memory.scope(user="ana", room="r", agent="helper").messages.add("user", "I live in Madrid.", at=START).wait()
+    memory.scope(user="ana", room="q").messages.add("user", "I moved to Valencia.", at=LATER).wait()
+    assert [fact.object for fact in memory.scope(user="ana").facts.list(predicate="lives_in")] == ["Valencia"]
+
+
+def test_an_erased_message_leaves_no_revision_behind(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    old, _ = say(view, "The wifi password is tulip42.", "The wifi password is daffodil7.")
+    assert view.list(kind="revision")
+    assert memory.erase(ids=[old]).ok
+    assert not view.list(kind="revision")
