@@ -197,7 +197,8 @@ def test_a_memory_lives_its_life(client: Client, memory: Memory):
 
     found = client.search("where does ana live?", filters={"user_id": "ana"}, top_k=3)["results"]
     assert found[0]["memory"] == "ana lives in Lisbon"
-    assert set(found[0]) == FIELDS | {"score"}
+    assert set(found[0]) == FIELDS | {"score", "status", "superseded_by"}
+    assert (found[0]["status"], found[0]["superseded_by"]) == ("current", None)
     assert 1 < len(found) <= 3
     assert 0 < found[-1]["score"] <= found[0]["score"] <= 1
 

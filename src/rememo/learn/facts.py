@@ -18,7 +18,7 @@ from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, Version
 from rememo.learn.conflicts import POLICIES, Policy, Run, default_policy
 from rememo.learn.oppositions import Matter, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
-from rememo.learn.revisions import Arranged, Revisions, slot_revisions
+from rememo.learn.revisions import Revisions, slot_revisions
 from rememo.learn.sentences import sentence
 from rememo.learn.sight import Share, is_within, shares_of
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
@@ -334,8 +334,7 @@ class _Plan:
         self.versions |= {record.id: record.version for record in existing.values()}
         told: dict[Scope, tuple[str, bool]] = {}
         against = endings(slot.matter, said)
-        runs: list[Run] = []
-        newest: dict[int, str] = {}
+        shares: list[Share] = []
         for share in shares_of(said[slot.matter], slot.predicate, self._policy(slot.predicate), within, against):
             if share.reach not in told:
                 # Neither how others spell it nor what they tell as relationships shows to those who do not see them.
@@ -343,13 +342,9 @@ class _Plan:
                 subject = self._changes.spelled.get((slot, share.reach), slot.subject)
                 told[share.reach] = seen[0].data["subject"] if seen else subject, self._linking(slot, seen)
             spelled, linking = told[share.reach]
-            run = share.run
-            name = fact_name(share.scope, slot.subject, slot.predicate, run.object, run.number, share.bound)
-            id = self._occupied.free_id(share.scope.tenant, name)
+            shares.append(share)
+            id = self._fact_id(slot, share.run, share.scope, share.bound)
             self._write(id, share.scope, _fields(spelled, slot, share), existing.pop(id, None))
-            if run not in runs:
-                runs.append(run)
-            newest[runs.index(run)] = str(id)
             for one in share.statements:
                 self.places[slot, one.key] = str(id)
             if linking:
@@ -360,25 +355,28 @@ class _Plan:
             if linking:
                 link = self._link_id(record.scope, record.data["subject"], record.data["object"], slot)
                 self._links.setdefault(link, None)
-        self._revise(slot, records, Arranged(runs, newest, against))
+        self._revise(slot, [one for one in records if is_within(one.scope, within)], shares)
 
-    def _revise(self, slot: Slot, records: Sequence[Record], arranged: Arranged) -> None:
+    def _fact_id(self, slot: Slot, run: Run, scope: Scope, bound: tuple[str, ...]) -> DerivedId:
+        name = fact_name(scope, slot.subject, slot.predicate, run.object, run.number, bound)
+        return self._occupied.free_id(scope.tenant, name)
+
+    def _revise(self, slot: Slot, records: Sequence[Record], shares: Sequence[Share]) -> None:
         """Note which of the records that these facts stand on hold no more."""
-        stood = {
-            (id, record.scope)
-            for record in records
-            if record.data["status"] != "current" or record.valid_to is not None
-            for id in record.data["sources"]
-        }
-        found = slot_revisions(arranged, slot.predicate)
-        if not stood and not any(found.values()):
+
+        def fact_of(run: Run, statement: Statement) -> str:
+            return str(self._fact_id(slot, run, statement.scope, statement.kept_by))
+
+        found = slot_revisions(shares, slot.predicate, fact_of)
+        ended = [one for one in records if one.data["status"] != "current" or one.valid_to is not None]
+        if not ended and not any(revision for _, revision in found.values()):
             return  # nothing has ended, now or before: there is nothing to look for
+        for record in ended:
+            for id in record.data["sources"]:
+                found.setdefault(id, (record.scope, None))
         key = f"{slot.predicate} {slot.subject}"
-        scopes = dict(stood) | {
-            one.source.id: one.scope for run in arranged.runs for one in run.statements if one.source is not None
-        }
-        for id in scopes.keys() & ({id for id, _ in stood} | found.keys()):
-            self._revisions.set(id, scopes[id], key, found.get(id))
+        for id, (scope, revision) in found.items():
+            self._revisions.set(id, scope, key, revision)
 
     def _statements(self, slot: Slot, records: Iterable[Record]) -> list[Statement]:
         kept: dict[tuple[Scope, Key], Statement] = {}

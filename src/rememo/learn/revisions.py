@@ -4,12 +4,13 @@ What a slot of facts says about the messages it stands on follows from the slot 
 message that is taken back lets what it had ended hold again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.learn.conflicts import Run
+from rememo.learn.sight import Share
 from rememo.learn.statements import Statement
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
@@ -75,30 +76,29 @@ class Revisions:
         return [engine.revise(record, {"data": data})]
 
 
-@dataclass(frozen=True, slots=True)
-class Arranged:
-    """What became of one slot."""
+def slot_revisions(
+    shares: Sequence[Share], predicate: str, fact_of: Callable[[Run, Statement], str]
+) -> dict[str, tuple[Scope, Revision | None]]:
+    """Return what a slot says about the records that it stands on, by record with its scope; None for one that holds.
 
-    runs: Sequence[Run]
-    facts: Mapping[int, str]
-    """The fact that each run is kept in, by its place among the runs."""
-    against: Sequence[Statement]
-    """What was said of other matters that ends values here."""
-
-
-def slot_revisions(arranged: Arranged, predicate: str) -> dict[str, Revision | None]:
-    """Return what a slot says about the records it stands on, by record; None for one that holds."""
-    runs = arranged.runs
-    holding = {one.source.id for run in runs if _holds(run) for one in run.asserted if one.source is not None}
-    found: dict[str, Revision | None] = dict.fromkeys(holding)
-    for run in runs:
-        if _holds(run):
+    Each is judged by what those with its maker's sight see; `fact_of` names the fact that a statement of a run is in.
+    """
+    holding = {
+        (share.scope, one.source.id)
+        for share in shares
+        if _holds(share.run)
+        for one in share.statements
+        if one.asserts and one.source is not None
+    }
+    found: dict[str, tuple[Scope, Revision | None]] = {id: (scope, None) for scope, id in holding}
+    for share in shares:
+        if _holds(share.run):
             continue
-        for statement in run.asserted:
-            if statement.source is not None and statement.source.id not in holding:
-                revision = _revision(run, statement, arranged, predicate)
-                if revision is not None or statement.source.id not in found:
-                    found[statement.source.id] = revision
+        for one in share.statements:
+            if one.asserts and one.source is not None and (share.scope, one.source.id) not in holding:
+                revision = _revision(share, one, predicate, fact_of)
+                if revision is not None or one.source.id not in found:
+                    found[one.source.id] = share.scope, revision
     return found
 
 
@@ -106,20 +106,23 @@ def _holds(run: Run) -> bool:
     return run.status in ("current", "disputed") and bool(run.asserted)
 
 
-def _revision(run: Run, statement: Statement, arranged: Arranged, predicate: str) -> Revision | None:
+def _revision(
+    share: Share, statement: Statement, predicate: str, fact_of: Callable[[Run, Statement], str]
+) -> Revision | None:
     """Return what took the place of a statement that holds no more: the fact that holds now, else what ended it."""
-    after = [place for place, other in enumerate(arranged.runs) if _holds(other) and other.object != run.object]
+    run, runs = share.run, share.seen.runs
+    after = [other for other in runs if _holds(other) and other.object != run.object]
     if after and (run.status == "retracted" or run.valid_to is not None):
-        newest = max(after, key=lambda place: max(one.said for one in arranged.runs[place].asserted))
-        saying = max(arranged.runs[newest].asserted, key=lambda one: (one.said, one.known))
+        newest = max(after, key=lambda other: max(one.said for one in other.asserted))
+        saying = max(newest.asserted, key=lambda one: (one.said, one.known))
         return Revision(
-            by=arranged.facts[newest],
+            by=fact_of(newest, saying),
             reason=predicate,
             confidence=min(1.0, saying.confidence),
             at=run.valid_to or saying.said,
             wording=statement.wording,
         )
-    said = (*run.statements, *(one for one in arranged.against if one.about == run.object or one.ends_all))
+    said = (*run.statements, *(one for one in share.seen.against if one.about == run.object or one.ends_all))
     ending = [(one.said, one.known, one.source.id, one) for one in said if not one.asserts and one.source]
     if not ending:
         return None

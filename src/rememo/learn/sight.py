@@ -14,6 +14,15 @@ from rememo.model.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What held when, as it is arranged for those with one sight."""
+
+    runs: Sequence[Run]
+    against: Sequence[Statement]
+    """What was said of other matters that ends values here."""
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """What of a run is kept in one fact: the statements of one scope whose makers had the same sight."""
 
@@ -21,6 +30,7 @@ class Share:
     scope: Scope
     bound: tuple[str, ...]
     statements: list[Statement]
+    seen: "Seen"
 
     @property
     def reach(self) -> Scope:
@@ -46,15 +56,16 @@ def shares_of(
     for one in statements:
         kept.setdefault((one.scope, one.kept_by), []).append(one)
     if not any(one.bound for one in (*statements, *against)):
-        for run in arrange(statements, predicate, policy, against):
+        seen = Seen(arrange(statements, predicate, policy, against), against)
+        for run in seen.runs:
             parts: dict[Scope, list[Statement]] = {}
             for one in run.statements:
                 parts.setdefault(one.scope, []).append(one)
             for scope, share in parts.items():
                 if is_within(scope, within):
-                    yield Share(run, scope, (), share)
+                    yield Share(run, scope, (), share, seen)
         return
-    arranged: dict[tuple[int, ...], list[Run]] = {}
+    arranged: dict[tuple[int, ...], Seen] = {}
     for place in kept:
         if not is_within(place[0], within):
             continue
@@ -62,11 +73,11 @@ def shares_of(
         # Most scopes see the same, and it is arranged once.
         name = (*map(id, world), 0, *map(id, other))
         if name not in arranged:
-            arranged[name] = arrange(world, predicate, policy, other)
-        for run in arranged[name]:
+            arranged[name] = Seen(arrange(world, predicate, policy, other), other)
+        for run in arranged[name].runs:
             share = [one for one in run.statements if (one.scope, one.kept_by) == place]
             if share:
-                yield Share(run, *place, share)
+                yield Share(run, *place, share, arranged[name])
 
 
 def is_within(scope: Scope, within: Collection[Scope] | None) -> bool:
