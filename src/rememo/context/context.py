@@ -91,11 +91,12 @@ def context(
     packing.known(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
     least = check_unit(threshold, "threshold")
     packing.answers(query, asked, threshold=least, past=writer.past, leave_out=[one.id for one in turns])
+    turns = writer.holding(view, turns, packing.outdated)
     if turns and packing.left > _WORTHWHILE * budget:
         newest = [turns[place] for place in _newest(turns)]
         older = [one for one in turns if one not in newest]
         parts = {"older": _price(chosen, older) + packing.left, "answer": _price(chosen, newest) + packing.left}
-        more = writer.turns(view, budget, **parts)
+        more = writer.holding(view, writer.turns(view, budget, **parts), packing.outdated)
         if more and writer.spent(more) <= spent + packing.left:
             turns = more
             packing.more_turns(turns)
@@ -168,8 +169,11 @@ class _Writer:
         found = newest_turns(
             view, self.counter, most, answer=answer, older=older, beside=_BESIDE, must=False, rules=False
         )
-        turns = [one for one in found if one.data.get("role") != "system"]
-        return turns if self.past else still_holding(view, turns, self.now)
+        return self.holding(view, [one for one in found if one.data.get("role") != "system"])
+
+    def holding(self, view: View, turns: list[Record], outdated: frozenset[str] = frozenset()) -> list[Record]:
+        """Return turns without what was revised since, unless the question is about the past."""
+        return turns if self.past else still_holding(view, turns, self.now, outdated=outdated)
 
     def spent(self, turns: Sequence[Record]) -> int:
         """Return what turns cost, in the shape in which they cost more beside its frame."""

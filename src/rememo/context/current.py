@@ -1,7 +1,7 @@
 """What of a conversation still holds: turns and passages without the statements that something later revised."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ from rememo.engine.resolve import active_revisions, read_revisions, wholly_revis
 from rememo.engine.view import View
 from rememo.learn.splitting import sentences
 from rememo.model.record import Record
-from rememo.model.revision import Revision
+from rememo.model.revision import SURE, Revision
 from rememo.recall.tense import asks_about_past
 from rememo.recall.time import find_times
 
@@ -30,9 +30,12 @@ def wants_past(query: str, at: datetime) -> bool:
     return any(time.end <= at and _BEFORE.search(time.text) for time in find_times(query, at))
 
 
-def still_holding(view: View, records: Sequence[Record], at: datetime) -> list[Record]:
+def still_holding(
+    view: View, records: Sequence[Record], at: datetime, *, outdated: Container[str] = ()
+) -> list[Record]:
     """Return records without what was revised by a moment: whole ones are left out, of others the statement is cut.
 
+    Of those that the question showed to be `outdated`, every revision counts, else those that are sure.
     An assistant's answer to a statement that was revised loses the sentences that repeat its figures and names.
     """
     found = read_revisions(view.engine, view.scope.tenant, [one.id for one in records], known_at=view.known_at)
@@ -41,7 +44,8 @@ def still_holding(view: View, records: Sequence[Record], at: datetime) -> list[R
     kept: list[Record] = []
     repeated = frozenset[str]()
     for record in records:
-        revisions = active_revisions(found.get(record.id, {}).values(), at)
+        known = found.get(record.id, {}).values()
+        revisions = active_revisions(known, at, least=0.0 if record.id in outdated else SURE)
         if revisions:
             repeated = _values(revisions)
             text = "" if wholly_revised(view.engine, record.text, revisions) else _cut(record.text, revisions)

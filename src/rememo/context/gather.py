@@ -6,7 +6,7 @@ far as the caller says.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,6 +22,7 @@ from rememo.learn.facts import holds, is_fact
 from rememo.learn.statements import folded
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition
+from rememo.model.hit import Hit
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.shapes import is_own
@@ -97,24 +98,38 @@ def passages(
     before and stored again is no source of its own and is left out, and so is what something later revised, unless the
     question is about the `past`.
     """
+    moment = view.engine.now() if at is None else at
+    hidden = frozenset(leave_out)
+    hits = find_hits(view, query, limit=limit + min(len(hidden), limit), at=moment, kinds=kinds, threshold=threshold)
+    past = wants_past(query, moment) if past is None else past
+    return hit_items(view, hits, moment, past=past, leave_out=hidden)[:limit]
+
+
+def find_hits(
+    view: View, query: str, *, limit: int, at: datetime, kinds: Iterable[str] = PASSAGES, threshold: float = 0.0
+) -> list[Hit]:
+    """Return what recall finds for a question, with what was revised among it; nothing for an empty one."""
     if not query.strip():
         return []
-    engine = view.engine
-    hidden = frozenset(leave_out)
     asked = Query(
         text=query,
         filter=view.filter(kind=tuple(kinds)),
-        limit=limit + min(len(hidden), limit),
+        limit=limit,
         threshold=threshold,
         mode="hybrid",
-        at=engine.now() if at is None else at,
+        at=at,
         explain=False,
     )
-    moment = asked.at
-    past = wants_past(query, moment) if past is None else past
+    return search(view.engine, asked)
+
+
+def hit_items(
+    view: View, hits: Iterable[Hit], moment: datetime, *, past: bool, leave_out: Container[str] = ()
+) -> list[Item]:
+    """Return hits as items, without what was revised unless the question is about the past, and facts with their sources."""
     scores: dict[str, float] = {}
     records: dict[str, Record] = {}
-    for hit in search(engine, asked):
+    for hit in hits:
         if hit.status == "superseded" and not past:
             continue
         for record in (hit.record, *hit.sources):
@@ -123,12 +138,12 @@ def passages(
     shown = list(records.values()) if past else still_holding(view, list(records.values()), moment)
     found: list[Item] = []
     for record in shown:
-        if record.id in hidden or record.data.get("role") == "system" or (record.source or "").startswith("recall"):
+        if record.id in leave_out or record.data.get("role") == "system" or (record.source or "").startswith("recall"):
             continue  # rules of a house are nothing that was said in it
         item = replace(item_of(record), score=scores[record.id])
         if item.text.strip():
             found.append(item)
-    return found[:limit]
+    return found
 
 
 def item_of(record: Record) -> Item:

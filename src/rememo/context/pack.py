@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Final
 
 from rememo.context.excerpt import excerpt, weigh
-from rememo.context.gather import PASSAGES, fact_items, facts, item_of, passages, relationships, standing
+from rememo.context.gather import (
+    PASSAGES,
+    fact_items,
+    facts,
+    find_hits,
+    hit_items,
+    item_of,
+    relationships,
+    standing,
+)
 from rememo.context.item import Item
 from rememo.context.lines import DATED, HEADINGS, Shown, day_heading, line
 from rememo.context.tokens import TokenCounter, count, cut_to
@@ -42,6 +51,8 @@ class Packing:
         self.left = budget
         self.shown: list[Shown] = []
         self.left_out: list[Item] = []
+        self.outdated: frozenset[str] = frozenset()
+        """The records that something later revised, as far as the question shows."""
         self._view, self._counter, self._whole, self._now, self._mark = view, counter, whole, now, mark
         self._headings: set[object] = set()
         self._holding: dict[str, list[tuple[frozenset[str], str | None]]] = {}
@@ -76,10 +87,12 @@ class Packing:
         What something later revised is left out, unless the question is about the `past`.
         """
         limit = max(_FEWEST_HITS, min(_MOST_HITS, self.left // _HIT_TOKENS))
-        kinds = (*PASSAGES, "fact")
-        hits = passages(
-            self._view, query, limit=limit, at=at, kinds=kinds, threshold=threshold, past=past, leave_out=leave_out
-        )
+        hidden, kinds = frozenset(leave_out), (*PASSAGES, "fact")
+        most = limit + min(len(hidden), limit)
+        found = find_hits(self._view, query, limit=most, at=at, kinds=kinds, threshold=threshold)
+        if not past:
+            self.outdated = frozenset(hit.id for hit in found if hit.status == "superseded")
+        hits = hit_items(self._view, found, at, past=past, leave_out=hidden)[:limit]
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
         if hits or threshold <= 0:  # where nothing is relevant, what else is known is not either
@@ -106,6 +119,8 @@ class Packing:
         aside: list[Item] = []
         told: set[tuple[str, str]] = set()
         for item in fact_items(records, self._now):
+            if self._is_outdated(item.record):
+                continue
             match = _match(item)
             told.add((match["subject"], match["object"]))
             score = scores.get(item.id, 0.0 if match["subject"] == own else _NAMED)
@@ -113,6 +128,11 @@ class Packing:
         answering.sort(key=lambda item: -item.score)
         self._fill("facts", answering, FACTS, lambda item: 1.0 + item.score)
         return aside + [item for item in relationships(self._view, query) if _ends(item) not in told]
+
+    def _is_outdated(self, record: Record | None) -> bool:
+        """Tell whether all that a fact stands on was revised, as far as the question shows."""
+        sources = [] if record is None else record.data.get("sources") or []
+        return bool(sources) and self.outdated.issuperset(sources)
 
     # ---- passages
 

@@ -5,24 +5,23 @@ replaced it (above it, where the question asks about the past), and what another
 person that the question names.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from rememo.engine.about import OF_ANOTHER, About
 from rememo.engine.engine import Engine
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import UNSURE, Revision, revisions_of
+from rememo.model.revision import POSSIBLE, SURE, Revision, revisions_of
 from rememo.model.scope import Scope
-from rememo.recall.asked import PLACES, asked_predicates, asks_where
-from rememo.recall.tense import asks_about_past
-from rememo.recall.types import Question
+from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where
+from rememo.recall.subjects import value_left_behind
+from rememo.recall.tense import asks_about_past, asks_what_happened
+from rememo.recall.types import Question, TimeWindow
 
-_FIRST_PERSON: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|myself|me|we|we're|our|us)\b", re.IGNORECASE)
-_SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|you're|you've)\b", re.IGNORECASE)
 _LIFT: Final = 0.25
 """How far the score of a fact that the question asks for by its kind is lifted, of what is left to one."""
 _ELSEWHERE: Final = 0.85
@@ -34,10 +33,20 @@ _BY_KIND, _LEAST, _MOST_FACTS = 0.9, 0.3, 8
 """The score of facts that only their kind speaks for, in parts of the best, and at the least; and how many are read."""
 _UNKNOWN: Final = 0.75
 """What is left of every score where the question names what was never mentioned."""
-_ANOTHER: Final = 0.6
-"""What is left of the score of what another person says of themselves."""
+_LATER: Final = 0.6
+"""What is left of the score of what was said long after the time that the question asks for."""
+_AFTERWARDS: Final = timedelta(days=21)
+"""How long after something people tell of it."""
 _AS_GOOD: Final = 0.6
 """How near a fact's score must come to its source's for both to be one hit."""
+_SURE_OF_EVENTS: Final = 0.8
+"""The confidence from which a revision counts where the question asks for what happened."""
+_RELEVANT: Final = 0.3
+"""How near the score of an earlier statement must come to that of the later one to be what a question about the past asks for."""
+_LIKELY: Final = 0.1
+"""The confidence from which a revision counts where what revised it answers the question as well."""
+_BORNE_OUT: Final = 0.6
+"""How near the score of a later statement must come to that of the earlier one to bear out that it revises it."""
 _WHOLE: Final = 0.6
 """The share of a text's terms that revised statements must cover for all of it to count as revised."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,9 +68,9 @@ def read_revisions(
     return {record.data["record"]: revisions_of(record) for record in engine.store.read(filter, engine.now())}
 
 
-def active_revisions(revisions: Iterable[Revision], moment: datetime) -> list[Revision]:
+def active_revisions(revisions: Iterable[Revision], moment: datetime, *, least: float = SURE) -> list[Revision]:
     """Return the revisions that are sure enough to count and had taken effect by a moment."""
-    return [one for one in revisions if one.confidence >= UNSURE and one.at <= moment]
+    return [one for one in revisions if one.confidence >= least and one.at <= moment]
 
 
 def wholly_revised(engine: Engine, text: str, revisions: Sequence[Revision]) -> bool:
@@ -91,7 +100,7 @@ class Resolver:
     def resolve(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits with their standing, in their new order, best first."""
         found = [_scaled(hit, _UNKNOWN, "unknown") for hit in hits] if self.unknown else list(hits)
-        found = self._about(self._asked_for(found))
+        found = self._of_its_time(self._about(self._asked_for(found)))
         found = self._revised(found)
         return _folded(found)
 
@@ -103,15 +112,41 @@ class Resolver:
         if not predicates:
             return list(hits)
         where, past = asks_where(self.question.text), asks_about_past(self.question.text)
-        here = {hit.id for hit in hits}
         found = [hit if past else self._lifted(hit, predicates, where=where) for hit in hits]
+        direct: set[str] = set()
         if self._facts_wanted:
-            best = max((hit.score for hit in hits), default=0.0)
+            best = max((hit.score for hit in found), default=0.0)
             score = max(best * (1.0 if past else _BY_KIND), _LEAST)
-            more = self._facts_of(predicates, past=past)
-            found += [Hit(record=record, score=score) for record in more if record.id not in here]
+            answers = {record.id: record for record in self._facts_of(predicates, past=past)}
+            if not past:
+                direct = {id for id, record in answers.items() if self._is_direct(record)}
+            here = {hit.id for hit in found}
+            found = [
+                replace(hit, score=max(hit.score, best)) if hit.id in direct else hit
+                for hit in (
+                    *found,
+                    *(Hit(record=record, score=score) for id, record in answers.items() if id not in here),
+                )
+            ]
         # What held before comes first where that is asked for, and only there is it among what is looked at.
-        return sorted(found, key=lambda hit: (-hit.score, hit.record.data.get("status") != "superseded"))
+        return sorted(
+            found, key=lambda hit: (-hit.score, hit.id not in direct, hit.record.data.get("status") != "superseded")
+        )
+
+    def _is_direct(self, record: Record) -> bool:
+        """Tell whether a fact is the one answer: of the very person, and of a matter that has one value."""
+        return record.data["predicate"] in SINGLE and self._is_about_named(record)
+
+    def _names_subject(self, record: Record) -> bool:
+        """Tell whether the question has the words for the subject of a fact: "my sister"."""
+        subject = set(
+            self.engine.analyzer.terms(str(record.data.get("subject", "")).partition("'s ")[2] or record.text)
+        )
+        return not subject.isdisjoint(self.question.terms)
+
+    def _is_about_named(self, record: Record) -> bool:
+        names = {" ".join(name.casefold().split()) for name in self._names}
+        return not names or " ".join(str(record.data.get("subject", "")).casefold().split()) in names
 
     @property
     def _facts_wanted(self) -> bool:
@@ -147,18 +182,36 @@ class Resolver:
             return hit
         predicate = hit.record.data.get("predicate")
         if predicate in predicates:
-            return _scaled(hit, 1 + (1 - hit.score) * _LIFT, "asked")
+            if self._is_about_named(hit.record):
+                return _scaled(hit, 1 + (1 - hit.score) * _LIFT, "asked")
+            return hit if self._names_subject(hit.record) else _scaled(hit, OF_ANOTHER, "person")
         return _scaled(hit, _ELSEWHERE if where and predicate not in PLACES else _BESIDE, "asked")
 
     # ---- whom it is about
 
     def _about(self, hits: Sequence[Hit]) -> list[Hit]:
         names = [self.speakers[number] for number in self.question.speakers]
-        if not names or len(names) == len(self.speakers):
+        about = About(names if len(names) < len(self.speakers) else (), self.question, self.engine.analyzer.terms)
+        judged: list[Hit] = []
+        for hit in hits:
+            factor = about.factor(hit.record, stranger=hit.id in self.strangers)
+            judged.append(hit if factor == 1 else _scaled(hit, factor, "person"))
+        return sorted(judged, key=lambda hit: -hit.score)
+
+    # ---- when it was so
+
+    def _of_its_time(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits, those lowered that speak of a later time than the question asks for."""
+        left = set(self.engine.analyzer.terms(value_left_behind(self.question.text)))
+        ends = [window.end for window in self._ended_windows] if asks_what_happened(self.question.text) else []
+        latest = None if not ends else _EPOCH + timedelta(milliseconds=max(ends)) + _AFTERWARDS
+        if not left and latest is None:
             return list(hits)
-        about = _About(names)
+        terms = self.engine.analyzer.terms
         judged = [
-            hit if about.may_mean(hit.record, stranger=hit.id in self.strangers) else _scaled(hit, _ANOTHER, "person")
+            _scaled(hit, _LATER, "time")
+            if (latest is not None and hit.record.at > latest) or (left and left <= set(terms(hit.text)))
+            else hit
             for hit in hits
         ]
         return sorted(judged, key=lambda hit: -hit.score)
@@ -169,8 +222,13 @@ class Resolver:
         revisions = read_revisions(
             self.engine, self.filter.scope.tenant, [hit.id for hit in hits], known_at=self.filter.known_at
         )
-        past = asks_about_past(self.question.text)
-        judged = [self._judge(hit, revisions.get(hit.id, {}).values()) for hit in hits]
+        found = _scores(hits)
+        counting = {
+            hit.id: [one for one in revisions[hit.id].values() if self._counts(one, hit.score, found.get(one.by, 0.0))]
+            for hit in hits
+            if hit.id in revisions
+        }
+        judged = _with_facts([self._judge(hit, counting.get(hit.id, ())) for hit in hits])
         replacing = self._replacements(judged)
         scores = {hit.id: hit.score for hit in judged}
         everything = {hit.id: hit for hit in judged}
@@ -181,7 +239,8 @@ class Resolver:
             if newer is None or newer.id == hit.id:
                 continue
             everything[newer.id] = replace(everything.get(newer.id, newer), status="current")
-            old_first = past or self._held_then(revisions[hit.id].values())
+            # What itself tells of the past answers a question about it.
+            old_first = self._old_first(counting.get(hit.id, ())) and not asks_about_past(newer.text)
             first, other = (hit.id, newer.id) if old_first else (newer.id, hit.id)
             scores[first] = max(scores.get(first, 0.0), scores.get(other, 0.0))
             scores.setdefault(other, scores[first])
@@ -189,11 +248,28 @@ class Resolver:
         ordered = sorted(everything, key=lambda id: (-scores[id], id in second))
         return [replace(everything[id], score=scores[id]) for id in ordered]
 
+    @property
+    def _ended_windows(self) -> list[TimeWindow]:
+        """The times that the question names and that were over when it was asked."""
+        return [window for window in self.question.windows if window.end <= self.question.at]
+
+    def _counts(self, revision: Revision, earlier: float, later: float) -> bool:
+        """Tell whether a revision is sure enough for the question.
+
+        One that is only possible counts where what revised it answers the question as well, and where the question asks
+        about the past: there it does no more than to let the earlier statement stand first.
+        """
+        if asks_about_past(self.question.text):
+            return revision.confidence >= (POSSIBLE if earlier >= _RELEVANT * later else SURE)
+        if asks_what_happened(self.question.text) and not self._ended_windows:
+            return revision.confidence >= _SURE_OF_EVENTS
+        return revision.confidence >= SURE or (revision.confidence >= _LIKELY and later >= _BORNE_OUT * earlier)
+
     def _judge(self, hit: Hit, revisions: Iterable[Revision]) -> Hit:
         """Return a hit with its status."""
         record = hit.record
         moment = self.filter.valid_at or max(self._asked, record.at)
-        active = active_revisions(revisions, moment)
+        active = [one for one in revisions if one.at <= moment]
         if active and self._concerned(record, active):
             newest = max(active, key=lambda one: one.at)
             return replace(hit, status="superseded", superseded_by=newest.by)
@@ -208,12 +284,12 @@ class Resolver:
     def _asked(self) -> datetime:
         return _EPOCH + timedelta(milliseconds=self.question.at)
 
-    def _held_then(self, revisions: Iterable[Revision]) -> bool:
-        """Tell whether the question names a time at which the earlier statement still held."""
-        times = [(one.at - _EPOCH) // timedelta(milliseconds=1) for one in revisions if one.confidence >= UNSURE]
-        return any(
-            window.end <= self.question.at and window.end <= max(times, default=0) for window in self.question.windows
-        )
+    def _old_first(self, revisions: Iterable[Revision]) -> bool:
+        """Tell whether the question wants the earlier statement: it asks about the past, or names a time before the change."""
+        times = [(one.at - _EPOCH) // timedelta(milliseconds=1) for one in revisions]
+        if self._ended_windows:
+            return any(window.end <= max(times, default=0) for window in self._ended_windows)
+        return asks_about_past(self.question.text)
 
     def _concerned(self, record: Record, revisions: Sequence[Revision]) -> bool:
         """Tell whether what the question asks for is the part of a record that was revised."""
@@ -246,28 +322,28 @@ class Resolver:
         return found
 
 
-class _About:
-    """Tells whether records may be about some persons."""
+def _with_facts(hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits with facts marked as superseded where all that they stand on is."""
+    replacing = {hit.id: hit.superseded_by for hit in hits if hit.status == "superseded"}
+    found: list[Hit] = []
+    for hit in hits:
+        sources = hit.record.data.get("sources") or () if hit.record.kind == "fact" else ()
+        if sources and hit.status == "current" and replacing.keys() >= set(sources):
+            newest = replacing[sources[-1]]
+            if newest not in (None, hit.id):
+                found.append(replace(hit, status="superseded", superseded_by=newest))
+                continue
+        found.append(hit)
+    return found
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._names = {" ".join(name.casefold().split()) for name in names}
-        self._named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(self._names)))})\b", re.IGNORECASE)
 
-    def may_mean(self, record: Record, *, stranger: bool) -> bool:
-        """Tell whether a record may say something about one of the persons.
-
-        Whoever talks with a person may well be speaking of them; a stranger's "I" is the stranger.
-        """
-        if record.kind == "fact":
-            return bool(self._named.search(record.text))
-        if not stranger or record.kind not in ("message", "note", "post", "thought"):
-            return True
-        role = record.data.get("role", "user")
-        speaker = str(record.data.get("name") or record.scope.user or "")
-        if role != "user" or not speaker or " ".join(speaker.casefold().split()) in self._names:
-            return True
-        text = record.text
-        return bool(not _FIRST_PERSON.search(text) or _SECOND_PERSON.search(text) or self._named.search(text))
+def _scores(hits: Sequence[Hit]) -> dict[str, float]:
+    """Return the scores of hits by record; a message has at least that of a fact that stands on it."""
+    found: dict[str, float] = {}
+    for hit in hits:
+        for id in (hit.id, *(hit.record.data.get("sources") or () if hit.record.kind == "fact" else ())):
+            found[id] = max(found.get(id, 0.0), hit.score)
+    return found
 
 
 def _scaled(hit: Hit, factor: float, reason: str) -> Hit:
@@ -282,14 +358,14 @@ def _folded(hits: Sequence[Hit]) -> list[Hit]:
     joined: dict[int, Hit] = {}
     gone: set[int] = set()
     for place, hit in enumerate(hits):
-        if hit.record.kind != "fact" or hit.status == "superseded":
+        if hit.record.kind != "fact":
             continue
         sources = [
             other
             for id in hit.record.data.get("sources") or ()
             if (other := places.get(id)) is not None
             and other not in gone
-            and hits[other].status != "superseded"
+            and (hits[other].status == "superseded") == (hit.status == "superseded")
             and hit.score >= _AS_GOOD * hits[other].score
         ]
         if sources:

@@ -19,7 +19,7 @@ from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import UNSURE, Revision
+from rememo.model.revision import SURE, Revision
 from rememo.model.scope import Scope
 
 LEAST_TRUST = 0.3
@@ -116,10 +116,10 @@ def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str,
             for one in statements:
                 revision = Revision(
                     by=id,
-                    reason=one.revised.reason,
-                    confidence=one.revised.confidence,
+                    reason=one.reason,
+                    confidence=one.confidence,
                     at=found[id].at,
-                    wording=one.revised.earlier.text,
+                    wording=one.earlier.text,
                 )
                 revisions.set(one.record.id, one.record.scope, made_by(id), revision)
         writes = revisions.writes(engine)
@@ -135,7 +135,7 @@ def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str,
 
 def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], found: Mapping[str, Record]) -> None:
     """End the facts that were learned from revised statements: what the statement says no longer holds, nor do they."""
-    sure = [(id, one) for id, some in made.items() for one in some if one.revised.confidence >= UNSURE]
+    sure = [(id, one) for id, some in made.items() for one in some if one.confidence >= SURE]
     if not sure:
         return
     learned = facts_from(engine, tenant, list(dict.fromkeys(one.record.id for _, one in sure)))
@@ -150,10 +150,10 @@ def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]],
                     known=later.recorded_at if bound_to(later) else later.created_at,
                     bound=bound_to(later),
                     scope=later.scope,
-                    confidence=one.revised.confidence,
+                    confidence=one.confidence,
                     source=Source(later.id, later.version),
                     ends=True,
-                    wording=one.revised.reason,
+                    wording=one.reason,
                     trust=later.trust,
                 )
                 changes.add(fact.data["subject"], fact.data["predicate"], ending)
@@ -172,11 +172,12 @@ def _over(engine: Engine, fact: Record, one: Found) -> bool:
         for statement in fact.data["statements"]
         if statement.get("source") == one.record.id and statement.get("wording")
     ]
-    if not any(statement["wording"].strip() in one.revised.earlier.text for statement in statements):
+    if not any(statement["wording"].strip() in one.earlier.text for statement in statements):
         return False
     if fact.data["predicate"] in LASTING_PREDICATES or fact.data["status"] != "current":
         return False
-    return not one.revised.old or bool(one.revised.old & set(engine.analyzer.terms(fact.data["object"])))
+    named = one.later.ended & one.earlier.terms
+    return not named or not named.isdisjoint(engine.analyzer.terms(fact.data["object"]))
 
 
 def made_by(record_id: str) -> str:

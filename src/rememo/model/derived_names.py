@@ -4,6 +4,7 @@ Earlier releases stored them as ids, so they are what they always were: UUIDs of
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 from uuid import UUID, uuid5
@@ -52,8 +53,9 @@ def chapter_name(scope: Scope, first: str) -> str:
     return str(uuid5(_CHAPTER, dump_json([scope.tenant, scope.room, first])))
 
 
+@lru_cache(65_536)
 def revision_name(record: str) -> str:
-    """Name what became of a record by the record's own name."""
+    """Name what became of a record by the record's own name; every search asks for those of its hits."""
     return digest_name(["revision", record])
 
 

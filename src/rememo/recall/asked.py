@@ -30,6 +30,22 @@ _TABLE: Final = (
     (r"\b(?:plan|plans|planning|going to|trip|travel|travelling|traveling|appointment)\b", ("plans", "appointment")),
     (r"\b(?:smoke|smoking|habit|routine)\b", ("habit",)),
 )  # fmt: skip
+SINGLE: Final = frozenset(
+    {
+        "lives_in",
+        "works_at",
+        "works_as",
+        "phone",
+        "email",
+        "birthday",
+        "age",
+        "name",
+        "marital_status",
+        "married_to",
+        "diet",
+    }
+)
+"""Predicates with one value, of which the one that holds answers the question."""
 _ROWS: Final = tuple((re.compile(pattern), predicates) for pattern, predicates in _TABLE)
 _FAVOURITE: Final = re.compile(r"\bfavou?rite ([a-z]+(?: [a-z]+)?)")
 _WHERE: Final = re.compile(r"^\W*(?:\w+ )?where\b|\bwhich (?:city|country|company|town|place)\b")

@@ -18,9 +18,19 @@ _PRESENT: Final = re.compile(
     r"\b(?:now|nowadays|currently|current|latest|these days|at the moment|still|today)\b", re.IGNORECASE
 )
 
+_HAPPENED: Final = re.compile(
+    r"\b(?:did|didn't|was|wasn't|were|weren't|had)\b|\bwhen (?!is\b|are\b|am\b|do\b|does\b|will\b)|\bha(?:s|ve) (?:\S+ ){1,3}?\w+(?:ed|en)\b",
+    re.IGNORECASE,
+)
+
 
 def asks_about_past(text: str) -> bool:
     """Tell whether a question wants what held before rather than what holds now."""
     if _PAST.search(text):
         return True
     return bool(_STATE_IN_THE_PAST.search(text)) and not _PRESENT.search(text)
+
+
+def asks_what_happened(text: str) -> bool:
+    """Tell whether a question wants something that happened, whatever holds now."""
+    return bool(_HAPPENED.search(text)) and not _PRESENT.search(text)

@@ -1,9 +1,10 @@
 """Finding what a record revises: the same person's earlier statements about the same matter."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -11,56 +12,75 @@ import numpy as np
 from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
 from rememo.learn.extract.prose import own_sentences
-from rememo.learn.revise.match import Revised, revised, wanted_terms
-from rememo.learn.revise.sentence import Sentence
+from rememo.learn.revise.likelihood import best_pair, explain
+from rememo.learn.revise.sentence import Sentence, Terms
 from rememo.model.filters import Filter
 from rememo.model.record import Record
+from rememo.model.revision import POSSIBLE
 from rememo.model.scope import Scope
 
-_MOST_CANDIDATES: Final = 32
-"""Earlier records that are read for one sentence: those that share most of its terms, the newest first."""
+_MOST_SHARING, _MOST_RECENT = 24, 12
+"""Earlier records that are looked at: those that share most terms with the later one, and what was said last."""
+_MOST_REVISED: Final = 3
+"""Earlier records that one record revises at the most: the likeliest."""
+_REMEMBERED: Final = 4_096
+"""Texts whose sentences are kept."""
 _MOST_SENTENCES: Final = 40
 _LONGEST_SENTENCE: Final = 400
 _MOST_MATCHES: Final = 4_000
 """Places of one term beyond which it says too little to look all of them up."""
-_RECENTLY: Final = timedelta(days=2)
+_RECENTLY, _AT_ONCE = timedelta(days=2), timedelta(hours=1)
+_LONGEST_ECHO: Final = 160
 _KINDS: Final = ("message", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One statement of an earlier record that a later record revises."""
+    """A statement of an earlier record that a later record revises."""
 
     record: Record
-    revised: Revised
+    later: Sentence
+    earlier: Sentence
+    confidence: float
+
+    @property
+    def reason(self) -> str:
+        """The words that tell the change."""
+        return explain(self.later)
 
 
 def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
     """Return what a record revises among what the same person said earlier within `home`; one for each earlier record."""
-    found: dict[str, Found] = {}
-    for sentence in _sentences(engine, record):
-        needed = wanted_terms(sentence)
-        if needed:
-            for earlier in _candidates(engine, record, home, needed):
-                recent = earlier.scope.room == record.scope.room and record.at - earlier.at <= _RECENTLY
-                for match in revised(sentence, _sentences(engine, earlier), recent=recent):
-                    before = found.get(earlier.id)
-                    if before is None or before.revised.confidence < match.confidence:
-                        found[earlier.id] = Found(earlier, match)
-    return list(found.values())
+    later = _sentences(engine, record)
+    if not any(sentence.tells_change or sentence.frame is not None for sentence in later):
+        return []
+    found: list[Found] = []
+    candidates = _candidates(engine, record, home, frozenset[str]().union(*(sentence.terms for sentence in later)))
+    last = max((one for one in candidates), key=lambda one: (one.at, one.created_at), default=None)
+    for earlier in candidates:
+        recent = earlier.scope.room == record.scope.room and record.at - earlier.at <= _RECENTLY
+        adjacent = earlier is last and record.at - earlier.at <= _AT_ONCE
+        best = best_pair(later, _sentences(engine, earlier), recent=recent, adjacent=adjacent)
+        if best is not None and best[0] >= POSSIBLE:
+            found.append(Found(earlier, best[1], best[2], round(best[0], 3)))
+    return sorted(found, key=lambda one: -one.confidence)[:_MOST_REVISED]
 
 
-def _sentences(engine: Engine, record: Record) -> Iterator[Sentence]:
-    text = without_recalled(record.text)
-    for count, (begin, end) in enumerate(own_sentences(text)):
-        if count == _MOST_SENTENCES:
-            return
-        if end - begin <= _LONGEST_SENTENCE:
-            yield Sentence(text[begin:end].strip(), engine.analyzer.terms)
+def _sentences(engine: Engine, record: Record) -> tuple[Sentence, ...]:
+    return _sentences_of(without_recalled(record.text), engine.analyzer.terms)
+
+
+@lru_cache(_REMEMBERED)
+def _sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
+    """Return the sentences of a text that state something; what was compared lately will be compared again."""
+    places = islice(own_sentences(text), _MOST_SENTENCES)
+    return tuple(
+        Sentence(text[begin:end].strip(), terms_of) for begin, end in places if end - begin <= _LONGEST_SENTENCE
+    )
 
 
 def _candidates(engine: Engine, record: Record, home: Scope, terms: frozenset[str]) -> list[Record]:
-    """Return the person's earlier records that share most of some terms."""
+    """Return the person's earlier records that share most terms, and the last ones."""
     now = engine.now()
     filter = Filter(scope=home, kinds=_KINDS)
     timeline = engine.store.timeline(filter, now)
@@ -70,8 +90,9 @@ def _candidates(engine: Engine, record: Record, home: Scope, terms: frozenset[st
     for match in engine.store.words(filter, sorted(terms), held=len(timeline.numbers)):
         if len(match.numbers) <= _MOST_MATCHES:
             shared.update(match.numbers[np.isin(match.numbers, timeline.numbers)].tolist())
-    best = sorted(shared, key=lambda number: (-shared[number], -number))[:_MOST_CANDIDATES]
-    records = engine.store.fetch(home, best).values()
+    best = sorted(shared, key=lambda number: (-shared[number], -number))[:_MOST_SHARING]
+    numbers = dict.fromkeys((*best, *np.sort(timeline.numbers)[-_MOST_RECENT:].tolist()))
+    records = engine.store.fetch(home, list(numbers)).values()
     return [one for one in records if one.kind in _KINDS and _before(one, record)]
 
 
@@ -80,4 +101,7 @@ def _before(earlier: Record, later: Record) -> bool:
     if earlier.id == later.id or (earlier.at, earlier.created_at, earlier.id) >= (later.at, later.created_at, later.id):
         return False
     same = earlier.data.get("name") == later.data.get("name") and earlier.scope.user == later.scope.user
-    return same and earlier.data.get("role", "user") == later.data.get("role", "user") == "user"
+    if earlier.data.get("role", "user") == "assistant":
+        # An assistant that repeats what was said holds it no longer than its user does.
+        return earlier.scope.user == later.scope.user and len(earlier.text) <= _LONGEST_ECHO
+    return same and earlier.data.get("role", "user") == "user"

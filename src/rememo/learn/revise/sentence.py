@@ -1,4 +1,4 @@
-"""Sentences as revisions compare them: whom each is about, what it gives a value to, and whether it tells what is so."""
+"""Sentences as revisions compare them: what each is about, what it gives a value to, and whether it tells what is so."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,39 +8,43 @@ from typing import Final
 
 from rememo.learn.extract.verbs import FORMS
 from rememo.learn.extract.wordlists import word_set
-from rememo.learn.revise.signs import Sign, plain, signs_in
+from rememo.learn.revise.signals import TELLING, SignalKind, ended_words, find_signals
+from rememo.learn.revise.topics import find_topics
+from rememo.learn.revise.values import Values, find_values
+from rememo.recall.subjects import other_subject, speaks_of_others
 
 Terms = Callable[[str], Sequence[str]]
 
-SPECIFIC: Final = re.compile(
-    r"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|\b(?:noon|midnight|january|february|march|april|june|july|august|september|october|november|december)\b"
-)
-"""Figures, days and months: values that cannot both hold."""
-_COMPLEMENT: Final = re.compile(
-    r"\b(to|on|for|at|in|with|from|during|before|after|by) (?:the |my |our |a |an |every |each )?([a-z][\w'-]+)"
-)
+_QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\n": " "})
 _FRAME: Final = re.compile(
     r"^(?:(?:so|and|but|also|oh|ok|okay|hey|hi|fyi|btw|note|remember|update|reminder|actually),? )*"
     r"(?P<subject>(?:my|our|the|his|her|their|[a-z][\w-]+'s) (?:[\w&'-]+ ){0,6}?[\w&'-]+)"
     r" (?:is|are|will be|should be|=|has been|have been|was) (?:now |actually |currently |still |at |on |in |due )*(?P<value>.+)$"
 )
 _NEGATED: Final = re.compile(r"n't\b|\b(?:not|never|no longer|without)\b")
-_SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|we|we're|we've|my|our)\b")
 _OWN: Final = re.compile(
     r"^(?:(?:so|and|but|also|oh|ok|okay|hey|hi|hello|well|yes|no|yeah|fyi|btw|update|actually|honestly|lately|recently|now|currently|today"
     r"|big news|good news|bad news|turns out|it turns out|unfortunately|sadly|finally|sorry|just)[,:!.]* (?:that )?)*"
     r"(?:i|we|i'm|i've|i'll|i'd|we're|we've|we'll|my|our)\b"
+)
+_NAMED_SUBJECT: Final = re.compile(
+    r"^\W*(?P<name>[A-Z][a-z]+)(?:'s)?(?: (?:has|is|was|had|got|moved|quit|made|changed|took|switched|started|left|sold|bought|lives|works|just))\b"
+)
+_UNREAL: Final = re.compile(
+    r"\b(?:if|would|could|might|may|want to|wanted to|wants to|thinking (?:of|about)|considering|maybe|perhaps|hope to|hoping|wish|dream(?:s|ing)? of"
+    r"|tempted|someday|one day|should i|toying|wondering|almost|nearly|considered)\b"
+)
+_CONDITIONAL: Final = re.compile(
+    r"\bif (?:i|we|they|he|she)\b|\b(?:would|might|i'd|we'd) (?:\w+ )?(?:sell|quit|move|switch|leave|stop|change|miss|cancel)\b"
 )
 _SUBJECT_VERB: Final = re.compile(
     r"\b(?:i|we|he|she|they|it)(?: (?:also|just|always|usually|really|often|mostly|still|normally|now|only|never))? ([a-z']+)"
 )
 _PAST_BE: Final = re.compile(r"\b(?:was|were|had|did|didn't|used to|wasn't|weren't)\b")
 _PAST_VERBS: Final = word_set("was were had did didn't")
-_AUXILIARIES: Final = word_set("is are was were will has have had can could would should isn't aren't won't 's")
-OFTEN: Final = word_set("thing lot day time week year month morning today yesterday tomorrow way people")
-"""Nouns that stand in too many sentences to tie two of them together."""
-_LONGEST_SUBJECT: Final = 8
+_NAME: Final = re.compile(
+    r"(?<![.!?] )(?<!^)\b[A-Z][\w-]+|^\W*[A-Z][a-z]+(?='s\b| (?:and I|is|has|was|moved|quit|left|got|no longer)\b)"
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Sentence:
     @cached_property
     def plain(self) -> str:
         """In the form that patterns are tried on."""
-        return plain(self.text).rstrip(".!")
+        return " ".join(self.text.translate(_QUOTES).lower().split()).rstrip(".!")
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -62,45 +66,76 @@ class Sentence:
         return frozenset(self.terms_of(self.text))
 
     @cached_property
-    def signs(self) -> list[Sign]:
-        """The signs of change in it."""
-        return signs_in(self.plain)
+    def names(self) -> frozenset[str]:
+        """The terms that are written like names."""
+        return frozenset(self.terms_of(" ".join(_NAME.findall(self.text))))
 
     @cached_property
-    def frame(self) -> tuple[frozenset[str], str] | None:
-        """What a plain "X is Y" is about, and Y."""
+    def signals(self) -> dict[SignalKind, str]:
+        """The signals of change in it."""
+        return find_signals(self.plain)
+
+    @cached_property
+    def tells_change(self) -> bool:
+        """Whether it has a signal that tells a change of something."""
+        return not TELLING.isdisjoint(self.signals)
+
+    @cached_property
+    def ended(self) -> frozenset[str]:
+        """The terms around its signals of an end."""
+        return frozenset(self.terms_of(ended_words(self.plain)))
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """The topics of its words."""
+        return find_topics(self.plain)
+
+    @cached_property
+    def values(self) -> Values:
+        """The values in it that exclude others of their type."""
+        return find_values(self.plain)
+
+    @cached_property
+    def frame(self) -> tuple[frozenset[str], frozenset[str]] | None:
+        """What a plain "X is Y" is about, and the terms of Y."""
         match = _FRAME.match(self.plain)
         if match is None:
             return None
         subject = frozenset(self.terms_of(match["subject"]))
-        return (subject, match["value"]) if subject else None
-
-    @cached_property
-    def complements(self) -> frozenset[tuple[str, str]]:
-        """Where, when and for what something is done: ("to", "work")."""
-        found = ((match[1], match[2]) for match in _COMPLEMENT.finditer(self.plain))
-        return frozenset(
-            (where, noun) for where, noun in found if noun not in OFTEN and not (where == "to" and _acts(noun))
-        )
+        return (subject, frozenset(self.terms_of(match["value"]))) if subject else None
 
     @cached_property
     def by_self(self) -> bool:
-        """Whether it is the speaker who does or is something: no wish, request, question or word about others."""
-        return bool(_OWN.match(self.plain))
+        """Whether it is the speaker who does or is something: no request and no word about others."""
+        return bool(_OWN.match(self.plain)) and not self.of_others
 
     @cached_property
-    def speaks_of_self(self) -> bool:
-        """Whether the speaker occurs in it."""
-        return bool(_SELF.search(self.plain))
+    def of_others(self) -> bool:
+        """Whether it is about somebody whom the speaker knows."""
+        return speaks_of_others(self.plain)
 
     @cached_property
-    def subject(self) -> frozenset[str]:
-        """The terms before its first verb: whom or what it is about, where that is not the speaker."""
-        words = self.plain.split()
-        for place, word in enumerate(words[:_LONGEST_SUBJECT]):
-            if word in FORMS or word in _AUXILIARIES or (place and word.endswith("ed")):
-                return frozenset(self.terms_of(" ".join(words[:place]))) if place else frozenset()
-        return frozenset()
+    def of_kin(self) -> frozenset[str]:
+        """The terms of its subject where that is a relative, a friend or the like."""
+        return frozenset(self.terms_of(other_subject(self.plain)))
+
+    @cached_property
+    def other_subject(self) -> frozenset[str]:
+        """The terms of its subject where that is another person than the speaker."""
+        if self.of_kin:
+            return self.of_kin
+        named = _NAMED_SUBJECT.match(self.text)
+        return frozenset(self.terms_of(named["name"])) if named is not None else frozenset()
+
+    @cached_property
+    def unreal(self) -> bool:
+        """Whether it is a wish, a condition or a thought."""
+        return bool(_UNREAL.search(self.plain))
+
+    @cached_property
+    def conditional(self) -> bool:
+        """Whether it tells what would be so."""
+        return bool(_CONDITIONAL.search(self.plain))
 
     @cached_property
     def negated(self) -> bool:
@@ -117,13 +152,3 @@ class Sentence:
         if known is not None:
             return known[1] == "past"
         return match[1] in _PAST_VERBS or match[1].endswith("ed")
-
-    @cached_property
-    def specific(self) -> bool:
-        """Whether it has a figure, a day or a month."""
-        return bool(SPECIFIC.search(self.plain))
-
-
-def _acts(word: str) -> bool:
-    """Whether a word after "to" is what one does, not where one goes; "work" is both, and mostly a place there."""
-    return word in FORMS and word != "work"

@@ -1,0 +1,34 @@
+"""Whom a sentence is about: the speaker, or somebody whom the speaker knows."""
+
+import re
+from typing import Final
+
+_KIN: Final = (
+    r"(?:sister|brother|mother|father|mom|mum|dad|friend|mate|neighbou?r|colleague|coworker|boss|cousin|aunt|uncle|son|daughter|wife|husband|partner"
+    r"|flatmate|roommate|parents|kids|boyfriend|girlfriend|niece|nephew|grandma|grandmother|grandpa|grandfather|ex|twins|in-laws)"
+)
+_OPENERS: Final = r"(?:(?:so|and|but|also|oh|ok|okay|well|yes|yeah|fyi|btw|apparently|meanwhile|soo+)[,:!.]* )*"
+_OF_OTHERS: Final = re.compile(rf"\b(?:my|his|her|their|our)(?: \w+){{0,2}}? {_KIN}\b|^(?:he|she|they)\b")
+_OTHER_SUBJECT: Final = re.compile(
+    rf"^{_OPENERS}(?:(?:my|our|his|her|the|their|a|another|\w+'s)(?: \w+){{0,2}}? {_KIN}(?:'s)?|mum|mom|dad|he|she|they)\b"
+)
+_BEFORE: Final = re.compile(
+    r"\b(?:before|prior to) (?:the |my |our |it was |i (?:had|got|used) )?(?P<value>[A-Z0-9][\w.:-]*(?: [A-Z0-9][\w.:-]*)?)"
+)
+
+
+def speaks_of_others(sentence: str) -> bool:
+    """Tell whether somebody whom the speaker knows occurs in a sentence in lower case."""
+    return bool(_OF_OTHERS.search(sentence))
+
+
+def other_subject(sentence: str) -> str:
+    """Return the words for the person whom the speaker knows that a sentence in lower case begins with; else nothing."""
+    match = _OTHER_SUBJECT.match(sentence)
+    return "" if match is None else match.group()
+
+
+def value_left_behind(question: str) -> str:
+    """Return what came after the thing that a question asks for: Porto in "Where did I live before Porto?"."""
+    match = _BEFORE.search(question)
+    return "" if match is None else match["value"]
