@@ -14,6 +14,7 @@ from rememo.bench import facts as fact_bench
 from rememo.bench import guard as guard_bench
 from rememo.bench import qa as qa_bench
 from rememo.bench import quality as quality_bench
+from rememo.bench import silence as silence_bench
 from rememo.bench import speed as speed_bench
 from rememo.bench import summaries as summary_bench
 from rememo.bench.datasets import Dataset
@@ -38,6 +39,7 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(facts)
     group.command()(contradictions)
     group.command()(lives)
+    group.command()(silence)
     group.command()(guard)
     group.command()(summaries)
     group.command()(context)
@@ -146,6 +148,28 @@ def lives(
             path, doors=chosen, held_out=held_out or None, environments=environments, progress=status.update
         )
     console.print(report.table(misses=misses), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+
+
+def silence(
+    path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
+    dataset: Annotated[silence_bench.Shape, typer.Option(help="Its shape.")] = "lives",
+    held_out: HeldOut = False,
+    most: Annotated[int, typer.Option(min=1, help="Questions of either kind that a scope is asked at the most.")] = 200,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure how often a memory speaks where it has an answer, and where it is asked questions about another conversation."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("asking", total=None)
+        report = silence_bench.measure(
+            dataset,
+            path,
+            held_out=held_out or None,
+            most=most,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(report.to_dict(), indent=1))
 

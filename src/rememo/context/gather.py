@@ -30,6 +30,8 @@ from rememo.model.times import to_utc
 RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
 PASSAGES: Final = ("chunk", "message", "note", "post", "summary")
 """Kinds that are quoted as passages."""
+_BESIDE: Final = 0.5
+"""What is shown beside the best must be worth so much of the threshold: an answer may rest on more than one saying."""
 _SHOWN: Final = ("current", "disputed")
 _MOST_FACTS: Final = 64
 _MOST_PLANS: Final = 200
@@ -91,7 +93,7 @@ def passages(
 ) -> list[Item]:
     """Return what answers a question, best first: messages, chunks of documents, summaries, notes, posts.
 
-    Nothing is said where nothing is relevant: what has a lower score than `threshold` is left out.
+    Nothing is said where nothing is relevant: the best must have a score of `threshold`, and the others half of it.
 
     `at` is the moment it is asked, now unless given; `leave_out` are ids that are shown already. What was recalled
     before and stored again is no source of its own and is left out, and so is what something later revised, unless the
@@ -105,7 +107,7 @@ def passages(
         text=query,
         filter=view.filter(kind=tuple(kinds)),
         limit=limit + min(len(hidden), limit),
-        threshold=threshold,
+        threshold=_BESIDE * threshold,
         mode="hybrid",
         at=engine.now() if at is None else at,
         explain=False,
@@ -114,7 +116,10 @@ def passages(
     past = wants_past(query, moment) if past is None else past
     scores: dict[str, float] = {}
     records: dict[str, Record] = {}
-    for hit in search(engine, asked):
+    hits = search(engine, asked)
+    if not hits or hits[0].score < threshold:
+        return []
+    for hit in hits:
         if hit.status == "superseded" and not past:
             continue
         for record in (hit.record, *hit.sources):

@@ -82,7 +82,8 @@ class Packing:
         )
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
-        if hits or threshold <= 0:  # where nothing is relevant, what else is known is not either
+        # Where nothing is relevant, what else is known is not either; without a question all of it may be.
+        if hits or threshold <= 0 or not query.strip():
             self._fill("facts", about, ASIDE, lambda _: 0.0)
 
     def more_turns(self, records: Iterable[Record]) -> None:

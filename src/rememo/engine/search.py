@@ -104,11 +104,14 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         strangers=_strangers(question, timeline, rows, hits),
         unknown=_names_unknown(engine, question, candidates, ranked.speakers),
     )
-    found = _calibrated(resolver.resolve(hits), question, timeline, scope.user)
+    alone = candidates.vector_background is None
+    found = _calibrated(resolver.resolve(hits), question, timeline, scope.user, words_only=alone)
     return [hit for hit in found if hit.score >= query.threshold][: query.limit]
 
 
-def _calibrated(hits: Sequence[Hit], question: Question, timeline: Timeline, asker: str | None) -> list[Hit]:
+def _calibrated(
+    hits: Sequence[Hit], question: Question, timeline: Timeline, asker: str | None, *, words_only: bool
+) -> list[Hit]:
     """Return the hits in their order, with scores that mean the same whatever the size of the scope."""
     if "terms" not in timeline.worked_out:
         timeline.worked_out["terms"] = int(timeline.lengths.sum())
@@ -118,7 +121,8 @@ def _calibrated(hits: Sequence[Hit], question: Question, timeline: Timeline, ask
     found: list[Hit] = []
     best = 0.0
     for hit in reversed(hits):  # what stands above something relevant is as relevant
-        best = max(best, calibrate(hit.score, terms), _AS_ASKED if _answers(hit, predicates, names) else 0.0)
+        own = calibrate(hit.score, terms, words_only=words_only)
+        best = max(best, own, _AS_ASKED if _answers(hit, predicates, names) else 0.0)
         share = best / hit.score if hit.score else 0.0
         found.append(replace(hit, score=best, reasons={name: share * part for name, part in hit.reasons.items()}))
     return found[::-1]

@@ -87,7 +87,7 @@ class _Python:
     def tell(self, life: Life) -> None:
         self.close()  # lives are told and asked one after the other
         self._memories[life.name] = Memory(":memory:")
-        _tell(self._memories[life.name], life.messages)
+        tell_messages(self._memories[life.name], life.messages)
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
         return _ask(self._memories[life.name], question)
@@ -109,14 +109,15 @@ class _Rest:
 
     def tell(self, life: Life) -> None:
         with self.view(life) as view:
-            _tell(view, life.messages)
+            tell_messages(view, life.messages)
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
         with self.view(life) as view:
             return _ask(view, question)
 
 
-def _tell(memory: Memory, messages: Sequence[LifeMessage]) -> None:
+def tell_messages(memory: Memory, messages: Sequence[LifeMessage]) -> None:
+    """Store messages with their times, and wait until they were learned from."""
     for message in messages:
         view = memory.scope(user=message.user, room=message.room, agent=message.agent)
         view.messages.add(message.role, message.text, at=message.at).wait()
