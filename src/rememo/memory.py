@@ -42,6 +42,7 @@ from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.recall.question import THRESHOLD
+from rememo.recall.relevance import FLOOR
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing
@@ -379,7 +380,7 @@ class Memory(Records):
         template: str | None = None,
         counter: TokenCounter | None = None,
         at: datetime | None = None,
-        threshold: float = 0.0,
+        threshold: float = FLOOR,
         ids: bool = False,
     ) -> Context:
         """Return what a model should be shown for a question: the best use of `max_tokens`, never more than that.
@@ -389,9 +390,10 @@ class Memory(Records):
         users of the agent (`"agent"`) or from the whole tenant (`"tenant"`). In a group room, bind no user and name the
         one who asks by `user`. What says the same is shown once. Recalled text stands in a fence that marks it as data.
         `system` goes before it in the messages; `template` is a Jinja template for what stands in the fence. Tokens are
-        counted by `counter`. What is less relevant than `threshold` is left out: where nothing is relevant, nothing is recalled.
-        `ids=True` writes ids instead of numbers before each item. A budget that is too small for
-        the system prompt or the fence raises `InvalidInput`.
+        counted by `counter`. Where nothing is as relevant to the question as `threshold`, nothing is
+        recalled: only the latest turns, the profile and open plans are left. `ids=True` writes ids
+        instead of numbers before each item. A budget that is too small for the system prompt or the fence raises
+        `InvalidInput`.
         """
         from rememo.context.context import context
 

@@ -5,6 +5,7 @@ from typing import Any
 from xml.sax.saxutils import unescape
 
 from rememo.bench.datasets import load
+from rememo.bench.lives.data import load_lives
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tools"))
@@ -39,9 +40,13 @@ def test_the_moving_picture_shows_what_happens():
 
 def test_the_shape_of_data_for_the_bench_is_one_that_it_reads(tmp_path: Path):
     shown = re.findall(r"^```json\n(.*?)^```", (ROOT / "docs" / "recall.md").read_text(), re.MULTILINE | re.DOTALL)
-    (tmp_path / "data.jsonl").write_text("".join(shown))
+    data, lives = shown
+    (tmp_path / "data.jsonl").write_text(data)
     (scope,) = load("jsonl", tmp_path / "data.jsonl")
     assert [scope.messages[place].text for one in scope.questions for place in one.evidence] == ["I moved to Lisbon."]
+    (tmp_path / "lives.jsonl").write_text(lives)
+    (life,) = load_lives(tmp_path / "lives.jsonl")
+    assert [(asked.text, asked.holds) for asked in life.questions] == [("Where do I live?", ("Porto",))]
 
 
 def test_the_context_that_is_shown_is_what_its_code_gives():

@@ -29,7 +29,7 @@ def helper(ana: Memory, assistant: Callable[..., Any]) -> Any:
 def test_something_is_remembered_found_and_forgotten(helper: Any, ana: Memory):
     made = helper.got("remember", text="Ana prefers tea to coffee.", importance=0.8)
     assert made["outcome"] == "added"
-    [item] = helper.got("recall", query="what does Ana drink, tea?", kinds=["note"])["items"]
+    [item] = helper.got("recall", query="does Ana prefer tea?", kinds=["note"])["items"]
     assert (item["id"], item["text"], item["user"]) == (made["id"], "Ana prefers tea to coffee.", "ana")
     assert helper.got("forget", ids=[made["id"]])["forgotten"] == [made["id"]]
     assert helper.got("recall", query="what does Ana drink, tea?")["items"] == []

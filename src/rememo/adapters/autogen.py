@@ -13,6 +13,7 @@ from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.hit import Hit
+from rememo.recall.relevance import FLOOR
 
 try:
     from autogen_core import CancellationToken, Component, Image
@@ -36,7 +37,7 @@ class RememoMemoryConfig(BaseModel):
     room: str | None = None
     kinds: list[str] = ["note"]
     limit: int = 5
-    threshold: float = 0.0
+    threshold: float = FLOOR
 
 
 class RememoMemory(BaseMemory, Component[RememoMemoryConfig]):
@@ -54,7 +55,7 @@ class RememoMemory(BaseMemory, Component[RememoMemoryConfig]):
         room: str | None = None,
         kinds: Sequence[str] = ("note",),
         limit: int = 5,
-        threshold: float = 0.0,
+        threshold: float = FLOOR,
     ) -> None:
         """Remember in a memory, a view of one, or a memory at a path or address, which is closed with this.
 

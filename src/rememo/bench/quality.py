@@ -12,13 +12,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.memory import Memory
+from rememo.model.hit import Hit
 from rememo.recall.embed.protocol import Embedder, embed_question
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.recall.rank import MOST_HITS
@@ -142,11 +143,25 @@ class StoredRecall:
                 role = "assistant" if by_agent else "user"
                 view.add(message.text, kind="message", id=str(place), occurred_at=message.time, data={"role": role})
 
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the memory."""
+        self._memory.close()
+
     def search(self, question: BenchQuestion) -> Sequence[int]:
         """Rank the messages for a question."""
+        return [int(hit.id) for hit in self._hits(question, self._most)]
+
+    def best_score(self, question: BenchQuestion) -> float:
+        """Return how relevant the best message is; 0 where there is none."""
+        return next((hit.score for hit in self._hits(question, 1)), 0.0)
+
+    def _hits(self, question: BenchQuestion, limit: int) -> list[Hit]:
         view = self._memory.scope(user=question.asker) if question.asker == self._asker else self._memory
-        hits = view.search(question.text, kind="message", at=question.at, before=question.before, limit=self._most)
-        return [int(hit.id) for hit in hits]
+        return view.search(question.text, kind="message", at=question.at, before=question.before, limit=limit)
 
 
 class PlainWords:

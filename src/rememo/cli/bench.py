@@ -14,9 +14,12 @@ from rememo.bench import facts as fact_bench
 from rememo.bench import guard as guard_bench
 from rememo.bench import qa as qa_bench
 from rememo.bench import quality as quality_bench
+from rememo.bench import silence as silence_bench
 from rememo.bench import speed as speed_bench
 from rememo.bench import summaries as summary_bench
 from rememo.bench.datasets import Dataset
+from rememo.bench.lives import judge as lives_bench
+from rememo.bench.lives.doors import DOORS
 from rememo.bench.peers import run as peers_bench
 from rememo.bench.peers import table as peer_table
 from rememo.cli.output import console
@@ -35,6 +38,8 @@ def add_to(cli: typer.Typer) -> None:
     group.command()(speed)
     group.command()(facts)
     group.command()(contradictions)
+    group.command()(lives)
+    group.command()(silence)
     group.command()(guard)
     group.command()(summaries)
     group.command()(context)
@@ -117,6 +122,56 @@ def contradictions(
     """Measure whether what is said later ends what it contradicts, without a model, on labelled lives."""
     scores = contradiction_bench.measure(path, held_out=held_out or None)
     console.print(scores.table(details=details), markup=False, highlight=False, soft_wrap=True)
+
+
+def lives(
+    path: Annotated[Path, typer.Argument(help="Labelled lives, JSON Lines.")],
+    door: Annotated[str, typer.Option(help=f"The way in: {', '.join(DOORS)}, or all; several with commas.")] = "python",
+    held_out: HeldOut = False,
+    misses: Annotated[
+        bool, typer.Option("--misses", help="List the questions that fail, with their first hits.")
+    ] = False,
+    mem0_python: Annotated[
+        Path | None, typer.Option(help="An interpreter that has mem0ai; else that of .peers/mem0.")
+    ] = None,
+    langgraph_python: Annotated[
+        Path | None, typer.Option(help="An interpreter that has rememo[langgraph]; else that of .frameworks/main.")
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure whether questions about what holds now, and what held before, are answered rightly, through every way in."""
+    chosen = list(DOORS) if door == "all" else [name.strip() for name in door.split(",") if name.strip()]
+    given = {"mem0": mem0_python, "langgraph": langgraph_python}
+    environments = {name: python for name, python in given.items() if python is not None}
+    with console.status("telling") as status:
+        report = lives_bench.measure(
+            path, doors=chosen, held_out=held_out or None, environments=environments, progress=status.update
+        )
+    console.print(report.table(misses=misses), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+
+
+def silence(
+    path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
+    dataset: Annotated[silence_bench.Shape, typer.Option(help="Its shape.")] = "lives",
+    held_out: HeldOut = False,
+    most: Annotated[int, typer.Option(min=1, help="Questions of either kind that a scope is asked at the most.")] = 200,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure how often a memory speaks where it has an answer, and where it is asked questions about another conversation."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("asking", total=None)
+        report = silence_bench.measure(
+            dataset,
+            path,
+            held_out=held_out or None,
+            most=most,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1))
 
 
 def summaries(

@@ -49,6 +49,7 @@ from rememo.model.relationship import Graph, Relationship
 from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
 from rememo.model.unset import NOTHING, Unset
 from rememo.recall.question import THRESHOLD
+from rememo.recall.relevance import FLOOR
 from rememo.store.protocol import Check, Stats
 from rememo.working.profiles import Profile
 from rememo.working.sessions import Session
@@ -1947,7 +1948,7 @@ class RemoteMemory:
         template: str | None = None,
         counter: TokenCounter | None = None,
         at: datetime | None = None,
-        threshold: float = 0.0,
+        threshold: float = FLOOR,
         ids: bool = False,
     ) -> Context:
         """Return what a model should be shown for a question: the best use of `max_tokens`, never more than that.
@@ -1957,9 +1958,10 @@ class RemoteMemory:
         users of the agent (`"agent"`) or from the whole tenant (`"tenant"`). In a group room, bind no user and name the
         one who asks by `user`. What says the same is shown once. Recalled text stands in a fence that marks it as data.
         `system` goes before it in the messages; `template` is a Jinja template for what stands in the fence. Tokens are
-        counted by `counter`. What is less relevant than `threshold` is left out: where nothing is relevant, nothing is recalled.
-        `ids=True` writes ids instead of numbers before each item. A budget that is too small for
-        the system prompt or the fence raises `InvalidInput`.
+        counted by `counter`. Where nothing is as relevant to the question as `threshold`, nothing is
+        recalled: only the latest turns, the profile and open plans are left. `ids=True` writes ids
+        instead of numbers before each item. A budget that is too small for the system prompt or the fence raises
+        `InvalidInput`.
         """
         return cast(
             "Context",

@@ -11,6 +11,7 @@ from rememo.context.item import Item
 from rememo.context.lines import HEADINGS, Shown, line, listed
 from rememo.context.providers import Asked, Function, Provided, Provider
 from rememo.engine.view import View
+from rememo.recall.relevance import FLOOR
 
 RECENT: Final = 20
 FACTS: Final = 20
@@ -53,7 +54,7 @@ def plans(asked: Asked[View]) -> Provided | None:
 
 def documents(asked: Asked[View]) -> Provided | None:
     """Tell the passages of documents that answer the message, best first."""
-    items = gather.passages(_wide(asked), asked.text, limit=PASSAGES, at=asked.at, kinds=_DOCUMENTS)
+    items = gather.passages(_wide(asked), asked.text, limit=PASSAGES, at=asked.at, kinds=_DOCUMENTS, threshold=FLOOR)
     return told(asked, "documents", "From documents:", items)
 
 
@@ -62,7 +63,9 @@ def passages(asked: Asked[View]) -> Provided | None:
     shown = {item.id for item in gather.recent(asked.memory, RECENT)}
     if asked.record is not None:
         shown.add(asked.record.id)
-    items = gather.passages(_wide(asked), asked.text, limit=PASSAGES, at=asked.at, kinds=_TALK, leave_out=shown)
+    items = gather.passages(
+        _wide(asked), asked.text, limit=PASSAGES, at=asked.at, kinds=_TALK, threshold=FLOOR, leave_out=shown
+    )
     return told(asked, "passages", HEADINGS["passages"], sorted(items, key=lambda item: item.at or asked.at))
 
 

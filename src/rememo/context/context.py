@@ -30,6 +30,7 @@ from rememo.errors import InvalidInput
 from rememo.model.check import check_limit, check_text, check_unit
 from rememo.model.record import Record
 from rememo.model.times import to_utc
+from rememo.recall.relevance import FLOOR
 
 _RECENT, _ANSWER = 0.25, 0.35
 """The largest shares of the latest turns: of all but the newest, and of a newest that is an answer. A question may take all."""
@@ -53,7 +54,7 @@ def context(
     template: str | None = None,
     counter: TokenCounter | None = None,
     at: datetime | None = None,
-    threshold: float = 0.0,
+    threshold: float = FLOOR,
     ids: bool = False,
 ) -> Context:
     """Return what a model should be shown for a question; `Memory.context` says what the arguments mean."""

@@ -6,7 +6,7 @@ far as the caller says.
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -31,6 +31,8 @@ from rememo.model.times import to_utc
 RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
 PASSAGES: Final = ("chunk", "message", "note", "post", "summary")
 """Kinds that are quoted as passages."""
+_BESIDE: Final = 0.5
+"""What is shown beside the best must be worth so much of the threshold: an answer may rest on more than one saying."""
 _SHOWN: Final = ("current", "disputed")
 _MOST_FACTS: Final = 64
 _MOST_PLANS: Final = 200
@@ -92,7 +94,7 @@ def passages(
 ) -> list[Item]:
     """Return what answers a question, best first: messages, chunks of documents, summaries, notes, posts.
 
-    Nothing is said where nothing is relevant: what has a lower score than `threshold` is left out.
+    Nothing is said where nothing is relevant: the best must have a score of `threshold`, and the others half of it.
 
     `at` is the moment it is asked, now unless given; `leave_out` are ids that are shown already. What was recalled
     before and stored again is no source of its own and is left out, and so is what something later revised, unless the
@@ -100,14 +102,12 @@ def passages(
     """
     moment = view.engine.now() if at is None else at
     hidden = frozenset(leave_out)
-    hits = find_hits(view, query, limit=limit + min(len(hidden), limit), at=moment, kinds=kinds, threshold=threshold)
+    hits = find_hits(view, query, limit=limit + min(len(hidden), limit), at=moment, kinds=kinds)
     past = wants_past(query, moment) if past is None else past
-    return hit_items(view, hits, moment, past=past, leave_out=hidden)[:limit]
+    return hit_items(view, relevant_hits(hits, threshold), moment, past=past, leave_out=hidden)[:limit]
 
 
-def find_hits(
-    view: View, query: str, *, limit: int, at: datetime, kinds: Iterable[str] = PASSAGES, threshold: float = 0.0
-) -> list[Hit]:
+def find_hits(view: View, query: str, *, limit: int, at: datetime, kinds: Iterable[str] = PASSAGES) -> list[Hit]:
     """Return what recall finds for a question, with what was revised among it; nothing for an empty one."""
     if not query.strip():
         return []
@@ -115,12 +115,19 @@ def find_hits(
         text=query,
         filter=view.filter(kind=tuple(kinds)),
         limit=limit,
-        threshold=threshold,
+        threshold=0.0,
         mode="hybrid",
         at=at,
         explain=False,
     )
     return search(view.engine, asked)
+
+
+def relevant_hits(hits: Sequence[Hit], threshold: float) -> list[Hit]:
+    """Return the hits of a question that are relevant: none where the best is below a threshold."""
+    if not hits or hits[0].score < threshold:
+        return []
+    return [hit for hit in hits if hit.score >= _BESIDE * threshold]
 
 
 def hit_items(

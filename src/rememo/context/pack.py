@@ -14,6 +14,7 @@ from rememo.context.gather import (
     hit_items,
     item_of,
     relationships,
+    relevant_hits,
     standing,
 )
 from rememo.context.item import Item
@@ -89,13 +90,14 @@ class Packing:
         limit = max(_FEWEST_HITS, min(_MOST_HITS, self.left // _HIT_TOKENS))
         hidden, kinds = frozenset(leave_out), (*PASSAGES, "fact")
         most = limit + min(len(hidden), limit)
-        found = find_hits(self._view, query, limit=most, at=at, kinds=kinds, threshold=threshold)
+        found = find_hits(self._view, query, limit=most, at=at, kinds=kinds)
         if not past:
             self.outdated = frozenset(hit.id for hit in found if hit.status == "superseded")
-        hits = hit_items(self._view, found, at, past=past, leave_out=hidden)[:limit]
+        hits = hit_items(self._view, relevant_hits(found, threshold), at, past=past, leave_out=hidden)[:limit]
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
-        if hits or threshold <= 0:  # where nothing is relevant, what else is known is not either
+        # Where nothing is relevant, what else is known is not either; without a question all of it may be.
+        if hits or threshold <= 0 or not query.strip():
             self._fill("facts", about, ASIDE, lambda _: 0.0)
 
     def more_turns(self, records: Iterable[Record]) -> None:

@@ -16,17 +16,21 @@ from rememo.model.counts import counts
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
+from rememo.recall.asked import asked_predicates
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector, embed_question
 from rememo.recall.names import other_names
 from rememo.recall.question import understand
 from rememo.recall.rank import MOST_HITS, Structure, arrange, rank
+from rememo.recall.relevance import calibrate
 from rememo.recall.time import find_times
-from rememo.recall.types import Candidates, Mode, Postings, Question, RecallSettings
+from rememo.recall.types import NOBODY, Candidates, Mode, Postings, Question, RecallSettings
 from rememo.recall.types import Timeline as RankedTimeline
 from rememo.store.protocol import Timeline, WordMatch
 
 _RECALL = RecallSettings()
 _SPARSE = 8
+_AS_ASKED = 0.5
+"""The score of what was asked for without words to find it by: by its kind, its time, or whose it is."""
 _MOST_CHANGES = 3
 """How often a search begins anew because the store's embedding model was changed under it."""
 WORDS_ONLY = "words_only"
@@ -67,8 +71,13 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         anchors=_anchors(engine, query, text),
         mode=query.mode,
         limit=query.limit if query.mode == "vector" else pool_size(query.limit, MOST_HITS),
-        threshold=query.threshold,
+        # In the other modes the scores that a caller sees are made after the ranking.
+        threshold=query.threshold if query.mode == "vector" else 0.0,
     )
+    if question.unspecific and query.mode != "vector":
+        if len(latest := _latest(engine, query, question, timeline)):
+            return _unranked(engine, query, question, timeline, latest)
+        query = replace(query, mode="words")  # what is near in meaning is only another time
     candidates, words_only = _candidates(engine, query, question, timeline, moment)
     ranking = rank(question, candidates, ranked, _RECALL, _structure(timeline, ranked))
     # A reason that lends nothing: the caller sees that meaning was not asked, and not that it found nothing.
@@ -95,8 +104,63 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         strangers=_strangers(question, timeline, rows, hits),
         unknown=_names_unknown(engine, question, candidates, ranked.speakers),
     )
-    found = resolver.resolve(hits)
+    alone = candidates.vector_background is None
+    found = _calibrated(resolver.resolve(hits), question, timeline, scope.user, words_only=alone)
     return [hit for hit in found if hit.score >= query.threshold][: query.limit]
+
+
+def _calibrated(
+    hits: Sequence[Hit], question: Question, timeline: Timeline, asker: str | None, *, words_only: bool
+) -> list[Hit]:
+    """Return the hits in their order, with scores that mean the same whatever the size of the scope."""
+    if "terms" not in timeline.worked_out:
+        timeline.worked_out["terms"] = int(timeline.lengths.sum())
+    terms: int = timeline.worked_out["terms"]
+    predicates = asked_predicates(question.text)
+    names = [timeline.speaker_names[number] for number in question.speakers] or ([] if asker is None else [asker])
+    found: list[Hit] = []
+    best = 0.0
+    for hit in reversed(hits):  # what stands above something relevant is as relevant
+        own = calibrate(hit.score, terms, words_only=words_only)
+        best = max(best, own, _AS_ASKED if _answers(hit, predicates, names) else 0.0)
+        share = best / hit.score if hit.score else 0.0
+        found.append(replace(hit, score=best, reasons={name: share * part for name, part in hit.reasons.items()}))
+    return found[::-1]
+
+
+def _answers(hit: Hit, predicates: frozenset[str], names: Sequence[str]) -> bool:
+    """Tell whether a hit is a fact of the kind that was asked for, about a person who was meant."""
+    if hit.record.kind != "fact" or hit.record.data.get("predicate") not in predicates:
+        return False
+    subject = str(hit.record.data.get("match", {}).get("subject", ""))
+    meant = [" ".join(name.casefold().split()) for name in names]
+    return any(subject == name or subject.startswith(f"{name}'s ") for name in meant)
+
+
+def _latest(engine: Engine, query: Query, question: Question, timeline: Timeline) -> NDArray[np.intp]:
+    """Return the rows that a question without a topic means: of its persons and times, the newest first."""
+    wanted = np.ones(len(timeline.numbers), dtype=np.bool_)
+    eligible = engine.store.eligible(query.filter, timeline, engine.now())
+    if eligible is not None:
+        wanted &= eligible
+    if question.windows:
+        inside = [(timeline.times >= window.start) & (timeline.times < window.end) for window in question.windows]
+        wanted &= np.logical_or.reduce(inside)
+    if question.speakers:
+        wanted &= np.isin(timeline.speakers, [NOBODY, *question.speakers])
+    rows = np.flatnonzero(wanted)
+    return rows[np.lexsort((rows, -timeline.times[rows]))][: pool_size(query.limit, MOST_HITS)]
+
+
+def _unranked(
+    engine: Engine, query: Query, question: Question, timeline: Timeline, rows: NDArray[np.intp]
+) -> list[Hit]:
+    """Return records in the order of their rows, all as relevant as each other."""
+    numbers = timeline.numbers[rows].tolist()
+    records = engine.store.fetch(query.filter.scope, numbers)
+    hits = [Hit(record=records[number], score=_AS_ASKED) for number in numbers if number in records]
+    resolver = Resolver(engine=engine, filter=query.filter, question=question, speakers=timeline.speaker_names)
+    return [hit for hit in resolver.resolve(hits) if hit.score >= query.threshold][: query.limit]
 
 
 def _names_unknown(engine: Engine, question: Question, candidates: Candidates, speakers: tuple[str, ...]) -> bool:

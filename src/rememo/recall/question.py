@@ -1,13 +1,14 @@
 """Understanding a question: its terms, its names, its times, and what it does not say in words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from rememo.recall.analyze import Analyzer
 from rememo.recall.names import meant_persons, named_speakers
-from rememo.recall.stopwords import ASKING
+from rememo.recall.stopwords import ASKING, TOPICLESS
 from rememo.recall.time import TimeMention, find_times
 from rememo.recall.types import Mode, Question, TimeWindow
 
@@ -49,6 +50,7 @@ def understand(
     left_out |= {word for word in content if word.casefold() in asking}
     terms = analyzer.query(text)
     terms_left_out = {term for word in left_out for term in analyzer.terms(word)}
+    mentions = find_times(text, at, anchors=anchors)
     numbers = {label: number for number, label in enumerate(speakers)}
     meant = {numbers[label] for label in meant_persons(text, asker=asker, addressee=addressee) if label in numbers}
     return Question(
@@ -57,12 +59,25 @@ def understand(
         meaning=" ".join(word for word in content if word not in left_out) or text,
         at=_milliseconds(at),
         speakers=tuple(sorted(meant | set(named))),
-        windows=tuple(_window(mention) for mention in find_times(text, at, anchors=anchors) if not mention.recurring),
+        windows=tuple(_window(mention) for mention in mentions if not mention.recurring),
         wants_recent=bool(_LATEST_STATE.search(text)),
+        # Somebody must be asked about, or a time, or the talking itself: "the who" is looked up by its words.
+        unspecific=bool(left_out or mentions or meant_persons(text, asker=asker, addressee=None))
+        and _names_no_topic(text, analyzer, mentions, left_out),
         mode=mode,
         limit=limit,
         threshold=threshold,
     )
+
+
+def _names_no_topic(text: str, analyzer: Analyzer, mentions: Sequence[TimeMention], known: AbstractSet[str]) -> bool:
+    """Tell whether nothing is left of a question beside times, known words, and words that ask for anything."""
+    for mention in reversed(mentions):
+        start, end = mention.position
+        text = f"{text[:start]} {text[end:]}"
+    topicless = TOPICLESS.get(analyzer.language, frozenset())
+    words = analyzer.content(text, never_empty=False)
+    return all(word in known or word.casefold() in topicless for word in words)
 
 
 def _window(mention: TimeMention) -> TimeWindow:

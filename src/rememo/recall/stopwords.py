@@ -109,6 +109,13 @@ ASKING: Final[dict[str, frozenset[str]]] = {"english": frozenset(_ASKING.split()
 Left out of questions that have other words; what is remembered keeps them.
 """
 
+_TOPICLESS = """
+know knows known knew happen happens happened happening new recent recently lately anything everything something
+"""
+
+TOPICLESS: Final[dict[str, frozenset[str]]] = {"english": frozenset(_TOPICLESS.split())}
+"""Words that ask for whatever there is: they name no topic, but what is remembered may well have them."""
+
 _CHATTER = "hey hi hello wow haha lol um uh oh ok okay yes yeah please"
 
 CHATTER: Final[dict[str, frozenset[str]]] = {

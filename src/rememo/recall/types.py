@@ -116,6 +116,8 @@ class Question:
     """The times that the question names."""
     wants_recent: bool = False
     """Whether it asks for the latest state."""
+    unspecific: bool = False
+    """Whether it names no topic, only persons and times: "what did I say yesterday?"."""
     mode: Mode = "hybrid"
     limit: int = 10
     threshold: float = 0.0

@@ -45,6 +45,7 @@ async def test_what_was_added_is_found_with_its_score(memory: Memory):
     assert memory.get(found[0].metadata["id"]).text == "Ana's cat is called Miso."
     assert (await held.query("cat", metadata={"topic": "work"})).results == []
     assert (await held.query("cat", threshold=1.0)).results == []
+    assert (await held.query("who won the world cup?")).results == []
     assert [one.content for one in (await held.query(text("the parcel"), limit=1)).results] == [
         "The parcel arrives on Friday."
     ]

@@ -312,6 +312,7 @@ async def test_only_what_was_added_is_recalled_by_its_own_user_and_stored_once(m
     assert await found(memories, "where does Miso sleep?", user="bob") == []
     assert await found(memories, "where does Miso sleep?", app="other") == []
     assert await found(memories, "  ") == []
+    assert await found(memories, "who won the world cup?") == []
     assert memory.count(kind="message") == 1
     entry = (await memories.search_memory(app_name=APP, user_id=USER, query="Miso")).memories[0]
     assert (entry.author, entry.timestamp) == ("user", datetime.fromtimestamp(event.timestamp, UTC).isoformat())

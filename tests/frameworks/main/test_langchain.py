@@ -362,6 +362,8 @@ def test_the_retriever_looks_among_all_that_is_remembered(tmp_path: Path):
         assert found[0].metadata["rememo"]["user"] == "alice"
         south = RememoRetriever(memory=memory, kind="note", filter={"line": "south"})
         assert [one.metadata["line"] for one in south.invoke("train")] == ["south"]
+        assert RememoRetriever(memory=memory).invoke("favourite pizza") == []
+        assert RememoRetriever(memory=memory, threshold=0.0).invoke("favourite pizza")
 
 
 # ---- values and answers

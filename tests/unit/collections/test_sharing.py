@@ -67,7 +67,7 @@ def test_nothing_private_can_be_seen_through_a_pool(memory: Memory):
     own = alice.add("My salary is 4711.").id
     alice.messages.add("user", "I live in Lisbon.").wait()
     alice.kv.set("pin", 1234)
-    asked = "Is the salary shared?"
+    asked = ("What is shared?", "Is the salary shared?")
     memory.profiles.update("alice", name="Lovelace")
     memory.flow("onboarding", steps=["name"]).start("alice")
     alice.pool("team-7").add("Shared: 1.")
@@ -85,14 +85,15 @@ def test_nothing_private_can_be_seen_through_a_pool(memory: Memory):
             pool.update(own, text="seen")
         assert pool.delete_where(ids=[own]) == 0
         assert recalling(view_of(pool.scope(user="alice"))).scope.room == "pool:team-7", "recall does not leave it"
-        for told in (pool.context(asked, user="alice").text, pool.compose(asked, user="alice").text):
-            assert "Shared: 1." in told
+        recalled = [look(one, user="alice").text for one in asked for look in (pool.context, pool.compose)]
+        assert ["Shared: 1." in told for told in recalled[:2]] == [True, True]
+        for told in recalled:
             assert "4711" not in told
             assert "Lovelace" not in told
             assert "onboarding" not in told
         for recall in ("agent", "tenant"):
             with pytest.raises(InvalidInput, match="a pool shows what is in it and nothing else"):
-                pool.context(asked, recall=recall)
+                pool.context(asked[0], recall=recall)
         assert pool.diff(memory.snapshot(f"s{id(pool)}")).added == ()
     assert texts(memory.scope(user="bob")) == []
     assert alice.get(own).text == "My salary is 4711."

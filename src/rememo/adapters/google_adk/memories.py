@@ -16,6 +16,7 @@ from rememo.memory import Memory
 from rememo.model.check import check_limit, check_unit
 from rememo.model.derived_ids import DerivedId
 from rememo.model.record import Record
+from rememo.recall.relevance import FLOOR
 
 try:
     from google.adk.events.event import Event
@@ -39,8 +40,11 @@ class RememoMemoryService(Opening, BaseMemoryService):
     is not added again with its session.
     """
 
-    def __init__(self, memory: Memory | str | Path = "rememo.db", *, limit: int = 10, threshold: float = 0.0) -> None:
-        """Keep memories in a memory, or in one at a path or address; a search gives the best `limit` of them."""
+    def __init__(self, memory: Memory | str | Path = "rememo.db", *, limit: int = 10, threshold: float = FLOOR) -> None:
+        """Keep memories in a memory, or in one at a path or address; a search gives the best `limit` of them.
+
+        None below `threshold` are given: nothing where nothing is relevant.
+        """
         super().__init__(memory)
         self._limit = check_limit(limit)
         self._threshold = check_unit(threshold, "threshold")

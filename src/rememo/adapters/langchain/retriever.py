@@ -10,6 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from rememo.adapters.finding import Mode
 from rememo.adapters.langchain.documents import document_of
 from rememo.memory import Memory
+from rememo.recall.relevance import FLOOR
 
 
 class RememoRetriever(BaseRetriever):
@@ -26,8 +27,8 @@ class RememoRetriever(BaseRetriever):
     """Only these kinds."""
     filter: Mapping[str, Any] | None = None
     """Conditions on metadata."""
-    threshold: float = 0.0
-    """Only what scores this or more, from 0 to 1."""
+    threshold: float = FLOOR
+    """Only what scores this or more, from 0 to 1: nothing where nothing is relevant; 0 gives the best of what there is."""
     mode: Mode = "hybrid"
     """By words and meaning, or by one of them."""
 

@@ -34,7 +34,7 @@ def _about_me(memory: "Memory", given: Mapping[str, str]) -> str:
     view = memory.scope(user=user)
     who = view.bound.user
     lines = [fact_line(fact_shown(one)) for one in view.facts.list(limit=_MOST_FACTS)]
-    found = view.context(_ASKED, max_tokens=_MOST_TOKENS).text
+    found = view.context(_ASKED, max_tokens=_MOST_TOKENS, threshold=0.0).text
     facts = fenced("\n".join(lines)) if lines else ""
     said = "\n\n".join(filter(None, (facts, found))) or "(Nothing is remembered yet.)"
     return (

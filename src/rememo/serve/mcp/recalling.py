@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
 
+from rememo.recall.relevance import FLOOR
 from rememo.serve.mcp.shown import (
     FactShown,
     Memo,
@@ -43,7 +44,7 @@ class Recall(Scoped):
 
 
 class Found(Recalled):
-    """What was found, best first."""
+    """What was found, best first; nothing where nothing is relevant."""
 
     items: list[Memo]
 
@@ -56,6 +57,7 @@ def recall(memory: "Memory", caller: Caller, asked: Recall) -> Done:
         kind=asked.kinds or None,
         after=moment(asked.after, "after"),
         before=moment(asked.before, "before"),
+        threshold=FLOOR,
     )
     items = [found_memo(hit) for hit in hits]
     return Found(items=items), recalled(map(memo_line, items), nothing="Nothing was remembered about this.")
@@ -202,7 +204,7 @@ TOOLS: Final = (
         name="recall",
         title="Recall",
         description=(
-            "Search long-term memory and get the best matches with their ids. Use it before answering anything that may"
+            "Search long-term memory and get the best matches with their ids; nothing where nothing is relevant. Use it before answering anything that may"
             " depend on earlier conversations, on the user's preferences, people, projects or decisions, and before you"
             " remember something, to see whether it is known. Ask in full sentences; times such as 'last week' are"
             " understood."

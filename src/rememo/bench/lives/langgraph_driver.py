@@ -1,0 +1,52 @@
+"""Runs where LangGraph is installed beside Rememo: tells lives and asks their questions with its store, a line of JSON for each.
+
+An item is a message, under its user and room. The store takes no time of its own: its clock is set to that of the message.
+"""
+
+import contextlib
+import importlib
+import json
+import sys
+from datetime import datetime
+from typing import Any
+
+from rememo.memory import Memory
+
+langgraph: Any = importlib.import_module("rememo.adapters.langgraph")  # not in the environment that checks this file
+
+
+class Told:
+    """A life in a store."""
+
+    def __init__(self) -> None:
+        """Open an empty one."""
+        self.time = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
+        self.memory = Memory(":memory:", clock=lambda: self.time)
+        self.store = langgraph.RememoStore(self.memory, clock=lambda: self.time)
+
+    def tell(self, messages: list[dict[str, Any]]) -> list[str]:
+        """Store messages."""
+        for number, message in enumerate(messages):
+            self.time = datetime.fromisoformat(message["at"])
+            value = {"role": message["role"], "text": message["text"]}
+            self.store.put((message["user"], message["room"]), str(number), value, index=["text"])
+        return []
+
+    def ask(self, question: str, user: str | None, at: str) -> list[str]:
+        """Return what was found, best first."""
+        self.time = datetime.fromisoformat(at)
+        found = self.store.search(() if user is None else (user,), query=question)
+        return [item.value["text"] for item in found]
+
+
+lives: dict[str, Told] = {}
+out = sys.stdout
+with contextlib.redirect_stdout(sys.stderr):
+    for line in sys.stdin:
+        given = json.loads(line)
+        life = lives.setdefault(given["life"], Told())
+        if "messages" in given:
+            answer = life.tell(given["messages"])
+        else:
+            answer = life.ask(given["question"], given["user"], given["at"])
+        print(json.dumps(answer), file=out, flush=True)
