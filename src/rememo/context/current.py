@@ -12,7 +12,7 @@ from rememo.engine.view import View
 from rememo.learn.splitting import sentences
 from rememo.model.record import Record
 from rememo.model.revision import SURE, Revision
-from rememo.recall.tense import asks_about_past
+from rememo.recall.tense import asks_about_past, asks_what_happened
 from rememo.recall.time import find_times
 
 _VALUE: Final = re.compile(r"[^\W\d_]*\d[\w:.,/-]*|(?<=\s)[A-Z][\w-]{2,}")
@@ -25,7 +25,7 @@ _BEFORE: Final = re.compile(r"\b(?:last|ago|yesterday|past|since|(?:19|20)\d\d)\
 
 def wants_past(query: str, at: datetime) -> bool:
     """Tell whether a question is about what held before, so that what was revised since is shown too."""
-    if asks_about_past(query):
+    if asks_about_past(query) or asks_what_happened(query):
         return True
     return any(time.end <= at and _BEFORE.search(time.text) for time in find_times(query, at))
 
@@ -60,8 +60,31 @@ def still_holding(
     return kept
 
 
+def without_echoes(records: Sequence[Record], outdated: Iterable[str], holding: Iterable[str]) -> list[Record]:
+    """Return records, assistants' answers without the sentences that repeat figures and names of what was revised.
+
+    What is named in texts that hold is no sign of a repetition.
+    """
+    values = _named(outdated) - _named(holding)
+    if not values:
+        return list(records)
+    kept: list[Record] = []
+    for record in records:
+        answered = record.data.get("role") == "assistant"
+        text = _without(record.text, values) if answered else record.text
+        if text == record.text:
+            kept.append(record)
+        elif text.strip():
+            kept.append(replace(record, text=text))
+    return kept
+
+
+def _named(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(value.casefold() for text in texts for value in _VALUE.findall(text))
+
+
 def _values(revisions: Iterable[Revision]) -> frozenset[str]:
-    return frozenset(value.casefold() for one in revisions for value in _VALUE.findall(one.wording or ""))
+    return _named(one.wording or "" for one in revisions)
 
 
 def _cut(text: str, revisions: Iterable[Revision]) -> str:

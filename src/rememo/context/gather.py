@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from rememo.context.current import still_holding, wants_past
+from rememo.context.current import still_holding, wants_past, without_echoes
 from rememo.context.fence import without_recalled
 from rememo.context.item import Item, Recall
 from rememo.engine.search import Query, search
@@ -131,7 +131,7 @@ def relevant_hits(hits: Sequence[Hit], threshold: float) -> list[Hit]:
 
 
 def hit_items(
-    view: View, hits: Iterable[Hit], moment: datetime, *, past: bool, leave_out: Container[str] = ()
+    view: View, hits: Sequence[Hit], moment: datetime, *, past: bool, leave_out: Container[str] = ()
 ) -> list[Item]:
     """Return hits as items, without what was revised unless the question is about the past, and facts with their sources."""
     scores: dict[str, float] = {}
@@ -142,7 +142,11 @@ def hit_items(
         for record in (hit.record, *hit.sources):
             records.setdefault(record.id, record)
             scores.setdefault(record.id, hit.score)
-    shown = list(records.values()) if past else still_holding(view, list(records.values()), moment)
+    shown = list(records.values())
+    if not past:
+        over = [hit.text for hit in hits if hit.status == "superseded"]
+        so = [hit.text for hit in hits if hit.status == "current"]
+        shown = without_echoes(still_holding(view, shown, moment), over, so)
     found: list[Item] = []
     for record in shown:
         if record.id in leave_out or record.data.get("role") == "system" or (record.source or "").startswith("recall"):

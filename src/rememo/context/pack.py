@@ -92,7 +92,8 @@ class Packing:
         most = limit + min(len(hidden), limit)
         found = find_hits(self._view, query, limit=most, at=at, kinds=kinds)
         if not past:
-            self.outdated = frozenset(hit.id for hit in found if hit.status == "superseded")
+            over = [hit for hit in found if hit.status == "superseded"]
+            self.outdated = frozenset(id for hit in over for id in (hit.id, *(source.id for source in hit.sources)))
         hits = hit_items(self._view, relevant_hits(found, threshold), at, past=past, leave_out=hidden)[:limit]
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
@@ -133,7 +134,7 @@ class Packing:
 
     def _is_outdated(self, record: Record | None) -> bool:
         """Tell whether all that a fact stands on was revised, as far as the question shows."""
-        sources = [] if record is None else record.data.get("sources") or []
+        sources: list[str] = [] if record is None else record.data.get("sources") or []
         return bool(sources) and self.outdated.issuperset(sources)
 
     # ---- passages

@@ -5,6 +5,7 @@ sentence in lower case with plain apostrophes; all repetition in them is bounded
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -80,7 +81,9 @@ _ENDED: Final = re.compile(f"{TABLE[0].pattern.pattern}|{TABLE[1].pattern.patter
 
 def find_signals(sentence: str) -> dict[SignalKind, str]:
     """Return the signals that a plain sentence carries, each with its wording."""
-    found = ((row.kind, row.pattern.search(sentence)) for row in TABLE)
+    found: Iterator[tuple[SignalKind, re.Match[str] | None]] = (
+        (row.kind, row.pattern.search(sentence)) for row in TABLE
+    )
     return {kind: match.group().strip() for kind, match in found if match is not None}
 
 

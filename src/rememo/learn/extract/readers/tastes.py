@@ -262,7 +262,17 @@ def favourite(finder: Finder, clause: Clause, at: int) -> list[Value]:
     thing = clause.subject.thing
     for opening in ("new ", "current ", "all-time ", "absolute ", "favourite ", "go-to ", "go to "):
         thing = thing.removeprefix(opening)
-    for closing in (" of all time", " ever", " so far"):
+    for closing in (
+        " of all time",
+        " ever",
+        " so far",
+        " these days",
+        " at the moment",
+        " right now",
+        " now",
+        " nowadays",
+        " lately",
+    ):
         thing = thing.removesuffix(closing)
     if (
         thing.split(" ", 1)[0] in _NOT_FAVOURITES
