@@ -477,6 +477,7 @@ class Memory(Records):
 
         Versions that are or were in quarantine come only with `quarantined`.
         """
+        self._view.wait_for_lessons()
         versions = self._engine.store.history(self.bound, check_label(id, "id"))
         if not versions and may_be_older(id):
             versions = self._engine.store.history(self.bound, self._engine.ids.derive(self.bound.tenant, id))

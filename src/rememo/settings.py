@@ -85,7 +85,10 @@ class Settings:
     key_days: float = 7.0
     """How long an idempotency key is remembered: `maintain()` forgets older ones."""
     learn: bool = True
-    """Whether facts and relationships are learned from messages."""
+    """Whether facts and relationships are learned from messages and notes."""
+    learn_wait: float = 1.0
+    """Seconds that a read waits, at the most, for what was just written in its scope to be learned by rules; 0 waits for
+    nothing. Nobody waits for a model, or where more than 256 lessons of the scope are open."""
     worker: bool = True
     """Whether later work is done in this process; else `rememo worker` does it, or `receipt.wait()`."""
     kv: str = field(default="", repr=False)  # a password may stand in it
@@ -153,6 +156,7 @@ class Settings:
             ("vector_cache_bytes", 0),
             ("index_above", 0),
             ("key_days", 0),
+            ("learn_wait", 0),
             ("guard_flood", 0),
             ("spend_prompt_price", 0),
             ("spend_completion_price", 0),

@@ -347,10 +347,18 @@ def test_what_somebody_claimed_before_stays_what_it_was(tmp_path: Path, monkeypa
                 mallory = memory.scope(user="mallory")
                 # One as a note, one that passes for a fact.
                 mallory.add("mine", id=future)
-                mallory.add(
-                    "mine too", id=fact_name(HOME, "ana", "likes", "cats", 0), kind="fact",
-                    data={"statements": [], "match": {"subject": "ana", "object": "cats"}, "predicate": "likes"},
-                )  # fmt: skip
+                data: dict[str, Any] = {
+                    "statements": [],
+                    "match": {"subject": "ana", "object": "cats"},
+                    "predicate": "likes",
+                }
+                fact = {
+                    "text": "mine too",
+                    "id": fact_name(HOME, "ana", "likes", "cats", 0),
+                    "kind": "fact",
+                    "data": data,
+                }
+                mallory._view.put([fact])  # pyright: ignore[reportPrivateUsage] - as earlier releases let anybody do
         with raw.open(None) as memory:
             ana = memory.scope(user="ana", room="chat-7")
             ana.messages.add("user", "I live in Braga. I like cats. I am allergic to pollen.").wait()

@@ -11,6 +11,7 @@ from tests.serve.pages import HOSTILE, Page, checked
 from rememo import Memory
 from rememo.serve.auth import Keys
 from rememo.serve.dashboard.rooms import pretty
+from rememo.serve.mem0.finding import view_of
 
 DOT = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\r"
@@ -41,7 +42,7 @@ def test_much_that_was_learned_is_bounded(board: Callable[..., Page], memory: Me
     chat = memory.scope(user="ana", room="chat")
     chat.messages.add("user", "hello", id="m", learn=False)
     with memory.scope(user="ana", room="chat").batch() as batch:
-        batch.add_many(
+        view_of(batch).put([
             {
                 "text": f"fact {place}", "kind": "fact",
                 "data": {
@@ -50,7 +51,7 @@ def test_much_that_was_learned_is_bounded(board: Callable[..., Page], memory: Me
                 },
             }
             for place in range(510)
-        )  # fmt: skip
+        ])  # fmt: skip
     assert "and 14 more" in " ".join(board("/room", room="chat").text.split())
 
 
@@ -112,7 +113,8 @@ def test_broken_and_hostile_messages_are_shown(board: Callable[..., Page], memor
     for place, text in enumerate(HOSTILE):
         said = text.replace("\x00", "")
         memory.scope(room=f"r{place}").add("x", kind="message", data={"role": "user", "images": [said]})
-        memory.scope(room=f"r{place}").add("y", kind="fact", data={"statements": 1, "match": 2, "sources": [said]})
+        foreign = {"text": "y", "kind": "fact", "data": {"statements": 1, "match": 2, "sources": [said]}}
+        view_of(memory.scope(room=f"r{place}")).put([foreign])
         board("/room", room=f"r{place}")
 
 

@@ -11,6 +11,7 @@ from rememo.context.fence import is_recalled, without_recalled
 from rememo.serve.mcp.server import build
 from rememo.serve.mcp.stdio import Opening, Pipe
 from rememo.serve.mcp.tools import TOOLS
+from rememo.testing import ManualClock
 
 
 @pytest.fixture
@@ -361,3 +362,17 @@ def test_what_goes_wrong_inside_is_for_the_log(assistant: Callable[..., Any], ca
     with pytest.raises(Exception, match="its log says what"):
         helper.ask("list_resources")
     assert "/secret/path" in caplog.text
+
+
+@pytest.mark.requirement("mcp.server", "fact.extract")
+def test_the_next_call_sees_what_the_last_one_taught(helper: Any, clock: ManualClock):
+    for city, other in (("Lisbon", "Porto"), ("Braga", "Faro"), ("Tomar", "Sintra")):
+        clock.advance()
+        made = helper.got("remember", text=f"The user moved to {city}.")
+        assert [(one["predicate"], one["object"]) for one in made["facts"]] == [("lives_in", city)]
+        assert f"ana lives in {city}" in helper.said("context", query="where does the user live?")
+        clock.advance()
+        helper.got("log_turn", user_said=f"I moved to {other}.")
+        assert [one["object"] for one in helper.got("facts")["facts"]] == [other]
+        [item, *_] = helper.got("recall", query="where does ana live?", kinds=["fact"])["items"]
+        assert item["text"] == f"ana lives in {other}"

@@ -229,6 +229,8 @@ def test_without_infer_each_message_is_a_memory(client: Client, clock: ManualClo
     clock.advance(60)
     client.update(note, text="Plain words.")
     client.update(note, metadata={"a": 1})
+    known = client.get_all(filters={"user_id": "ana"})["results"]
+    assert {one["memory"] for one in known} == {SAID[0]["content"], "Lovely!", "Plain words."}, "nothing was learned"
     client.delete(note)
     told = client.history(note)
     assert [(one["event"], one["old_memory"], one["new_memory"]) for one in told] == [

@@ -269,3 +269,20 @@ def test_only_a_key_that_rules_the_tenant_may_erase(serve: Serve, keys: Keys, me
     assert memory.count() == 1
     ok(erase(rules))
     assert (memory.count(), memory.scope(tenant="other").count()) == (0, 1)
+
+
+@pytest.mark.requirement("api.rest", "fact.extract")
+def test_the_next_request_sees_what_the_last_one_taught(web: httpx.Client, clock: ManualClock):
+    for number in range(5):
+        ana = {"user": f"ana{number}"}
+        for text in ("I live in Lisbon.", "I moved to Porto."):
+            clock.advance()
+            ok(web.post("/v1/messages", params=ana, json={"role": "user", "content": text}), 201)
+        shown = ok(web.post("/v1/context", params=ana, json={"query": "where do I live?"}))
+        assert f"ana{number} lives in Porto" in shown["text"]
+        clock.advance()
+        ok(web.post("/v1/records", params=ana, json={"text": "User moved to Braga"}), 201)
+        assert [one["object"] for one in ok(web.get("/v1/facts", params=ana))["items"]] == ["Braga"]
+        ok(web.post("/v1/records", params=ana, json={"text": "User moved to Faro", "learn": False}), 201)
+        [hit, *_] = ok(web.post("/v1/search", params=ana, json={"query": "where do I live?", "kind": "fact"}))["items"]
+        assert hit["record"]["data"]["object"] == "Braga"

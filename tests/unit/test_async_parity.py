@@ -75,9 +75,9 @@ def test_the_same_calls_give_the_same_results():
 
     def script(memory: Memory) -> list[object]:
         room = memory.scope(user="ana", room="r")
-        results: list[object] = [room.add("the cat sleeps", id="a", metadata={"n": 1})]
-        results += [memory.snapshot("first"), room.update("a", text="the dog barks"), room.get("a"), room.list()]
-        results += [room.search("dog"), memory.as_of("first").get("a"), memory.diff("first"), room.count()]
+        results: list[object] = [room.add("cat sleeps", id="a", learn=False, metadata={"n": 1})]
+        results += [memory.snapshot("first"), room.update("a", metadata={"n": 2}), room.get("a"), room.list()]
+        results += [room.search("cat"), memory.as_of("first").get("a"), memory.diff("first"), room.count()]
         with memory.batch() as batch:
             batch.add("one", id="b")
         results += [batch.receipt, memory.kv.set("k", {"v": 1}), memory.kv.get("k"), memory.rooms()]
@@ -87,9 +87,9 @@ def test_the_same_calls_give_the_same_results():
 
     async def async_script(memory: AsyncMemory) -> list[object]:
         room = memory.scope(user="ana", room="r")
-        results: list[object] = [await room.add("the cat sleeps", id="a", metadata={"n": 1})]
-        results += [await memory.snapshot("first"), await room.update("a", text="the dog barks")]
-        results += [await room.get("a"), await room.list(), await room.search("dog")]
+        results: list[object] = [await room.add("cat sleeps", id="a", learn=False, metadata={"n": 1})]
+        results += [await memory.snapshot("first"), await room.update("a", metadata={"n": 2})]
+        results += [await room.get("a"), await room.list(), await room.search("cat")]
         view = await memory.as_of("first")
         results += [await view.get("a"), await memory.diff("first"), await room.count()]
         async with memory.batch() as batch:

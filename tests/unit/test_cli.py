@@ -204,3 +204,17 @@ def test_a_dash_stands_for_the_address_in_the_environment(tmp_path: Path, monkey
 )
 def test_no_password_is_printed(given: str, told: str):
     assert shown(given) == told
+
+
+@pytest.mark.requirement("fact.extract")
+def test_what_is_added_teaches_unless_told_otherwise(tmp_path: Path):
+    file = tmp_path / "a.db"
+    for arguments in (("I moved to Porto",), ("I like tea", "--no-learn"), ("I have a dog", "--kind", "message")):
+        added = rememo("add", file, *arguments, "--user", "ana")
+        assert added.returncode == 0, added.stderr
+    found = json.loads(rememo("facts", file, "--user", "ana", "--json").stdout)
+    assert {(one["subject"], one["predicate"], one["object"]) for one in found} == {
+        ("ana", "lives_in", "Porto"),
+        ("ana", "has_pet", "dog"),
+    }
+    assert "states 0" in rememo("add", file, "green tea", "--kind", "fact").stderr

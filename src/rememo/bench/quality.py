@@ -141,7 +141,10 @@ class StoredRecall:
                     agent=message.speaker if by_agent else None,
                 )
                 role = "assistant" if by_agent else "user"
-                view.add(message.text, kind="message", id=str(place), occurred_at=message.time, data={"role": role})
+                view.add(
+                    message.text, kind="message", id=str(place), occurred_at=message.time, data={"role": role},
+                    learn=False,
+                )  # fmt: skip
 
     def __enter__(self) -> Self:
         """Return itself."""

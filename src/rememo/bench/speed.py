@@ -163,7 +163,12 @@ def talk(count: int, *, seed: int) -> list[str]:
 def _messages(count: int, *, seed: int) -> list[dict[str, Any]]:
     """Return made-up messages a minute apart."""
     return [
-        {"text": text, "kind": "message", "occurred_at": _START + timedelta(minutes=max(seed, 0) + place)}
+        {
+            "text": text,
+            "kind": "message",
+            "occurred_at": _START + timedelta(minutes=max(seed, 0) + place),
+            "learn": False,
+        }
         for place, text in enumerate(talk(count, seed=seed))
     ]
 

@@ -32,7 +32,9 @@ def import_(
     room: Annotated[str | None, typer.Option(help="The room that all of it goes to.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent it belongs to.")] = None,
     tenant: Tenant = "default",
-    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether facts are learned from messages.")] = True,
+    learn: Annotated[
+        bool, typer.Option("--learn/--no-learn", help="Whether facts are learned from messages and notes.")
+    ] = True,
     json: AsJson = False,
 ) -> None:
     """Bring memories in: an export of Rememo, or what other systems wrote; repeating it is harmless."""
@@ -92,7 +94,8 @@ def _tell(done: Imported, file: str) -> None:
         console.print(f"{done.quarantined:,} were held back; see: rememo quarantine list {shown(file)}", markup=False)
     if done.jobs:
         console.print(
-            f"{done.jobs:,} messages wait to be learned from: rememo worker {shown(file)} --once", markup=False
+            f"{done.jobs:,} messages and notes wait to be learned from: rememo worker {shown(file)} --once",
+            markup=False,
         )
 
 

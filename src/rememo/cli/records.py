@@ -28,10 +28,12 @@ def add(
     user: Label = None,
     room: Label = None,
     agent: Label = None,
+    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether facts are learned from it.")] = True,
 ) -> None:
     """Remember a text and print its id."""
     with open_memory(file, make=True, tenant=tenant) as memory:
-        console.print(memory.scope(user=user, room=room, agent=agent).add(text, kind=kind).id, markup=False)
+        receipt = memory.scope(user=user, room=room, agent=agent).add(text, kind=kind, learn=learn)
+        console.print(receipt.id, markup=False)
 
 
 def search(

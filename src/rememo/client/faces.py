@@ -2126,9 +2126,15 @@ class RemoteMemory:
         source: str | None = None,
         trust: float | None = None,
         embedding: Iterable[float] | None = None,
+        learn: bool = True,
         key: str | None = None,
     ) -> Receipt:
         """Remember a text; it is durable and findable when this returns.
+
+        Facts are learned from notes and messages, where "the user" and "I" are the view's user; `learn=False` keeps them
+        from it, for good. A kind that has rules of its own obeys them: a `message` has a role in its `data`, `user` unless
+        given; a `fact` has subject, predicate and object in its `data`, or a text that states them; a `document` is kept
+        in chunks. They take what `messages.add`, `facts.add` and `documents.add` take.
 
         `on_conflict` says what happens when `id` is taken: `error`, `ignore` (the record stays) or `replace` (a new
         version). `key` makes a retry harmless: a second write under it returns the first one's receipt.
@@ -2153,6 +2159,7 @@ class RemoteMemory:
                     "source": source,
                     "trust": trust,
                     "embedding": embedding,
+                    "learn": learn,
                     "key": key,
                 },
             ),
@@ -2161,7 +2168,7 @@ class RemoteMemory:
     def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> Receipt:
         """Remember many texts in one transaction, in the order given: all of them or none.
 
-        An item is a text, or a mapping of `add`'s arguments.
+        An item is a text, or a mapping of `add`'s arguments. Facts and documents are added one by one.
         """
         return cast("Receipt", self._asking.call("add_many", {"items": items, "key": key}))
 

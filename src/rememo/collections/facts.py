@@ -208,6 +208,8 @@ class Facts:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
         """Return a fact, whatever its status; raises `NotFound` when there is none in this scope."""
+        if known_at is None:
+            self._view.wait_for_lessons()
         record = self._view.get(id, known_at=known_at)
         if not is_fact(record):
             raise NotFound(f"record {id!r} is no fact that was added or learned here, but a {record.kind}")
@@ -268,6 +270,8 @@ class Facts:
         least: float,
     ) -> "list[Fact]":
         check_unit(least, "min_confidence")
+        if known_at is None:
+            self._view.wait_for_lessons()
         moment = self._moment(known_at)
         if valid_at is not None:
             status = () if not current_only else (Condition("data", ("status",), "$ne", "retracted"),)
@@ -292,6 +296,7 @@ class Facts:
         That is what the policy `ask` leaves open, and what somebody said under a key that is bound to a room, say,
         against what holds in another: it could not end what the key does not see.
         """
+        self._view.wait_for_lessons()
         moment = self._moment(None)
         disputed = [one for one in self._records((_equal("status", "disputed"),)) if is_fact(one)]
         groups: dict[Slot, dict[str, Record]] = {}

@@ -16,7 +16,15 @@ _FOLLOWS: Final = {
 
 
 def check_plain_change(record: Record, changes: Mapping[str, Any]) -> None:
-    """Refuse a change by the plain verb that would part a record from what it is made of, and say what does it."""
+    """Refuse a change by the plain verb that would part a record from what it is made of, and say what does it.
+
+    Nor does another kind make a fact or a document of a record: those are made of more than a text.
+    """
+    kind = changes.get("kind")
+    if kind in ("fact", "document") and kind != record.kind:
+        raise InvalidInput(
+            f"{record.kind} {record.id!r} cannot become a {kind} by update(): add it with {kind}s.add(), and delete this one"
+        )
     refused = [name for name in _FOLLOWS.get(record.kind, ()) if name in changes]
     if not refused or (pointer := _pointer(record)) is None:
         return

@@ -17,12 +17,9 @@ from rememo.learn.room_summaries import RoomSummaries
 from rememo.model.check import check_flag, check_label, check_limit
 from rememo.model.filters import Filter
 from rememo.model.ids import new_id
-from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.times import to_utc
-
-_LEARNED = ("user", "assistant")
 
 
 class Messages(Kind):
@@ -249,15 +246,7 @@ class Messages(Kind):
         return self._view.engine.first_receipt(self._view.scope, key)
 
     def _put(self, items: list[dict[str, Any]], key: str | None) -> Receipt:
-        room = self._view.scope.room
-        if room is not None and self._view.known_at is None:
-            due = RoomSummaries(self._view.engine, self._view.scope.tenant, room).due(len(items))
-            items[-1]["jobs"] = (*items[-1].get("jobs", ()), *due)
-        receipt = self._view.put(items, key)
-        if receipt.status != "pending" and "added" in receipt.outcomes.values():
-            self._limits.enforce()
-        enforce_limits(self._view, (self.kind,), receipt)
-        return receipt
+        return put_messages(self._view, self._limits, items, key)
 
     def _fields(
         self, role: str, content: str, data: dict[str, Any], *, learn: bool, source: str | None
@@ -265,10 +254,7 @@ class Messages(Kind):
         check_turn(role, content, data, self._view.engine.settings)
         data["role"] = role
         fields: dict[str, Any] = {"text": content, "kind": self.kind, "data": data, "source": source}
-        wanted = check_flag(learn, "learn") and self._view.engine.settings.learn
-        # What came out of recall was learned when it went in.
-        if wanted and role in _LEARNED and not str(source or "").startswith("recall"):
-            fields["jobs"] = (NewJob(id=new_id(), task="learn", payload={}),)
+        fields["learn"] = check_flag(learn, "learn")
         return fields
 
     def _roles(self, roles: str | Iterable[str] | None) -> tuple[str, ...] | None:
@@ -293,3 +279,20 @@ class Messages(Kind):
         """Return a message of this room, whoever wrote it; it is not to be shown where it is not in this scope."""
         record = self._view.whole_room().find(id)
         return None if record is None or record.kind != self.kind else record
+
+
+def put_messages(view: View, limits: RoomLimits, items: list[dict[str, Any]], key: str | None) -> Receipt:
+    """Write messages, among other records perhaps, all or none, and keep the room within its limits.
+
+    The job that summarises the room is part of the write where enough has gathered.
+    """
+    messages = [item for item in items if item.get("kind") == "message"]
+    room = view.scope.room
+    if messages and room is not None and view.known_at is None:
+        due = RoomSummaries(view.engine, view.scope.tenant, room).due(len(messages))
+        messages[-1]["jobs"] = (*messages[-1].get("jobs", ()), *due)
+    receipt = view.put(items, key)
+    if receipt.status != "pending" and "added" in receipt.outcomes.values():
+        limits.enforce()
+    enforce_limits(view, ("message",), receipt)
+    return receipt

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fields
 from rememo.collections.made import check_plain_change
 from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar
@@ -19,9 +20,11 @@ from rememo.model.times import to_utc
 from rememo.model.unset import NOTHING, Unset
 
 _MOST_HITS = 1_000
+_LEARNED = frozenset({"fact", "relationship"})
+"""Kinds of records that lessons make."""
 _ITEM_FIELDS = {
     "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "id", "on_conflict", "pinned",
-    "importance", "ttl", "source", "trust", "embedding",
+    "importance", "ttl", "source", "trust", "embedding", "learn",
 }  # fmt: skip
 
 Duration = float | str | timedelta
@@ -62,9 +65,15 @@ class Records:
         source: str | None = None,
         trust: float | None = None,
         embedding: Iterable[float] | None = None,
+        learn: bool = True,
         key: str | None = None,
     ) -> Receipt:
         """Remember a text; it is durable and findable when this returns.
+
+        Facts are learned from notes and messages, where "the user" and "I" are the view's user; `learn=False` keeps them
+        from it, for good. A kind that has rules of its own obeys them: a `message` has a role in its `data`, `user` unless
+        given; a `fact` has subject, predicate and object in its `data`, or a text that states them; a `document` is kept
+        in chunks. They take what `messages.add`, `facts.add` and `documents.add` take.
 
         `on_conflict` says what happens when `id` is taken: `error`, `ignore` (the record stays) or `replace` (a new
         version). `key` makes a retry harmless: a second write under it returns the first one's receipt.
@@ -73,17 +82,22 @@ class Records:
             "text": text, "kind": kind, "data": data, "metadata": metadata, "occurred_at": occurred_at,
             "valid_from": valid_from, "valid_to": valid_to, "id": id, "on_conflict": on_conflict, "pinned": pinned,
             "importance": importance, "ttl": ttl, "source": source, "trust": trust, "embedding": embedding,
+            "learn": learn,
         }  # fmt: skip
-        return self._view.put([fields], key)
+        add = KIND_RULES.get(kind) if isinstance(kind, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - refused below
+        return self._view.put([fields], key) if add is None else add(self._view, fields, key)
 
     def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> Receipt:
         """Remember many texts in one transaction, in the order given: all of them or none.
 
-        An item is a text, or a mapping of `add`'s arguments.
+        An item is a text, or a mapping of `add`'s arguments. Facts and documents are added one by one.
         """
         if isinstance(items, str | Mapping):
             raise InvalidInput("add_many() takes a collection of items; use add() for one")
-        return self._view.put([_fields(item) for item in check_many(items, "items")], key)
+        fields = [self._item_fields(item) for item in check_many(items, "items")]
+        if any(one.get("kind") == "message" for one in fields):
+            return add_messages(self._view, fields, key)
+        return self._view.put(fields, key)
 
     def update(
         self,
@@ -155,6 +169,24 @@ class Records:
         self._view.need_no_batch("clear()")
         return len(self._view.remove_all(Filter(scope=self.bound), operation="clear").ids)
 
+    def _item_fields(self, item: str | Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(item, str):
+            return {"text": item, "learn": True}
+        if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InvalidInput(f"an item of add_many() must be a text or a mapping, not {type(item).__name__}")
+        if unknown := set(item) - _ITEM_FIELDS:
+            raise InvalidInput(
+                f"an item of add_many() has the unknown field {min(map(repr, unknown))}; see add() for the fields"
+            )
+        if "text" not in item:
+            raise InvalidInput("an item of add_many() has no text")
+        kind = item.get("kind")
+        if isinstance(kind, str) and kind in ("fact", "document"):
+            raise InvalidInput(f"add_many() cannot add a {kind}; add it by itself with {kind}s.add()")
+        fields = {"learn": True, **item}
+        is_message = isinstance(kind, str) and kind == "message"
+        return message_fields(fields, self._engine.settings) if is_message else fields
+
     # ---- reading
 
     def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
@@ -185,6 +217,7 @@ class Records:
             valid_at=valid_at,
         )  # fmt: skip
         filter = self._holding(filter)
+        self._wait_for_lessons(filter)
         return self._engine.store.read(
             filter, self._engine.now(), limit=check_limit(limit), offset=check_offset(offset)
         )
@@ -213,7 +246,17 @@ class Records:
             known_at=known_at,
             valid_at=valid_at,
         )
+        self._wait_for_lessons(filter)
         return self._engine.store.count(self._holding(filter), self._engine.now())
+
+    def _wait_for_lessons(self, filter: Filter) -> None:
+        """Wait for what is being learned, where the filter may mean it."""
+        if (
+            filter.known_at is None
+            and filter.ids is None
+            and (not filter.kinds or not _LEARNED.isdisjoint(filter.kinds))
+        ):
+            self._view.wait_for_lessons()
 
     def _holding(self, filter: Filter) -> Filter:
         """Return a filter of facts alone narrowed to those that hold; any other filter as it is.
@@ -271,6 +314,9 @@ class Records:
         )
         if not asked.text.strip() and filter.selects_everything:
             raise InvalidInput("the query is empty; ask something, or give a filter such as kind= or after=")
+        if filter.known_at is None:
+            # Whatever its kind, what is found says whether something later revised it.
+            self._view.wait_for_lessons()
         if (rerank or rewrite) and asked.text.strip():
             from rememo.learn.llm.searching import sharpened  # noqa: PLC0415 - models are loaded when one is wanted
 
@@ -293,6 +339,7 @@ class Records:
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
         wanted, model = self._engine.check_vector(vector, "vector")
         most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
+        self._wait_for_lessons(filter)
         try:
             return similar(self._engine, filter, wanted, model, limit=most, threshold=least)
         except ModelChanged:
@@ -303,6 +350,7 @@ class Records:
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
+        self._view.wait_for_lessons()
         filter = self._view.filter()
         if prefix:
             filter = filter.narrowed(rooms=check_label(prefix, "prefix"))
@@ -310,22 +358,10 @@ class Records:
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""
+        self._view.wait_for_lessons()
         return self._engine.store.labels(self._view.filter(), "user", self._engine.now())
 
     def agents(self) -> "list[str]":
         """Return the agents that have a record in this scope, sorted."""
+        self._view.wait_for_lessons()
         return self._engine.store.labels(self._view.filter(), "agent", self._engine.now())
-
-
-def _fields(item: str | Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(item, str):
-        return {"text": item}
-    if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InvalidInput(f"an item of add_many() must be a text or a mapping, not {type(item).__name__}")
-    if unknown := set(item) - _ITEM_FIELDS:
-        raise InvalidInput(
-            f"an item of add_many() has the unknown field {min(map(repr, unknown))}; see add() for the fields"
-        )
-    if "text" not in item:
-        raise InvalidInput("an item of add_many() has no text")
-    return dict(item)

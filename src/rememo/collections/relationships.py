@@ -128,6 +128,7 @@ class Relationships:
         """Return relationships, the strongest first."""
         check_unit(min_strength, "min_strength")
         check_limit(limit)
+        self._view.wait_for_lessons()
         conditions: list[Condition] = []
         if entity is not None:
             conditions.append(_match("entity", "$eq", folded(self._name(entity, "entity"))))
@@ -144,6 +145,7 @@ class Relationships:
     def graph(self, entity: str, depth: int = 2) -> Graph:
         """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
         start = self._name(entity, "entity")
+        self._view.wait_for_lessons()
         names, edges = self._reach(start, check_limit(depth, "depth", maximum=_DEEPEST))
         inside = [edge for edge in edges.values() if folded(edge.entity) in names and folded(edge.target) in names]
         return Graph(nodes=tuple(names.values()), edges=tuple(inside))
@@ -151,6 +153,7 @@ class Relationships:
     def path(self, a: str, b: str, max_depth: int = 6) -> "list[Relationship]":
         """Return the shortest way from one entity to another, in either direction; the empty list when there is none."""
         start, goal = folded(self._name(a, "a")), folded(self._name(b, "b"))
+        self._view.wait_for_lessons()
         steps: dict[str, tuple[str, Relationship] | None] = {start: None}
         frontier = [start]
         for _ in range(check_limit(max_depth, "max_depth", maximum=_DEEPEST)):

@@ -11,7 +11,7 @@ from rememo.model.check import check_label, check_many, check_text
 from rememo.settings import Settings
 
 Image = bytes | str | Path
-_OWN = ("bound", "external_id", "images", "name", "reply_to", "role", "tool_call_id", "tool_calls", "username")
+_OWN = ("bound", "external_id", "images", "learn", "name", "reply_to", "role", "tool_call_id", "tool_calls", "username")
 
 
 def turn_data(

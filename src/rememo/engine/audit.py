@@ -68,6 +68,11 @@ def acting_as_worker() -> Acting:
     return Acting(lambda _: _WORKER)
 
 
+def acts_as_worker() -> bool:
+    """Whether this context does later work."""
+    return _who.get() is _WORKER
+
+
 @dataclass(frozen=True, slots=True)
 class _Checked:
     scope: Scope

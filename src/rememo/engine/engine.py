@@ -16,6 +16,7 @@ from rememo.engine.audit import AuditedKeyValue, Auditor
 from rememo.engine.derived_ids import DerivedIds
 from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
+from rememo.engine.lessons import PendingLessons, Teacher
 from rememo.engine.reclaiming import Reclaimer, ReclaimingKeyValue
 from rememo.engine.redact import redact, redact_fields
 from rememo.engine.trust import FULL, default_trust
@@ -56,7 +57,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 _log = logging.getLogger("rememo.engine")
 
 
-class Runner(Protocol):
+class Runner(Teacher, Protocol):
     """Who does the later work of an engine."""
 
     def wake(self) -> None:
@@ -140,6 +141,9 @@ class Engine:
         """Finds who does the later work."""
         self.composes: Callable[[Engine], Composing] | None = None
         """Finds who composes states."""
+        waiting = settings.learn_wait if settings.worker else 0.0
+        self.lessons = PendingLessons(store, waiting, lambda: None if self.is_read_only() else self.runner)
+        """What is still to be learned, for those who read."""
         self._calling = store if isinstance(store, Calling) else None
         self.models: Modelling | None = None
         self.reranker: Reranker | None = None

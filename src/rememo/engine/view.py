@@ -8,6 +8,7 @@ from typing import Any
 
 from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
+from rememo.engine.learning import LEARN, LEARNED_KINDS, add_learning, may_learn_from
 from rememo.errors import Forbidden, InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_version
 from rememo.model.derived_ids import DerivedId, is_derived, may_be_older
@@ -19,9 +20,9 @@ from rememo.model.scope import LABELS, Scope
 from rememo.store.protocol import Put, Remove, RemoveAll, Revise, Write
 
 BOUND = "bound"
-"""The field in a message's data that names the labels its writer was bound to: learning gives it no say beyond them."""
-_LEARNED_KINDS = ("message",)
-"""Kinds whose text is learned from."""
+"""The field in the data of a message or note that names the labels its writer was bound to: learning gives it no say beyond them."""
+_NOT_LEARNED_FROM = frozenset({"metadata", "pinned", "importance", "expires_at", "ttl", "embedding"})
+"""Fields of a record that say nothing about anybody."""
 _MOST_TRIES = 100
 
 
@@ -60,13 +61,13 @@ class View:
 
     def attributed(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the fields of a record with what says how far its writer reached, where it will be learned from."""
-        if not self.bound or fields.get("kind", "note") not in _LEARNED_KINDS:
+        if not self.bound or fields.get("kind", "note") not in LEARNED_KINDS:
             return fields
         return {**fields, "data": {**(fields.get("data") or {}), BOUND: list(self.bound)}}
 
     def revision(self, record: Record, changes: Mapping[str, Any]) -> Revise:
         """Return the write that changes some fields of a record in the name of whoever uses this view."""
-        if record.kind not in _LEARNED_KINDS and changes.get("kind") not in _LEARNED_KINDS:
+        if record.kind not in LEARNED_KINDS and changes.get("kind") not in LEARNED_KINDS:
             return self.engine.revise(record, changes)
         held = bound_to(record)
         if "text" in changes:
@@ -78,10 +79,16 @@ class View:
             return self.engine.revise(record, changes)
         if "data" not in changes and bound == held:
             return self.engine.revise(record, changes)
-        given: Mapping[str, Any] = changes.get("data", record.data) or {}
+        given: Mapping[str, Any] | None = changes.get("data", record.data)
+        if given is None:
+            given = {}
+        elif not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - of a caller
+            return self.engine.revise(record, changes)  # refused there
         data: dict[str, Any] = {name: value for name, value in given.items() if name != BOUND}
         if bound:
             data[BOUND] = list(bound)
+        if not may_learn_from(record.data):
+            data[LEARN] = False
         return self.engine.revise(record, {**changes, "data": data})
 
     def narrow(self, scope: Scope) -> "View":
@@ -126,6 +133,11 @@ class View:
         return self.batch if self.batch is not None and self.batch.open else None
 
     # ---- reading
+
+    def wait_for_lessons(self) -> None:
+        """Let what was written be learned before it is read, for as long as the settings say; the past has nothing to wait for."""
+        if self.known_at is None:
+            self.engine.lessons.wait(self.scope)
 
     def filter(self, *, known_at: datetime | None = None, **parts: Any) -> Filter:
         """Return a checked filter within this view."""
@@ -179,7 +191,11 @@ class View:
         self.need_present()
         if (first := self._first(key)) is not None:
             return first
-        items = [self.attributed(self._recognised(dict(item))) for item in items]
+        learn, by_rules = self.engine.settings.learn, self.engine.models is None
+        given = [self._recognised(dict(item)) for item in items]
+        for item in given:
+            add_learning(item, enabled=learn, by_rules=by_rules)
+        items = [self.attributed(item) for item in given]
         writes = self.engine.puts(self.home, items)
         self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
@@ -238,7 +254,7 @@ class View:
                 batch.add(write, lambda more, record=record: self.revision(record, {**changes, **more}))
                 return _pending([id])
             try:
-                return self.commit([write], key)
+                return self.commit([write], key, unlearn=not changes.keys() <= _NOT_LEARNED_FROM)
             except VersionConflict:
                 if expected is not None:
                     raise
@@ -291,14 +307,18 @@ class View:
         key: str | None = None,
         *,
         operation: str = "write",
+        unlearn: bool = True,
         still_learned: frozenset[str] = frozenset(),
     ) -> Receipt:
-        """Write at once, as one transaction; what was learned from records that are `still_learned` stays when they end."""
+        """Write at once, as one transaction; what was learned from records that are `still_learned` stays when they end.
+
+        Without `unlearn` all that was learned stays as it is: the writes change nothing that lessons rest on.
+        """
         return self.engine.commit(
             self.scope,
             list(writes),
             key,
-            unlearn=True,
+            unlearn=unlearn,
             reach=self.reach,
             operation=operation,
             still_learned=still_learned,

@@ -230,7 +230,7 @@ class Writer:
         return view.add(
             item.text, kind=item.kind, id=self._id(item), on_conflict="ignore", data=item.data or None,
             metadata=item.metadata or None, occurred_at=item.at, pinned=item.pinned, source=self._source,
-            ttl=self._life(item),
+            ttl=self._life(item), learn=self._learn,
         )  # fmt: skip
 
     def _life(self, item: Item) -> timedelta | None:

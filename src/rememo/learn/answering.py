@@ -67,7 +67,9 @@ def answer(
             spent = Usage(*error.tokens) if isinstance(error, ModelFailed) else spent
             counts.add("answers_without_model")
             _log.warning("a question is answered in the words of records, because the model failed: %s", failed)
-    found = in_own_words(recalling(view, recall, user=user), question, at=moment, threshold=threshold)
+    wide = recalling(view, recall, user=user)
+    wide.wait_for_lessons()
+    found = in_own_words(wide, question, at=moment, threshold=threshold)
     return replace(found, fallback=failed, usage=spent)
 
 

@@ -1,4 +1,4 @@
-"""Learning from messages: what each one states now replaces what was learned from it before."""
+"""Learning from messages and notes: what each one states now replaces what was learned from it before."""
 
 import logging
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
+from rememo.engine.learning import LEARNED_KINDS, may_learn_from
 from rememo.engine.view import View, bound_to
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
 from rememo.learn.extract import FoundFact, corrections, extract
@@ -213,9 +214,10 @@ def forget_source(view: View, record_id: str) -> None:
 
 
 def learnable(record: Record) -> bool:
-    """Whether facts may be learned from a record: what a person said, not recalled and not distrusted."""
+    """Whether facts may be learned from a record: what a person said or an agent noted, not recalled and not distrusted."""
     return (
-        record.kind == "message"
+        record.kind in LEARNED_KINDS
+        and may_learn_from(record.data)
         and record.data.get("role", "user") == "user"
         and record.trust >= LEAST_TRUST
         and not (record.source or "").startswith("recall")
@@ -258,7 +260,8 @@ def _gather(
     if reach is None and record is not None and (bound := bound_to(record)):
         reach = {reach_of(record.scope, bound)}
     keys: set[Key] = set()
-    if record is not None and learnable(record):
+    # Where learning is switched off, only what was learned before follows its record's new words.
+    if record is not None and learnable(record) and (learned != [] or engine.settings.learn):
         for found in rule_facts(engine, record):
             if max(len(found.subject), len(found.object)) * 4 > MAX_LABEL:
                 continue
@@ -290,15 +293,16 @@ def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set
 
 
 def rule_facts(engine: Engine, record: Record) -> list[FoundFact]:
-    """Return what rules find in a message."""
+    """Return what rules find in a message or note."""
     text = without_recalled(record.text)  # what was recalled was learned when it was first said
     previous = _previous(engine, record) if corrections(text) else None
-    return extract(text, speaker=speaker_of(record), at=record.at, previous=previous)
+    noted = record.kind == "note"
+    return extract(text, speaker=speaker_of(record), at=record.at, previous=previous, noted=noted)
 
 
 def _previous(engine: Engine, record: Record) -> str | None:
-    """Return what the same speaker said just before in the same conversation."""
-    filter = Filter(scope=record.scope, kinds=("message",), before=record.at)
+    """Return what the same speaker said, or what was noted of them, just before in the same conversation."""
+    filter = Filter(scope=record.scope, kinds=(record.kind,), before=record.at)
     speaker = speaker_of(record)
     before = engine.store.read(filter, engine.now(), limit=_LOOK_BACK)
     said = [without_recalled(one.text) for one in before if learnable(one) and speaker_of(one) == speaker]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rememo.engine.engine import EMBED
+from rememo.engine.learning import LEARN, UNLEARN
 from rememo.model.check import check_label, check_version
 
-LEARN, UNLEARN = "learn", "unlearn"
 EXTRACT, ABSTRACT = "extract", "abstract"
 """What becomes of learning and of summarising where a language model takes its time over them."""
 SUMMARISE = "summarise"

@@ -18,6 +18,7 @@ from typing import Any
 from rememo.endpoint import Stop, stopped_by
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
+from rememo.engine.learning import LESSONS
 from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
 from rememo.learn.heart import LEASE_SECONDS, Heart
 from rememo.learn.payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
@@ -33,7 +34,7 @@ from rememo.store.protocol import Written
 MOST_ATTEMPTS = 5
 MOST_ATTEMPTS_OF_AN_OUTAGE = 24
 """For what an endpoint could not answer now: with the pauses between them, somewhat more than an hour."""
-_BATCH, _SMALL_BATCH = 256, 64
+_BATCH, _SMALL_BATCH, _FEW = 256, 64, 64
 _QUIET_SECONDS = 0.05
 """Writes that far apart leave room for the worker; while they come faster it stands back."""
 _STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
@@ -47,6 +48,7 @@ _LONGEST_TOLD = 3_600.0
 _LONGEST_REASON = 4_000
 _UNLEARNED = {
     "message": ("deleted", "updated", "replaced", "restored"),
+    "note": ("deleted", "updated", "replaced", "restored"),
     "fact": ("deleted", "restored"),
     "summary": ("deleted", "restored"),
 }
@@ -62,6 +64,8 @@ class _Here:
         self.due = threading.Event()
         self.urgent = threading.Event()
         """Somebody waits for the work, or for its end."""
+        self.wanted: tuple[str, ...] = ()
+        """Jobs that somebody waits for: they are done before others."""
         self.written = float("-inf")
         self.endings = Endings()
         self.turned = threading.Condition()
@@ -274,6 +278,29 @@ class Worker:
                 return False
         return True
 
+    def finish_lessons(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
+        """Wait until lessons are done, for so long at the most; says whether they are.
+
+        The worker's thread does them next, where nobody has begun: who waits writes nothing, and so no lock of a writer
+        holds a read up. What only a model can add, and what failed and is tried again later, is not waited for.
+        """
+        here = self._here
+
+        def pass_over(job: Job) -> bool:
+            postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
+            return job.task not in LESSONS or postponed
+
+        def help(due: Sequence[Job]) -> bool:
+            here.wanted = tuple(dict.fromkeys((*here.wanted, *(job.id for job in due))))
+            if not self.running:
+                self.start()
+            here.urgent.set()
+            here.due.set()
+            return False
+
+        found = wait_for_jobs(self._engine, tenant, jobs, seconds, endings=here.endings, help=help, pass_over=pass_over)
+        return not any(job.state in OPEN and not pass_over(job) for job in found)
+
     def _left_to_others(self, job: Job) -> bool:
         """Whether only a process with the store's embedding model can do a job, and this is none."""
         return job.task == EMBED and self._engine.model.active.embedder is None
@@ -371,7 +398,11 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
             return
         taken, began = 0, time.monotonic()
         try:
-            taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
+            wanted, here.wanted = here.wanted[:_FEW], here.wanted[_FEW:]
+            if wanted:
+                taken = worker.run_once(ids=wanted, tasks=LESSONS)
+            if not taken:
+                taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
         except Closed:
             return
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep

@@ -422,6 +422,13 @@ class Jobs(Protocol):
         """Return the ids of jobs of some tasks that wait or are being done, and are about a record within a scope."""
         ...
 
+    def pending_jobs(self, scope: Scope, tasks: Sequence[str], *, most: int) -> list[str] | None:
+        """Return what `open_jobs` does, or None where the tenant has more than `most` open jobs of whatever task.
+
+        So it takes no longer where very much waits.
+        """
+        ...
+
     def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
         ...

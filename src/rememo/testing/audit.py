@@ -72,10 +72,10 @@ class AuditSuite(Suite):
     def test_a_batch_is_one_line_and_a_large_one_keeps_a_digest(self, audited: Memory) -> None:
         with audited.batch() as batch:
             batch.add("one", id="a")
-            batch.add("two", id="b", kind="fact")
+            batch.add("two", id="b", kind="thought")
         audited.add_many([{"text": f"number {number}", "id": f"id-{number}"} for number in range(50)])
         small, large = audited.audit.list()
-        assert (small.ids, small.detail) == (("a", "b"), {"outcomes": {"added": 2}, "kinds": {"note": 1, "fact": 1}})
+        assert (small.ids, small.detail) == (("a", "b"), {"outcomes": {"added": 2}, "kinds": {"note": 1, "thought": 1}})
         assert large.ids == ()
         assert large.detail["outcomes"] == {"added": 50}
         assert len(large.detail["ids_sha256"]) == 64

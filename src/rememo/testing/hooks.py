@@ -19,7 +19,7 @@ class HookSuite(Suite):
         heard: list[Change] = []
         memory.hooks.on_change(heard.append)
         alice = memory.scope(user="alice")
-        added = alice.add("1", id="x", kind="fact")
+        added = alice.add("1", id="x", kind="thought")
         alice.update("x", text="2")
         memory.add("3", id="x", on_conflict="replace")
         memory.add("4", id="x", on_conflict="ignore")
@@ -30,7 +30,7 @@ class HookSuite(Suite):
             ("x", 3, "replaced"),
             ("x", 3, "deleted"),
         ]
-        assert (heard[0].kind, heard[0].scope, heard[0].recorded_at) == ("fact", alice.bound, added.recorded_at)
+        assert (heard[0].kind, heard[0].scope, heard[0].recorded_at) == ("thought", alice.bound, added.recorded_at)
         heard.clear()
         memory.add_many(["a", "b"])
         assert memory.clear() == 2

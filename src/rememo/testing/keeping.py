@@ -18,16 +18,16 @@ class KeepingSuite(Suite):
     """`stats` and `verify`."""
 
     def test_stats_count_what_a_tenant_holds(self, memory: Memory) -> None:
-        memory.add("1", id="x", kind="fact")
+        memory.add("1", id="x", kind="thought")
         memory.update("x", text="2")
-        memory.add("gone", id="y")
+        memory.add("gone", id="y", kind="thought")
         memory.delete("y")
         memory.add("here")
         memory.kv.set("k", 1)
         memory.scope(tenant="acme").add("not counted")
         stats = memory.stats()
         assert (stats.records, stats.versions, stats.vectors, stats.keys) == (2, 4, 4, 1)
-        assert stats.kinds == {"fact": 1, "note": 1}
+        assert stats.kinds == {"thought": 1, "note": 1}
         assert stats.jobs == {}
         assert min(stats.file_bytes, stats.log_bytes, stats.free_bytes) >= 0
 

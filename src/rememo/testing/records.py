@@ -22,16 +22,21 @@ class RecordSuite(Suite):
         assert record.text == "My cat is called Miso."
         assert record.kind == "note"
         assert (record.id, record.version) == (receipt.id, 1)
-        assert (receipt.version, receipt.outcome, receipt.status) == (1, "added", "done")
+        assert (receipt.version, receipt.outcome, receipt.wait().status) == (1, "added", "done")
         assert receipt.recorded_at == record.recorded_at
 
     @pytest.mark.requirement("record.kinds")
     def test_every_kind_can_be_remembered_and_told_apart(self, memory: Memory) -> None:
+        data = {"fact": {"subject": "a", "predicate": "likes", "object": "b"}, "document": {"title": "a document"}}
         for kind in sorted(KINDS):
-            memory.add(f"a {kind}", kind=kind)
-        for kind in KINDS:
+            memory.add(f"a {kind}", kind=kind, data=data.get(kind))
+        plain = KINDS - {"fact", "document", "chunk"}
+        for kind in plain:
             assert texts(memory.list(kind=kind)) == [f"a {kind}"]
-        assert texts(memory.list(kind=["fact", "goal"])) == ["a fact", "a goal"]
+        assert texts(memory.list(kind=["goal", "post"])) == ["a goal", "a post"]
+        assert [one.data["object"] for one in memory.list(kind="fact")] == ["b"]
+        assert [one.data["title"] for one in memory.list(kind="document")] == ["a document"]
+        assert sorted(texts(memory.list(kind="chunk"))) == ["a chunk", "a document"]
 
     @pytest.mark.requirement("record.fields")
     def test_every_field_comes_back_as_it_was_given(self, memory: Memory) -> None:
@@ -39,7 +44,7 @@ class RecordSuite(Suite):
         view = memory.scope(agent="helper", user="alice", room="chat-1")
         receipt = view.add(
             "moved to Lisbon",
-            kind="fact",
+            kind="post",
             data={"subject": "alice", "nested": {"list": [1, 2.5, None, True, "é"]}},
             metadata={"topic": "home", "tags": ["a", "b"]},
             occurred_at=datetime(2026, 4, 30, 9, 30, 0, 123456, tzinfo=lisbon),
@@ -117,7 +122,7 @@ class RecordSuite(Suite):
 
     @pytest.mark.requirement("record.batch")
     def test_add_many_takes_texts_and_mappings_in_order(self, memory: Memory) -> None:
-        receipt = memory.add_many(["one", {"text": "two", "kind": "fact", "id": "second"}, {"text": "three"}])
+        receipt = memory.add_many(["one", {"text": "two", "kind": "thought", "id": "second"}, {"text": "three"}])
         assert len(receipt.ids) == 3
         assert receipt.ids[1] == "second"
         assert [memory.get(id).text for id in receipt.ids] == ["one", "two", "three"]
@@ -190,7 +195,7 @@ class ChangeSuite(Suite):
         memory.add(
             "old",
             id="x",
-            kind="fact",
+            kind="thought",
             metadata={"a": 1},
             data={"b": 2},
             pinned=True,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rememo.errors import InvalidInput, ReadOnly
+from rememo.keep.removing import weight
 from rememo.memory import Memory
 from rememo.model.retention import Maintenance, PolicyRun
 from rememo.settings import Settings
@@ -62,7 +63,7 @@ class RetentionSuite(Suite):
                 clock.advance()
                 room.facts.add("ana", "likes", f"thing {place}", confidence=confidence)
         memory.scope(room="b").facts.add("ana", "likes", "one more", confidence=0.95)
-        memory.add("free", kind="fact", data={"confidence": 0.1})
+        memory.facts.add("bo", "likes", "being free", confidence=0.1)
         memory.retention.use("facts", at_most=3)
         assert memory.maintain().done == 5
         kept = {name: {one.object for one in memory.scope(room=name).facts.list(subject="ana")} for name in ("a", "b")}
@@ -92,15 +93,15 @@ class RetentionSuite(Suite):
 
     def test_what_leaves_by_one_bound_is_not_counted_by_another(self, memory: Memory, clock: ManualClock) -> None:
         for place, sure in enumerate([0.9, 0.9, 0.1, 0.2, 0.3]):
-            text = "x" * 100
-            memory.add(text, kind="fact", data={"subject": f"s{place}", "confidence": sure})
+            memory.facts.add(f"s{place}", "likes", "x" * 90, confidence=sure)
             clock.advance(2 * DAY if place == 1 else 1)
-        memory.retention.set("small", older_than="1d", at_most=3, max_bytes=450)
+        four = 4 * max(weight(one) for one in memory.list(kind="fact"))
+        memory.retention.set("small", kind="fact", older_than="1d", at_most=3, max_bytes=four)
         would = only(memory.maintain(dry_run=True))
         assert (would.found, would.refused) == (2, None), "three stay"
         did = only(memory.maintain())
         assert (did.found, did.done, did.ids) == (2, 2, would.ids)
-        assert [one.data["subject"] for one in memory.list()] == ["s2", "s3", "s4"]
+        assert [one.data["subject"] for one in memory.list(kind="fact")] == ["s2", "s3", "s4"]
 
     def test_a_dry_run_of_compressing_tells_what_would_leave(self, memory: Memory, clock: ManualClock) -> None:
         for room in (memory.scope(room="r"), memory):
@@ -135,7 +136,7 @@ class RetentionSuite(Suite):
         room = memory.scope(room="r")
         assert room.facts.add("ana", "likes", "tea").id == room.facts.add("Ana", "likes", "Tea").id
         assert room.relationships.add("ana", "bo", "friend").id == room.relationships.add("Ana", "Bo", "friend").id
-        facts = room.count(kind="fact")
+        links = room.count(kind="relationship")
         first = room.add("the same", data={"a": 1}).id
         clock.advance()
         others = [room.add("the same", data={"a": 1}).id for _ in range(3)]
@@ -143,17 +144,17 @@ class RetentionSuite(Suite):
         other = [room.add("the same").id, memory.scope(room="s").add("the same", data={"a": 1}).id]
         said = [room.messages.add("user", "ok", learn=False).id for _ in range(2)]
         memory.add(
-            "ana likes tea", kind="fact", data={"subject": "x", "predicate": "p", "object": "y", "confidence": 0.2}
+            "ana knows bo", kind="relationship", data={"entity": "x", "type": "p", "target": "y", "confidence": 0.2}
         )
         better = memory.add(
-            "x p y", kind="fact", data={"subject": "X", "predicate": "p", "object": "Y", "confidence": 0.8}
+            "x p y", kind="relationship", data={"entity": "X", "type": "p", "target": "Y", "confidence": 0.8}
         )
         memory.retention.use("duplicates")
         assert memory.maintain(dry_run=True).found == 4
         assert memory.maintain().done == 4
         assert ids(memory.list(kind="note")) == [others[1], *other]
         assert ids(memory.list(kind="message")) == said, "to say the same twice is no mistake"
-        assert memory.count(kind="fact") == facts + 1
+        assert memory.count(kind="relationship") == links + 1
         assert memory.get(better.id)
         assert first not in ids(memory.list())
         assert memory.maintain().found == 0
@@ -268,9 +269,9 @@ class RetentionSuite(Suite):
         assert memory.verify().ok
 
     def test_what_was_removed_long_ago_is_forgotten(self, memory: Memory, clock: ManualClock) -> None:
-        gone, named = memory.add("gone").id, memory.add("named").id
+        gone, named = memory.add("gone", kind="post").id, memory.add("named", kind="post").id
         memory.snapshot("with")
-        late = memory.add("late").id
+        late = memory.add("late", kind="post").id
         for id in (gone, named, late):
             memory.delete(id)
         clock.advance(5 * DAY)

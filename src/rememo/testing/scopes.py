@@ -24,7 +24,7 @@ class IsolationSuite(Suite):
     @staticmethod
     def _views(memory: Memory, label: str) -> tuple[Memory, Memory]:
         mine, theirs = memory.scope(**{label: "mine"}), memory.scope(**{label: "theirs"})
-        mine.add("my secret harbour", id="secret", kind="fact", metadata={"a": 1})
+        mine.add("my secret harbour", id="secret", kind="thought", metadata={"a": 1})
         return mine, theirs
 
     @pytest.mark.requirement("share.scopes", "memory.named-isolated")
@@ -36,7 +36,7 @@ class IsolationSuite(Suite):
             theirs.history("secret")
         assert theirs.list() == []
         assert theirs.list(ids=["secret"]) == []
-        assert theirs.list(kind="fact", metadata={"a": 1}) == []
+        assert theirs.list(kind="thought", metadata={"a": 1}) == []
         assert theirs.count() == 0
         assert ids(mine.list()) == ["secret"]
 
@@ -71,7 +71,7 @@ class IsolationSuite(Suite):
             theirs.update("secret", text="overwritten")
         with pytest.raises(NotFound):
             theirs.delete("secret")
-        assert theirs.delete_where(kind="fact") == 0
+        assert theirs.delete_where(kind="thought") == 0
         assert theirs.delete_where(ids=["secret"]) == 0
         assert theirs.clear() == 0
         assert mine.history("secret") == before

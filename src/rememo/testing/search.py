@@ -59,13 +59,13 @@ class SearchSuite(Suite):
         for number in range(50):
             memory.add(f"coffee coffee coffee {number}", occurred_at=START - 100 * HOUR)
         memory.add(
-            "one remark on coffee in the rain", id="x", kind="fact", metadata={"topic": "rain"}, occurred_at=START - HOUR,
+            "one remark on coffee in the rain", id="x", kind="post", metadata={"topic": "rain"}, occurred_at=START - HOUR,
             valid_from=START - 2 * HOUR,
         )  # fmt: skip
-        assert ids(memory.search("coffee", kind="fact", limit=1, mode=mode)) == ["x"]
+        assert ids(memory.search("coffee", kind="post", limit=1, mode=mode)) == ["x"]
         assert ids(memory.search("coffee", metadata={"topic": "rain"}, limit=1, mode=mode)) == ["x"]
         assert ids(memory.search("coffee", after=START - 2 * HOUR, limit=1, mode=mode)) == ["x"]
-        assert ids(memory.search("coffee", before=START - 99 * HOUR, kind="fact", mode=mode)) == []
+        assert ids(memory.search("coffee", before=START - 99 * HOUR, kind="post", mode=mode)) == []
         assert "x" not in ids(memory.search("coffee rain", valid_at=START - 3 * HOUR, limit=60, mode=mode))
 
     @pytest.mark.parametrize("mode", MODES)
@@ -182,10 +182,10 @@ class SearchSuite(Suite):
     @pytest.mark.parametrize("mode", MODES)
     def test_a_blank_query_with_a_filter_returns_what_it_means_newest_first(self, memory: Memory, mode: Any) -> None:
         for hour in range(4):
-            memory.add(str(hour), kind="fact", occurred_at=START + hour * HOUR)
+            memory.add(str(hour), kind="post", occurred_at=START + hour * HOUR)
         memory.add("other", occurred_at=START + 9 * HOUR)
-        assert texts(memory.search("", kind="fact", mode=mode)) == ["3", "2", "1", "0"]
-        assert texts(memory.search(" ", after=START + HOUR, kind="fact", limit=2, mode=mode)) == ["3", "2"]
+        assert texts(memory.search("", kind="post", mode=mode)) == ["3", "2", "1", "0"]
+        assert texts(memory.search(" ", after=START + HOUR, kind="post", limit=2, mode=mode)) == ["3", "2"]
 
     def test_a_threshold_is_where_the_hits_end(self, memory: Memory) -> None:
         for number in range(8):
@@ -267,9 +267,9 @@ class SimilarSuite(Suite):
     def test_filters_come_before_the_nearest(self, memory: Memory) -> None:
         for number in range(30):
             memory.add(str(number), embedding=[1.0, 0.01 * number] + [0.0] * 14)
-        memory.add("x", id="x", kind="fact", metadata={"a": 1}, embedding=[0.5, 0.5] + [0.0] * 14)
+        memory.add("x", id="x", kind="post", metadata={"a": 1}, embedding=[0.5, 0.5] + [0.0] * 14)
         question = [1.0] + [0.0] * 15
-        assert ids(memory.similar(question, kind="fact", limit=1)) == ["x"]
+        assert ids(memory.similar(question, kind="post", limit=1)) == ["x"]
         assert ids(memory.similar(question, metadata={"a": 1}, limit=1)) == ["x"]
 
     def test_a_length_does_not_matter_a_direction_does(self, memory: Memory) -> None:
@@ -334,7 +334,7 @@ class SimilarSuite(Suite):
 
     def test_a_failed_embedding_is_no_vector_and_a_job(self, open_memory: OpenMemory) -> None:
         memory = open_memory(embedder=FailingEmbedder())
-        receipt = memory.add("Miso sleeps on the sofa")
+        receipt = memory.add("Miso sleeps on the sofa", learn=False)
         assert receipt.status == "learning"
         assert len(receipt.jobs) == 1
         assert memory.get(receipt.id).text == "Miso sleeps on the sofa"
@@ -355,7 +355,8 @@ class SimilarSuite(Suite):
     def test_no_write_waits_for_a_distant_model_and_nothing_is_paid_for_twice(self, open_memory: OpenMemory) -> None:
         distant = DistantEmbedder()
         memory = open_memory(embedder=distant)
-        receipt = memory.add_many(["Miso sleeps on the sofa", "Rex barks", "Miso sleeps on the sofa"])
+        said = ("Miso sleeps on the sofa", "Rex barks", "Miso sleeps on the sofa")
+        receipt = memory.add_many([{"text": text, "learn": False} for text in said])
         assert distant.asked == []
         assert len(receipt.jobs) == 3
         assert ids(memory.search("barks")) == [receipt.ids[1]]
@@ -402,9 +403,9 @@ class SimilarSuite(Suite):
         quiet = Settings(worker=False)
         memory = open_memory(embedder=WordEmbedder("first-model"), settings=quiet)
         other = open_memory(embedder=WordEmbedder("first-model"), settings=quiet)
-        kept = other.add("Miso sleeps on the sofa")
+        kept = other.add("Miso sleeps on the sofa", learn=False)
         memory.reembed(WordEmbedder("second-model", 8))
-        added = other.add("Rex sleeps in the kitchen")
+        added = other.add("Rex sleeps in the kitchen", learn=False)
         changed = other.update(kept.id, metadata={"seen": True})
         assert not changed.jobs, "it keeps the vector that the change gave it"
         hits = other.search("who sleeps?", explain=True)

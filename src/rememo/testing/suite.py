@@ -9,6 +9,7 @@ from rememo.testing.filters import FilterSuite
 from rememo.testing.hooks import HookSuite
 from rememo.testing.keeping import ClosedSuite, KeepingSuite, RefusalSuite
 from rememo.testing.keyvalues import KeyValueSuite
+from rememo.testing.lessons import LessonsSuite
 from rememo.testing.listing import ListSuite
 from rememo.testing.machine import MachineSuite
 from rememo.testing.quarantine import QuarantineSuite
@@ -52,6 +53,7 @@ class MemoryConformance(
     QuarantineSuite,
     RefusalSuite,
     RetentionSuite,
+    LessonsSuite,
     AuditSuite,
     ClosedSuite,
     ThreadSuite,

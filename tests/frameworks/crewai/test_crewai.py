@@ -322,3 +322,11 @@ def test_it_can_be_the_storage_of_every_memory(storage: RememoStorage):
         assert storage.count("/ana") == 1
     finally:
         set_memory_storage_factory(None)
+
+
+def test_what_is_saved_is_learned_from(memory: Memory):
+    ana = memory.scope(user="ana")
+    storage = RememoStorage(ana)
+    storage.save([MemoryRecord(content="The user moved to Porto.")])
+    assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
+    assert storage.count() == 1

@@ -243,7 +243,7 @@ def test_the_sdks_runner_works_with_it(memory: Memory):
         {"type": "memory_20250818", "name": "memory", "cache_control": {"type": "ephemeral"}}
     ]
     assert claude.told() == TOLD
-    assert memory.search("where does Alice live?")[0].record.text == "Alice lives in Lisbon.\n"
+    assert memory.search("where does Alice live?", kind="note")[0].record.text == "Alice lives in Lisbon.\n"
 
 
 def test_the_sdks_runner_works_with_it_on_an_event_loop(memory: Memory):

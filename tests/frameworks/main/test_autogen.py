@@ -166,14 +166,14 @@ async def test_a_memory_is_written_as_a_configuration_and_opened_by_it(tmp_path:
     held = RememoMemory(
         tmp_path / "a.db", agent="helper", user="ana", room="r", kinds=["note", "fact"], limit=3, threshold=0.1
     )
-    await held.add(text("Ana's cat is called Miso."))
+    await held.add(text("The parcel: on Friday."))
     written = held.dump_component()
     assert written.provider == "rememo.adapters.autogen.RememoMemory"
     await held.close()
     again = BaseMemory.load_component(written)
     assert isinstance(again, RememoMemory)
     assert again.dump_component() == written
-    assert [one.content for one in (await again.query()).results] == ["Ana's cat is called Miso."]
+    assert [one.content for one in (await again.query()).results] == ["The parcel: on Friday."]
     await again.close()
     await again.close()
     with pytest.raises(InvalidInput, match="path or address"):
@@ -184,3 +184,9 @@ async def test_a_memory_that_was_given_stays_open(memory: Memory):
     held = RememoMemory(memory)
     await held.close()
     assert memory.count() == 0
+
+
+async def test_what_is_added_is_learned_from(memory: Memory):
+    ana = memory.scope(user="ana")
+    await RememoMemory(ana).add(text("The user moved to Porto."))
+    assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]

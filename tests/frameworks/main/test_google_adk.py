@@ -359,7 +359,7 @@ async def test_events_and_memories_are_added_one_by_one(memory: Memory):
     assert len(response.memories) <= 2
     best = (await memories.search_memory(app_name=APP, user_id=USER, query="vegetarian")).memories[0]
     assert (best.author, best.custom_metadata, best.content) == ("nurse", {"a": 1, "b": 2}, entry.content)
-    assert memory.count() == 3
+    assert memory.count(kind=["message", "note", "state"]) == 3
     with pytest.raises(InvalidInput, match="limit must be"):
         RememoMemoryService(memory, limit=0)
     with pytest.raises(InvalidInput, match="user is empty"):
@@ -414,3 +414,9 @@ async def test_it_does_what_the_service_in_memory_does(steps: list[tuple[str, st
         assert {(one.user_id, one.id, str(one.state)) for one in lists[0]} == {
             (one.user_id, one.id, str(dict(one.state))) for one in lists[1]
         }
+
+
+async def test_what_is_remembered_is_learned_from(memory: Memory):
+    entry = MemoryEntry(content=types.Content(role="user", parts=[types.Part(text="The user moved to Porto.")]))
+    await RememoMemoryService(memory).add_memory(app_name=APP, user_id=USER, memories=[entry])
+    assert [(one.subject, one.object) for one in memory.scope(user=USER).facts.list()] == [(USER, "Porto")]

@@ -150,7 +150,7 @@ def test_what_json_cannot_hold_is_refused_and_nothing_is_written(memory: Memory)
 def test_documents_are_ordinary_records(memory: Memory):
     RememoDocumentStore(memory.scope(user="ana"), index="notes").write_documents([WHOLE])
     room = memory.scope(user="ana", room="notes")
-    assert room.search("where does Ana live?")[0].text == "Ana lives in Lisbon."
+    assert room.search("where does Ana live?", kind="note")[0].text == "Ana lives in Lisbon."
     assert room.list(metadata={"deep.er.x": 1.0})[0].kind == "note"
     other = room.add("Miso sleeps on the sofa.", metadata={"page": 7})
     store = RememoDocumentStore(room)
@@ -421,3 +421,12 @@ def test_a_store_is_opened_when_it_is_used_and_closed_when_it_opened(tmp_path: P
     with pytest.raises(InvalidInput, match="path or address"):
         RememoDocumentStore(memory).to_dict()
     assert os.environ["HAYSTACK_TELEMETRY_ENABLED"] == "False"
+
+
+def test_what_a_document_says_is_learned_from():
+    with Memory(":memory:") as memory:
+        ana = memory.scope(user="ana")
+        store = RememoDocumentStore(ana)
+        store.write_documents([Document(content="The user moved to Porto.")])
+        assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
+        assert store.count_documents() == 1

@@ -32,7 +32,7 @@ def test_a_session_goes_on_where_it_was(tmp_path: Path):
             ours = RememoSession("chat-1", memory)
             await ours.add_items([{"role": "user", "content": "Thanks!"}])
             assert cast("list[Any]", await ours.get_items())[:-1] == await theirs.get_items()
-            assert memory.search("who moved to Lisbon?")[0].text == "I moved to Lisbon."
+            assert memory.search("who moved to Lisbon?", kind="message")[0].text == "I moved to Lisbon."
         theirs.close()
 
     asyncio.run(check())

@@ -402,3 +402,10 @@ def test_answers_are_cached_over_processes(tmp_path: Path):
             assert asked.invoke("question") == "second"
     finally:
         set_llm_cache(None)
+
+
+def test_what_texts_say_is_learned_from():
+    with Memory(":memory:") as memory:
+        ana = memory.scope(user="ana")
+        RememoVectorStore(ana).add_texts(["The user moved to Porto."])
+        assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]

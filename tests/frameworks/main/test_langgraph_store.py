@@ -284,7 +284,9 @@ def test_items_are_records_of_the_view(tmp_path: Path):
         alice, bob = RememoStore(memory.scope(user="alice")), RememoStore(memory.scope(user="bob"))
         alice.put(("notes",), "k", {"text": "Alice collects stamps"})
         bob.put(("notes",), "k", {"text": "Bob collects coins"})
-        assert [hit.text for hit in memory.scope(user="alice").search("collects")] == ["Alice collects stamps"]
+        assert [hit.text for hit in memory.scope(user="alice").search("collects", kind="note")] == [
+            "Alice collects stamps"
+        ]
         alice.put(("notes",), "k", {"text": "Alice collects records"})
         item = memory.scope(user="alice").list(kind="note")[0]
         assert [one.text for one in memory.history(item.id)] == ["Alice collects stamps", "Alice collects records"]
@@ -378,3 +380,16 @@ def test_langmem_outside_a_graph(store: RememoStore):
         {"type": "tool_call", "id": "1", "name": "search_memory", "args": {"query": "name of the cat"}}
     )
     assert message.artifact[0].value == {"content": "The cat is called Miso"}
+
+
+def test_what_an_item_says_is_learned_from():
+    with Memory(":memory:") as memory:
+        ana = memory.scope(user="ana")
+        store = RememoStore(ana)
+        store.put(("memories",), "home", {"kind": "memory", "content": "User moved to Porto"})
+        assert [(one.subject, one.object) for one in ana.facts.list(predicate="lives_in")] == [("ana", "Porto")]
+        store.put(("memories",), "home", {"kind": "memory", "content": "User moved to Braga"})
+        assert [one.object for one in ana.facts.list()] == ["Braga"]
+        store.delete(("memories",), "home")
+        assert ana.facts.list() == []
+        assert store.list_namespaces() == []

@@ -108,7 +108,9 @@ def test_messages_are_ordinary_ones(memory: Memory):
     store.set_messages("a", [*ODD, user("My cat is called Miso.")])
     room = memory.scope(user="ana", room="a")
     assert room.messages.latest()[0].content == "My cat is called Miso."
-    assert [hit.text for hit in room.search("what is the cat called?", limit=1)] == ["My cat is called Miso."]
+    assert [hit.text for hit in room.search("what is the cat called?", kind="message", limit=1)] == [
+        "My cat is called Miso."
+    ]
     shape = room.messages.for_model(limit=50)
     assert [one["tool_call_id"] for one in shape if one["role"] == "tool"] == ["c1", "c2"]
     room.messages.add("assistant", "Nice to meet Miso.")
@@ -338,3 +340,10 @@ def test_a_block_closes_what_it_opened(tmp_path: Path):
     block.close()
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.scope(room="a").messages.latest()[0].content == "My cat is called Miso."
+
+
+def test_what_is_said_is_learned_from():
+    with Memory(":memory:") as memory:
+        ana = memory.scope(user="ana")
+        RememoChatStore(ana).add_message("chat-1", ChatMessage(role="user", content="I moved to Porto."))
+        assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]

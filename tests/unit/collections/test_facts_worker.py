@@ -247,7 +247,7 @@ def test_a_failing_job_is_tried_again_later_and_then_kept_dead(clock: ManualCloc
     embedder = Flaky()
     with open_memory(clock=clock, embedder=embedder) as memory:
         embedder.down = True
-        receipt = memory.add("green tea")
+        receipt = memory.add("green tea", learn=False)
         worker = worker_of(memory)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             assert worker.run_until_idle() == 1

@@ -258,7 +258,12 @@ def test_the_command_tells_what_it_did(tmp_path: Path):
     path = write(tmp_path / "a.jsonl", {"role": "user", "content": "My cat is called Miso."}, "[]\n")
     first = rememo("import", tmp_path / "m.db", path, "--from", "jsonl", "--user", "ana")
     assert first.returncode == 0, first.stderr
-    for told in ("message", "there already", "a line that is no JSON object", "1 messages wait to be learned from"):
+    for told in (
+        "message",
+        "there already",
+        "a line that is no JSON object",
+        "1 messages and notes wait to be learned from",
+    ):
         assert told in first.stdout
     assert rememo("worker", tmp_path / "m.db", "--once").returncode == 0
     assert "Miso" in rememo("facts", tmp_path / "m.db").stdout
@@ -270,3 +275,18 @@ def test_the_command_tells_what_it_did(tmp_path: Path):
     ):
         wrong = rememo("import", tmp_path / "m.db", path, *call)
         assert (wrong.returncode, told in " ".join(wrong.stderr.split())) == (1, True), wrong.stderr
+
+
+@pytest.mark.requirement("fact.extract")
+@pytest.mark.parametrize("learn", [True, False])
+def test_messages_and_notes_that_are_brought_in_teach(memory: Memory, tmp_path: Path, learn: bool):
+    path = write(
+        tmp_path / "a.jsonl",
+        {"role": "user", "content": "I moved to Porto.", "user_id": "ana"},
+        {"memory": "User prefers tea", "user_id": "ana"},
+    )
+    done = import_from(memory, path, "jsonl", learn=learn)
+    assert done.jobs == (2 if learn else 0)
+    assert rememo("worker", tmp_path / "memory.db", "--once").returncode == 0
+    known = {(one.predicate, one.object) for one in memory.scope(user="ana").facts.list()}
+    assert known == ({("lives_in", "Porto"), ("prefers", "tea")} if learn else set())

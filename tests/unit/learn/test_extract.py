@@ -224,3 +224,37 @@ def test_a_huge_text_is_cut(piece: str) -> None:
     begun = time.thread_time()  # not what others take of the processor
     extract(text, speaker="alice", at=AT)
     assert time.thread_time() - begun < 3
+
+
+@pytest.mark.requirement("fact.extract")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("User prefers tea", [("ana", "prefers", "tea")]),
+        ("The user is allergic to nuts.", [("ana", "allergic_to", "nuts")]),
+        ("Ana now works at Globex", [("ana", "works_at", "Globex")]),
+        ("ana likes coffee", [("ana", "likes", "coffee")]),
+        ("I moved to Porto", [("ana", "lives_in", "Porto")]),
+        ("User lives in Porto and works at Globex.", [("ana", "lives_in", "Porto"), ("ana", "works_at", "Globex")]),
+        ("The user's sister Lena lives in Oslo.", [("ana", "sister", "Lena"), ("Lena", "lives_in", "Oslo")]),
+        ("User moved to Porto. She likes tea.", [("ana", "lives_in", "Porto"), ("ana", "likes", "tea")]),
+        ("- User prefers tea\n- Lives in Porto", [("ana", "prefers", "tea"), ("ana", "lives_in", "Porto")]),
+        ("Is allergic to nuts", [("ana", "allergic_to", "nuts")]),
+        ("Bob lives in Porto.", [("Bob", "lives_in", "Porto")]),
+        ("User name is required", []),
+        ("Plays: Hamlet", []),
+        ("Is it raining?", []),
+        ("The user clicks the button", []),
+    ],
+)
+def test_notes_are_read_as_being_about_the_user(text: str, expected: list[tuple[str, str, str]]):
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    found = extract(text, speaker="ana", at=at, noted=True)
+    assert [(one.subject, one.predicate, one.object) for one in found] == expected
+    assert all(text[slice(*one.position)] == one.wording for one in found)
+
+
+def test_in_a_message_the_user_is_somebody_else():
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    assert extract("The user is allergic to nuts.", speaker="ana", at=at) == []
+    assert extract("- I like tea", speaker="ana", at=at) == []

@@ -71,6 +71,19 @@ def test_a_reader_can_wait_for_what_its_scope_still_learns(memory: Memory, endpo
     assert [fact.object for fact in ana.facts.list()] == ["Lisbon"]
 
 
+@pytest.mark.requirement("fact.extract")
+def test_a_read_waits_for_rules_and_for_no_model(memory: Memory, endpoint: ScriptedEndpoint):
+    ana = memory.scope(user="ana", room="r")
+    for city in ("Lisbon", "Porto"):
+        endpoint.script(Held(NOTHING))
+        receipt = ana.messages.add("user", f"I moved to {city}.")
+        assert [fact.object for fact in ana.facts.list()] == [city]
+        assert f"ana lives in {city}" in ana.context("where do I live?").text
+        assert {job.state for job in memory.jobs.list() if job.id in receipt.jobs} != {"done"}
+        endpoint.release()
+        receipt.wait()
+
+
 def test_who_waits_does_the_work_where_no_thread_does(tmp_path: Path):
     with Memory(tmp_path / "a.db", settings=Settings(worker=False)) as memory:
         chat = memory.scope(user="ana", room="r")

@@ -17,6 +17,7 @@ from rememo.learn.extract.doings import read_death, read_doing
 from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.found import FoundFact
 from rememo.learn.extract.moods import asserted
+from rememo.learn.extract.noted import read_as_first_person
 from rememo.learn.extract.people import relations_in
 from rememo.learn.extract.prose import own_sentences
 from rememo.learn.extract.reading import TABLE, read_clause, settle_passive
@@ -29,12 +30,19 @@ _LONGEST_SENTENCE = 120
 
 
 def extract(
-    text: str, *, speaker: str, at: datetime, addressee: str | None = None, previous: str | None = None
+    text: str,
+    *,
+    speaker: str,
+    at: datetime,
+    addressee: str | None = None,
+    previous: str | None = None,
+    noted: bool = False,
 ) -> list[FoundFact]:
     """Return the facts a text states, in the order of their wording.
 
     ``speaker`` is who says "I"; ``at`` is when it was said (aware) and resolves time words; ``addressee`` is who "you" is,
-    when that is a person worth facts; ``previous`` is the speaker's own message before, which a correction may refer to.
+    when that is a person worth facts; ``previous`` is the speaker's own message before, which a correction may refer to. With ``noted`` the text is a note about the speaker: "the user" and
+    the speaker's name are the speaker as well as "I".
     Deterministic; never raises for any text. Raises InvalidInput for an empty speaker or an ``at`` without a time zone.
     """
     if not speaker.strip():
@@ -42,14 +50,16 @@ def extract(
     if at.tzinfo is None:
         raise InvalidInput("`at` has no time zone; pass an aware datetime such as datetime.now(UTC)")
     finder = Finder(text, speaker=speaker, at=at, addressee=addressee)
-    for begin, end in own_sentences(text):
+    for begin, end in own_sentences(text, noted=noted):
         words = Words(text, begin, end)
         if not 1 < len(words) <= _LONGEST_SENTENCE:
             continue
+        if noted and read_as_first_person(words, speaker):
+            finder.reader.meet(speaker, "")
         limit = asserted(words)
         if limit:
             _sentence(finder, words, limit)
-    _correct(finder, text, previous)
+    _correct(finder, text, previous, noted=noted)
     return sorted(finder.facts, key=lambda fact: fact.position)
 
 
@@ -148,7 +158,8 @@ def _fits(clause: Clause, part: Clause, *, bare: bool) -> bool:
     if part.form == "ing":
         return clause.progressive and part.begin == part.verb_at and part.lemma in TABLE.by_verb
     if part.form == "third":
-        return not clause.subject.speaker
+        # "The user lives in Ghent and works at X": the speaker, named as others would.
+        return not clause.subject.speaker or clause.words.raw[clause.begin].lower() not in ("i", "we")
     if part.form == "base":
         return (
             not part.words.capital(part.verb_at)
@@ -158,13 +169,13 @@ def _fits(clause: Clause, part: Clause, *, bare: bool) -> bool:
     return part.form == "past"
 
 
-def _correct(finder: Finder, text: str, previous: str | None) -> None:
+def _correct(finder: Finder, text: str, previous: str | None, *, noted: bool) -> None:
     found = corrections(text)
     if not found:
         return
     known = list(finder.facts)
     if previous is not None:
-        known = extract(previous, speaker=finder.speaker, at=finder.at) + known
+        known = extract(previous, speaker=finder.speaker, at=finder.at, noted=noted) + known
     corrected = {fact.corrects.casefold() for fact in finder.facts if fact.corrects is not None}
     for correction in found:
         if correction.old.casefold() in corrected:

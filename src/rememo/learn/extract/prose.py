@@ -48,8 +48,11 @@ _LONG_QUOTE = 3
 """Words of a quote from which it is somebody's speech and no longer a title."""
 
 
-def own_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of sentences that may state something, in order. Work is linear and bounded by ``LONGEST``."""
+def own_sentences(text: str, *, noted: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the places of sentences that may state something, in order. Work is linear and bounded by ``LONGEST``.
+
+    Lists in a message are mostly pasted; in what is ``noted`` they are how notes are taken.
+    """
     cut = text[:LONGEST]
     masked = cut
     if foreign := pasted_parts(cut):
@@ -66,8 +69,10 @@ def own_sentences(text: str) -> Iterator[tuple[int, int]]:
     position = 0
     for line in masked.splitlines(keepends=True):
         end = position + len(line)
-        if line.strip() and not _foreign_line(line):
-            for begin, finish in _sentences(masked, position, end):
+        item = _LIST_LINE.match(line)
+        if line.strip() and not (item and not noted) and not _foreign_line(line):
+            first = position + (item.end() if item else 0)
+            for begin, finish in _sentences(masked, first, end):
                 if framed and (_FICTION.search(masked, begin, finish) or _SUPPOSING.search(masked, begin, finish)):
                     return  # what follows an invented frame is inside it
                 if not _QUESTION.match(masked, begin, finish) and _SPEECH not in masked[begin:finish]:
@@ -93,7 +98,7 @@ def _mark_speech(match: re.Match[str]) -> str:
 
 
 def _foreign_line(line: str) -> bool:
-    if line.lstrip().startswith((">", "//", "|", "#", "    ")) or _LIST_LINE.match(line) or _CODE_LINE.match(line):
+    if line.lstrip().startswith((">", "//", "|", "#", "    ")) or _CODE_LINE.match(line):
         return True
     label = _LABEL_LINE.match(line)
     return label is not None and label[1].lower() not in _OWN_LABELS

@@ -64,6 +64,20 @@ class Words:
         """Tell whether the word is written with a capital."""
         return 0 <= index < len(self.raw) and self.raw[index][:1].isupper()
 
+    def join(self, first: int, after: int, word: str) -> None:
+        """Take several words for one, which stands where they stand."""
+        self.low[first:after] = [word]
+        self.raw[first:after] = [self.slice(first, after)]
+        self.start[first:after] = [self.start[first]]
+        self.end[first:after] = [self.end[after - 1]]
+
+    def insert(self, index: int, word: str) -> None:
+        """Read a word that was left out before another one; it takes no room."""
+        self.low.insert(index, word)
+        self.raw.insert(index, "")
+        self.start.insert(index, self.start[index])
+        self.end.insert(index, self.start[index])
+
     def slice(self, first: int, after: int) -> str:
         """Return the text of these words as it stands."""
         return self.text[self.start[first] : self.end[after - 1]] if after > first else ""

@@ -28,6 +28,8 @@ _LOOK: Final = 5
 _LONGEST: Final = {"subject": 4_096, "predicate": 512, "object": 65_536}
 """Bytes of the parts of a fact."""
 _MOST_FACTS: Final = 10_000
+_LATEST_FACTS: Final = 200
+"""Facts among which those are looked for that a note has just taught."""
 _NOTED: Final = ("note", "task")
 """Kinds whose text an assistant may replace; the others are kept as they were said."""
 
@@ -92,7 +94,9 @@ def remember(memory: "Memory", caller: Caller, given: Remember) -> Done:
         if (known := _known(memory, caller, text)) is not None:
             shown = _keep_facts(memory, caller, given, text, known)
             return Remembered(id=known, outcome="known", facts=shown), _told(f"Known already as {known}.", shown)
-        receipt = memory.add(text, occurred_at=happened, importance=given.importance, source=caller.source)
+        # Facts that are given say more than the rules can read, such as since when: then nothing else is learned.
+        learn = given.facts is None
+        receipt = memory.add(text, occurred_at=happened, importance=given.importance, source=caller.source, learn=learn)
         outcome = "added"
     id = receipt.ids[0]
     if receipt.quarantined:
@@ -137,8 +141,10 @@ def _replace(memory: "Memory", caller: Caller, id: str, text: str, importance: f
         raise InvalidInput(f"{id} is a {held.kind} and stays as it was said; remember a note beside it, or forget it")
     # Trust is told anew: these are not the words that were trusted.
     weight = held.importance if importance is None else importance
+    # What a note taught follows its words by itself.
+    stale = [] if held.kind == "note" else [one.id for one in _taught_by(memory, [id])]
     receipt = memory.update(id, text=text, source=caller.source, trust=None, importance=weight)
-    if stale := [one.id for one in _taught_by(memory, [id])]:
+    if stale:
         memory.delete_where(ids=stale)
     return receipt
 
@@ -153,37 +159,27 @@ def _known(memory: "Memory", caller: Caller, text: str) -> str | None:
 
 
 def _keep_facts(memory: "Memory", caller: Caller, given: Remember, text: str, source: str) -> list[FactShown]:
-    """Keep what was given as facts, or else what the text says by the rules; return them to whom may read."""
+    """Keep what was given as facts; return what is known from a record, to whom may read."""
     happened = moment(given.happened, "happened")
-    stated: list[tuple[str, str, str, float, datetime | None, datetime | None]]
-    if given.facts is not None:
-        stated = [
-            (
-                one.subject,
-                one.predicate,
-                one.object,
-                _CONFIDENCE,
-                moment(one.since, "since"),
-                moment(one.until, "until"),
-            )
-            for one in given.facts
-        ]
-    else:
-        stated = [
-            (one.subject, one.predicate, one.object, one.confidence, one.valid_from, one.valid_to)
-            for one in memory.facts.extract(text, at=happened)
-            if not one.ends
-        ]
-    ids = [
+    for one in given.facts if given.facts is not None else _unlearned(memory, source, text):
         memory.facts.add(
-            subject, predicate, value, confidence=confidence, sources=[source], valid_from=begin or happened,
-            valid_to=end, wording=text,
-        ).ids[0]
-        for subject, predicate, value, confidence, begin, end in stated
-    ]  # fmt: skip
+            one.subject, one.predicate, one.object, confidence=_CONFIDENCE, sources=[source],
+            valid_from=moment(one.since, "since") or happened, valid_to=moment(one.until, "until"), wording=text,
+        )  # fmt: skip
     if "read" not in caller.rights:
         return []
-    return [fact_shown(memory.facts.get(id)) for id in dict.fromkeys(ids)]
+    facts = memory.facts.list(current_only=False, limit=_LATEST_FACTS)
+    return [fact_shown(one) for one in facts if source in {known.id for known in one.sources}]
+
+
+def _unlearned(memory: "Memory", source: str, text: str) -> list[FactGiven]:
+    """Return what the rules read in words that replace others which came with facts: from that note nothing is learned."""
+    from rememo.engine.learning import may_learn_from  # noqa: PLC0415 - see the package
+
+    if may_learn_from(memory.get(source).data):
+        return []
+    found = [one for one in memory.facts.extract(text) if not one.ends]
+    return [FactGiven(subject=one.subject, predicate=one.predicate, object=one.object) for one in found]
 
 
 def _told(said: str, facts: list[FactShown]) -> str:

@@ -164,7 +164,9 @@ def _note(one: Said, metadata: dict[str, Any], at: datetime | None, end: datetim
     if images or not text.strip():
         raise InvalidInput("with infer false every message must have a text, and nothing but that")
     data = {"role": one.role, **({"name": one.name} if one.name else {})}
-    return {"text": text, "data": data, "metadata": metadata, "occurred_at": at, "expires_at": end}
+    return {
+        "text": text, "data": data, "metadata": metadata, "occurred_at": at, "expires_at": end, "learn": False,
+    }  # fmt: skip
 
 
 def _facts(
@@ -274,7 +276,7 @@ def _reworded(memory: Memory, fact: Record, changes: dict[str, Any]) -> Record:
     own = {name: getattr(fact.scope, name) for name in LABELS}
     with memory.scope(**own).batch() as inside:
         _end(inside, fact)
-        note = {"text": text, "occurred_at": fact.occurred_at, "expires_at": fact.expires_at, **changes}
+        note = {"text": text, "learn": True, "occurred_at": fact.occurred_at, "expires_at": fact.expires_at, **changes}
         id = view_of(inside).put([note]).id
     return memory.get(id)
 

@@ -56,6 +56,10 @@ _LATEST = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND id < %s ORDER BY i
 _LATEST_OF = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND state = %s AND id < %s ORDER BY id DESC LIMIT %s"
 _OPEN = """SELECT id FROM jobs WHERE tenant = %s AND state IN ('waiting', 'running') AND task = ANY(%s::text[]) AND EXISTS
   (SELECT 1 FROM records WHERE {inside} AND records.id = jobs.payload::json ->> 'record') ORDER BY created_at, id"""
+_PENDING = """SELECT id, task = ANY(%s::text[]) AND EXISTS
+  (SELECT 1 FROM records WHERE {inside} AND records.id = open.payload::json ->> 'record') FROM
+  (SELECT id, task, payload, created_at FROM jobs WHERE tenant = %s AND state IN ('waiting', 'running') LIMIT %s) AS open
+  ORDER BY created_at, id"""
 _AFTER_ALL = "\uffff"
 _NUMBER = "SELECT number FROM records WHERE tenant = %s AND id = %s AND version = %s"
 # No version changed, so the clock shows nothing: caches of vectors must start over.
@@ -167,6 +171,12 @@ class JobTable(Part):
         inside, values = within(scope)
         rows = self._database.rows(_OPEN.format(inside=inside), [scope.tenant, list(tasks), *values])
         return [row[0] for row in rows]
+
+    def pending_jobs(self, scope: Scope, tasks: Sequence[str], *, most: int) -> list[str] | None:
+        """Return what `open_jobs` does, or None where the tenant has more than `most` open jobs of whatever task."""
+        inside, values = within(scope)
+        rows = self._database.rows(_PENDING.format(inside=inside), [list(tasks), *values, scope.tenant, most + 1])
+        return None if len(rows) > most else [id for id, wanted in rows if wanted]
 
     def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""

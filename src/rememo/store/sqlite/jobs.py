@@ -162,6 +162,18 @@ class JobTable(Part):
         )
         return [row[0] for row in self._database.rows(sql, [scope.tenant, dump_json(list(tasks)), *values])]
 
+    def pending_jobs(self, scope: Scope, tasks: Sequence[str], *, most: int) -> list[str] | None:
+        """Return what `open_jobs` does, or None where the tenant has more than `most` open jobs of whatever task."""
+        inside, values = within(scope)
+        sql = (
+            "SELECT id, task IN (SELECT value FROM json_each(?)) AND EXISTS"
+            f" (SELECT 1 FROM records WHERE {inside} AND records.id = open.payload ->> '$.record') FROM (SELECT id, task,"
+            " payload, created_at FROM jobs WHERE tenant = ? AND state IN ('waiting', 'running') LIMIT ?) AS open"
+            " ORDER BY created_at, id"
+        )
+        rows = self._database.rows(sql, [dump_json(list(tasks)), *values, scope.tenant, most + 1])
+        return None if len(rows) > most else [id for id, wanted in rows if wanted]
+
     def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
         """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
         asked = {"tenant =": tenant, "state =": state, "id <": before}

@@ -71,7 +71,8 @@ def test_a_write_does_not_wait_and_a_job_fetches_the_vector(
 ):
     with open_memory(tmp_path / "a.db", endpoint, clock) as memory:
         asked = len(endpoint.requests)
-        receipt = memory.add_many(["a red boat", "a grey cat", "a red boat", ""])
+        said = ("a red boat", "a grey cat", "a red boat", "")
+        receipt = memory.add_many([{"text": text, "learn": False} for text in said])
         assert len(endpoint.requests) == asked
         assert len(receipt.jobs) == 3
         assert memory.stats().vectors == 0
@@ -183,7 +184,7 @@ def test_an_outage_is_waited_out_for_longer_than_other_failures(
     passing = [0.0]
     remote = embedder(endpoint, clock=lambda: passing[0])
     with Memory(tmp_path / "a.db", embedder=remote, settings=Settings(worker=False), clock=clock) as memory:
-        memory.add("a red boat")
+        memory.add("a red boat", learn=False)
         runner = worker_of(memory)
         attempts = 0
         while memory.jobs.list("waiting"):
@@ -419,7 +420,7 @@ def test_an_embedder_can_be_named_by_settings(
     assert "very-secret" not in (tmp_path / "a.jsonl").read_text()
     assert endpoint.requests[-1].headers["authorization"] == "Bearer very-secret"
     with Memory(tmp_path / "b.db", embedder="static", clock=clock) as memory:
-        assert memory.add("a red boat").status == "done"
+        assert memory.add("a red boat", learn=False).status == "done"
     with Memory(tmp_path / "c.db", embedder="none", clock=clock) as memory:
         assert engine_of(memory).embedder is None
     with pytest.raises(InvalidInput, match="no embedder 'nonsense'"):

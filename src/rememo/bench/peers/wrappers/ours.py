@@ -22,10 +22,10 @@ class Rememo(Peer):
         self._ids: dict[str, str] = {}
 
     def add(self, id: str, text: str) -> None:
-        self.memory.add(text, id=id)
+        self.memory.add(text, id=id, learn=False)
 
     def add_many(self, items: Sequence[tuple[str, str]]) -> None:
-        self.memory.add_many([{"id": id, "text": text} for id, text in items])
+        self.memory.add_many([{"id": id, "text": text, "learn": False} for id, text in items])
 
     def converse(self, turns: Sequence[dict[str, Any]]) -> None:
         with self.memory.batch() as batch:

@@ -1,0 +1,201 @@
+"""Learning: every way to add a text teaches, and a read sees what was taught before it."""
+
+import pytest
+
+from rememo.errors import InvalidInput
+from rememo.memory import Memory
+from rememo.settings import Settings
+from rememo.testing.base import OpenMemory, Suite
+from rememo.testing.clock import ManualClock
+
+ROUNDS = 5
+LESSONS = Settings(durability="fast", learn_wait=30.0)
+"""Patient, so that a slow machine changes nothing."""
+
+
+def objects(memory: Memory, predicate: str = "lives_in") -> list[str]:
+    """Return what is held to be so now."""
+    return [one.object for one in memory.facts.list(predicate=predicate)]
+
+
+class LessonsSuite(Suite):
+    """`add(learn=…)`, `add(kind=…)`, and reads right after writes."""
+
+    @pytest.fixture
+    def taught(self, open_memory: OpenMemory) -> Memory:
+        """Open a store whose reads wait for lessons."""
+        return open_memory(settings=LESSONS)
+
+    @pytest.mark.requirement("fact.extract")
+    def test_a_read_sees_what_the_last_message_taught(self, taught: Memory, clock: ManualClock) -> None:
+        for number in range(ROUNDS):
+            ana = taught.scope(user=f"ana{number}", room="chat")
+            ana.messages.add("user", "I live in Lisbon.")
+            clock.advance()
+            ana.messages.add("user", "I moved to Porto.")
+            assert objects(ana) == ["Porto"]
+            clock.advance()
+            ana.messages.add("user", "I moved to Braga.")
+            assert "lives in Braga" in ana.context("where do I live?").text
+            clock.advance()
+            ana.messages.add("user", "I moved to Faro.")
+            assert "lives in Faro" in ana.search("where do I live?", kind="fact")[0].text
+            clock.advance()
+            ana.messages.add("user", "I moved to Tomar.")
+            assert "lives in Tomar" in ana.ask("where do I live?", model=False).text
+            clock.advance()
+            ana.messages.add("user", "I have a sister called Lena.")
+            assert [one.target for one in ana.relationships.list()] == ["Lena"]
+            clock.advance()
+            ana.messages.add("user", "I moved to Évora.")
+            assert "Évora" in ana.compose("where do I live?").text
+            clock.advance()
+            ana.messages.add("user", "I moved to Sintra.")
+            assert ana.facts.count(predicate="lives_in", object="Sintra") == 1
+
+    @pytest.mark.requirement("fact.extract")
+    def test_what_is_said_in_one_room_counts_in_the_others_at_once(self, taught: Memory, clock: ManualClock) -> None:
+        kitchen, garden = (taught.scope(user="ana", room=name) for name in ("kitchen", "garden"))
+        kitchen.messages.add("user", "I live in Lisbon.")
+        assert objects(kitchen) == ["Lisbon"]
+        clock.advance()
+        garden.messages.add("user", "I moved to Porto.")
+        assert objects(kitchen) == [], "the kitchen knows that it ended, and the garden where she lives"
+        assert objects(taught.scope(user="ana")) == ["Porto"]
+
+    @pytest.mark.requirement("fact.extract")
+    def test_a_batch_is_learned_when_it_is_read(self, taught: Memory) -> None:
+        ana = taught.scope(user="ana")
+        with ana.batch() as batch:
+            batch.messages.add("user", "I live in Porto.")
+            batch.add("The user is allergic to nuts.")
+            assert objects(ana) == []
+        assert (objects(ana), objects(ana, "allergic_to")) == (["Porto"], ["nuts"])
+
+    @pytest.mark.requirement("fact.extract")
+    def test_what_is_changed_or_gone_is_not_read_any_more(self, taught: Memory, clock: ManualClock) -> None:
+        ana = taught.scope(user="ana")
+        note = ana.add("The user lives in Lisbon.").id
+        assert objects(ana) == ["Lisbon"]
+        clock.advance()
+        ana.update(note, text="The user lives in Porto.")
+        assert objects(ana) == ["Porto"]
+        clock.advance()
+        receipt = ana.delete(note)
+        assert objects(ana) == []
+        clock.advance()
+        ana.undo(receipt)
+        assert objects(ana) == ["Porto"]
+        clock.advance()
+        assert not ana.update(note, pinned=True, metadata={"seen": True}).jobs, "it says the same as before"
+
+    def test_nobody_waits_where_others_do_the_work(self, open_memory: OpenMemory) -> None:
+        ana = open_memory(settings=Settings(durability="fast", worker=False)).scope(user="ana")
+        receipt = ana.messages.add("user", "I live in Porto.")
+        assert objects(ana) == []
+        receipt.wait()
+        assert objects(ana) == ["Porto"]
+
+    def test_reads_wait_for_lessons_only_as_long_as_they_are_told(self, open_memory: OpenMemory) -> None:
+        ana = open_memory(settings=Settings(durability="fast", learn_wait=0.0)).scope(user="ana")
+        receipt = ana.messages.add("user", "I live in Porto.")
+        assert objects(ana) in ([], ["Porto"])
+        receipt.wait()
+        assert objects(ana) == ["Porto"]
+
+    # ---- every way in
+
+    @pytest.mark.requirement("fact.extract")
+    @pytest.mark.parametrize("text", ["I moved to Porto.", "User moved to Porto", "Ana now lives in Porto."])
+    def test_notes_are_learned_from(self, taught: Memory, text: str) -> None:
+        ana = taught.scope(user="ana")
+        ana.add(text)
+        assert [(one.subject, one.object) for one in ana.facts.list(predicate="lives_in")] == [("ana", "Porto")]
+
+    @pytest.mark.requirement("fact.extract")
+    def test_many_are_learned_from_together(self, taught: Memory) -> None:
+        ana = taught.scope(user="ana", room="chat")
+        ana.add_many(["I moved to Porto.", {"text": "I have a dog called Rex.", "kind": "message"}])
+        assert (objects(ana), objects(ana, "has_pet")) == (["Porto"], ["Rex"])
+
+    def test_what_is_not_to_be_learned_from_never_is(self, taught: Memory) -> None:
+        ana = taught.scope(user="ana", room="chat")
+        note = ana.add("I live in Porto.", learn=False)
+        many = ana.add_many([{"text": "I live in Porto.", "learn": False}])
+        said = ana.messages.add("user", "I live in Porto.", learn=False)
+        assert (note.jobs, many.jobs, said.jobs) == ((), (), ())
+        for receipt in (note, many, said):
+            ana.update(receipt.id, text="I live in Braga.").wait()
+            ana.update(receipt.id, data={"role": "user"}).wait()
+        assert objects(ana) == []
+        with pytest.raises(InvalidInput, match="learn"):
+            ana.add("I live in Porto.", learn=1)  # pyright: ignore[reportArgumentType] - what untyped callers do
+
+    def test_documents_are_not_learned_from(self, taught: Memory) -> None:
+        ana = taught.scope(user="ana")
+        assert not ana.documents.add(text="I live in Porto.").jobs
+        assert not ana.add("I live in Braga.", kind="document").jobs
+        assert objects(ana) == []
+
+    # ---- kinds with rules of their own
+
+    @pytest.mark.requirement("record.kinds")
+    def test_a_fact_that_is_added_is_one(self, taught: Memory) -> None:
+        ana = taught.scope(user="ana")
+        ana.add("where she lives", kind="fact", data={"subject": "I", "predicate": "moved to", "object": "Porto"})
+        ana.add("Ana works at Globex.", kind="fact")
+        held = {(one.subject, one.predicate, one.object, one.wording) for one in ana.facts.list()}
+        assert held == {
+            ("ana", "lives_in", "Porto", "where she lives"),
+            ("ana", "works_at", "Globex", "Ana works at Globex."),
+        }
+        assert "works at Globex" in ana.context("where does Ana work?").text
+        assert ana.add("Ana works at Globex.", kind="fact").ids == (ana.facts.list(predicate="works_at")[0].id,)
+
+    @pytest.mark.parametrize(
+        ("arguments", "names"),
+        [
+            ({"text": "green tea"}, "states 0"),
+            ({"text": "I live in Porto and work at Globex."}, "states 2"),
+            ({"text": "", "data": {"subject": "ana", "object": "Porto"}}, "predicate is missing"),
+            ({"text": "Ana lives in Porto.", "data": {"colour": "red"}}, "unknown field 'colour'"),
+            ({"text": "Ana lives in Porto.", "id": "mine"}, "takes no id"),
+            ({"text": "Ana lives in Porto.", "on_conflict": "replace"}, "takes no on_conflict"),
+        ],
+    )
+    def test_what_is_no_fact_is_refused(self, taught: Memory, arguments: dict[str, object], names: str) -> None:
+        with pytest.raises(InvalidInput, match=names):
+            taught.scope(user="ana").add(kind="fact", **arguments)  # pyright: ignore[reportArgumentType] - as parametrized
+        with pytest.raises(InvalidInput, match=r"facts\.add"):
+            taught.add_many([{"text": "Ana lives in Porto.", "kind": "fact"}])
+        assert taught.count() == 0
+
+    def test_nothing_becomes_a_fact_or_a_document_by_its_kind_alone(self, taught: Memory) -> None:
+        note = taught.add("Ana lives in Porto.", learn=False).id
+        for kind in ("fact", "document"):
+            with pytest.raises(InvalidInput, match=rf"{kind}s\.add"):
+                taught.update(note, kind=kind)
+        assert taught.get(note).kind == "note"
+
+    @pytest.mark.requirement("record.kinds")
+    def test_a_message_that_is_added_has_a_role_and_obeys_its_room(self, taught: Memory) -> None:
+        room = taught.scope(user="ana", room="chat")
+        room.messages.limit(max_messages=2)
+        for number in range(3):
+            room.add(f"turn {number}", kind="message")
+        assert [(one.role, one.content) for one in room.messages.history()] == [("user", "turn 1"), ("user", "turn 2")]
+        room.add_many([{"text": "turn 3", "kind": "message", "data": {"role": "assistant"}}])
+        assert [one.role for one in room.messages.history()] == ["user", "assistant"]
+        with pytest.raises(InvalidInput, match="no role 'singer'"):
+            room.add("la la", kind="message", data={"role": "singer"})
+
+    @pytest.mark.requirement("record.kinds")
+    def test_a_document_that_is_added_is_kept_in_chunks(self, taught: Memory) -> None:
+        text = "# Cats\n\n" + "A cat sleeps. " * 600
+        receipt = taught.add(text, kind="document", data={"title": "Cats", "tags": ["pets"]})
+        document = taught.documents.list()[0]
+        assert (document.title, document.tags, taught.documents.text(document.id)) == ("Cats", ("pets",), text)
+        assert len(taught.documents.chunks(document.id)) > 1
+        assert document.id == receipt.ids[0]
+        with pytest.raises(InvalidInput, match="takes no ttl"):
+            taught.add("short", kind="document", ttl=60)
