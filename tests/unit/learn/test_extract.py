@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,11 +23,11 @@ DATA = Path(__file__).parents[2] / "data"
 LABELLED = DATA / "facts.jsonl"
 
 
-def facts(text: str, **options: str) -> list[FoundFact]:
+def facts(text: str, **options: Any) -> list[FoundFact]:
     return extract(text, speaker="alice", at=AT, **options)
 
 
-def triples(text: str, **options: str) -> set[tuple[str, str, str]]:
+def triples(text: str, **options: Any) -> set[tuple[str, str, str]]:
     return {(fact.subject, fact.predicate, fact.object) for fact in facts(text, **options) if not fact.ends}
 
 
