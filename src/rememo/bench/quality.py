@@ -134,6 +134,8 @@ class StoredRecall:
         self._asker = askers.pop() if len(askers) == 1 else None
         with self._memory.batch() as batch:
             for place, message in enumerate(scope.messages):
+                if not message.text.strip():
+                    continue  # some sets have messages that say nothing, which a memory refuses
                 by_agent = message.speaker in agents
                 view = batch.scope(
                     room=message.room,
