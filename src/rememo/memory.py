@@ -26,6 +26,7 @@ from rememo.engine.batch import Batch
 from rememo.engine.embedders import default_embedder
 from rememo.engine.engine import Composing, Engine, Runner
 from rememo.engine.opening import open_engine
+from rememo.engine.succession import SuccessionModel
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.encrypt import Keyring
@@ -133,7 +134,7 @@ class Memory(Records):
         engine = open_engine(address, embedder=model, settings=settings, clock=clock, encryption=encryption)
         if model is not embedder and isinstance(model, RemoteEmbedder):
             engine.owned.append(model)
-        engine.hires, engine.composes = _worker, _composer
+        engine.hires, engine.composes, engine.compares = _worker, _composer, _succession
         if asked is not None:
             from rememo.learn.llm.models import Models
 
@@ -764,6 +765,12 @@ def _composer(engine: Engine) -> Composing:
     from rememo.working.flowing import flows_provider
 
     return Composer(engine, (*BUILT_IN, flows_provider(engine)))
+
+
+def _succession(engine: Engine) -> SuccessionModel:
+    from rememo.learn.revise.succession import FittedSuccession
+
+    return FittedSuccession(engine.analyzer.terms)
 
 
 def _address(url: object) -> str:

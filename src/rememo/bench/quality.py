@@ -35,6 +35,8 @@ Method: TypeAlias = Callable[[BenchScope], Search]
 ALL: Final = "all"
 """The category of all questions together."""
 
+_LEARNING_SECONDS: Final = 600.0
+"""What learning from one scope may take."""
 _TURN_CUTS: Final = (1, 5, 10, 20, 50)
 _SESSION_CUTS: Final = (1, 5, 10)
 
@@ -125,14 +127,14 @@ def default_methods(*, embedder: Embedder | None = None) -> dict[str, Method]:
 class StoredRecall:
     """Rememo as its users have it: messages stored in a memory and searched by its front door."""
 
-    def __init__(self, scope: BenchScope, embedder: Embedder) -> None:
-        """Store all messages of a scope, under ids that say nothing."""
-        self._memory = Memory(":memory:", embedder=embedder)
+    def __init__(self, scope: BenchScope, embedder: Embedder, *, learn: bool = False) -> None:
+        """Store all messages of a scope, under ids that say nothing; with `learn`, facts and revisions are learned too."""
+        self.memory = Memory(":memory:", embedder=embedder)
         self._most = min(MOST_HITS, max(1, len(scope.messages)))
         askers = {question.asker for question in scope.questions} - {None}
         agents = {question.addressee for question in scope.questions} - {None}
         self._asker = askers.pop() if len(askers) == 1 else None
-        with self._memory.batch() as batch:
+        with self.memory.batch() as batch:
             for place, message in enumerate(scope.messages):
                 if not message.text.strip():
                     continue  # some sets have messages that say nothing, which a memory refuses
@@ -145,8 +147,10 @@ class StoredRecall:
                 role = "assistant" if by_agent else "user"
                 view.add(
                     message.text, kind="message", id=str(place), occurred_at=message.time, data={"role": role},
-                    learn=False,
+                    learn=learn,
                 )  # fmt: skip
+        if learn and batch.receipt is not None:
+            batch.receipt.wait(_LEARNING_SECONDS)
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -154,7 +158,7 @@ class StoredRecall:
 
     def __exit__(self, *_: object) -> None:
         """Close the memory."""
-        self._memory.close()
+        self.memory.close()
 
     def search(self, question: BenchQuestion) -> Sequence[int]:
         """Rank the messages for a question."""
@@ -165,7 +169,7 @@ class StoredRecall:
         return next((hit.score for hit in self._hits(question, 1)), 0.0)
 
     def _hits(self, question: BenchQuestion, limit: int) -> list[Hit]:
-        view = self._memory.scope(user=question.asker) if question.asker == self._asker else self._memory
+        view = self.memory.scope(user=question.asker) if question.asker == self._asker else self.memory
         return view.search(question.text, kind="message", at=question.at, before=question.before, limit=limit)
 
 

@@ -174,8 +174,11 @@ class _Writer:
         return self.holding(view, [one for one in found if one.data.get("role") != "system"])
 
     def holding(self, view: View, turns: list[Record], outdated: frozenset[str] = frozenset()) -> list[Record]:
-        """Return turns without what was revised since, unless the question is about the past."""
-        return turns if self.past else still_holding(view, turns, self.now, outdated=outdated)
+        """Return turns without what was revised since, unless the question is about the past; the newest stay."""
+        if self.past or not turns:
+            return turns
+        newest = {turns[place].id for place in _newest(turns)}
+        return still_holding(view, turns, self.now, query=self.query, outdated=outdated - newest)
 
     def spent(self, turns: Sequence[Record]) -> int:
         """Return what turns cost, in the shape in which they cost more beside its frame."""

@@ -1,7 +1,7 @@
 """What of a conversation still holds: turns and passages without the statements that something later revised."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ from rememo.engine.resolve import active_revisions, read_revisions, wholly_revis
 from rememo.engine.view import View
 from rememo.learn.splitting import sentences
 from rememo.model.record import Record
-from rememo.model.revision import SURE, Revision
+from rememo.model.revision import Revision
 from rememo.recall.tense import asks_about_past, asks_what_happened
 from rememo.recall.time import find_times
 
@@ -31,24 +31,26 @@ def wants_past(query: str, at: datetime) -> bool:
 
 
 def still_holding(
-    view: View, records: Sequence[Record], at: datetime, *, outdated: Container[str] = ()
+    view: View, records: Sequence[Record], at: datetime, *, query: str = "", outdated: Container[str] = ()
 ) -> list[Record]:
     """Return records without what was revised by a moment: whole ones are left out, of others the statement is cut.
 
-    Of those that the question showed to be `outdated`, every revision counts, else those that are sure.
+    Those that the question showed to be `outdated` lose the statement that comes nearest to the `query`.
     An assistant's answer to a statement that was revised loses the sentences that repeat its figures and names.
     """
     found = read_revisions(view.engine, view.scope.tenant, [one.id for one in records], known_at=view.known_at)
-    if not found:
+    if not found and not any(record.id in outdated for record in records):
         return list(records)
     kept: list[Record] = []
     repeated = frozenset[str]()
     for record in records:
-        known = found.get(record.id, {}).values()
-        revisions = active_revisions(known, at, least=0.0 if record.id in outdated else SURE)
+        revisions = active_revisions(found.get(record.id, {}).values(), at)
         if revisions:
             repeated = _values(revisions)
             text = "" if wholly_revised(view.engine, record.text, revisions) else _cut(record.text, revisions)
+        elif record.id in outdated and not record.data.get("tool_calls"):
+            text = _without_nearest(record.text, view.engine.analyzer.terms, query)
+            repeated = _named([record.text]) - _named([text])
         elif repeated and record.data.get("role") == "assistant":
             text = _without(record.text, repeated)
         else:
@@ -93,6 +95,18 @@ def _cut(text: str, revisions: Iterable[Revision]) -> str:
         if one.wording:
             text = text.replace(one.wording, GAP)
     return text
+
+
+def _without_nearest(text: str, terms_of: Callable[[str], Sequence[str]], query: str) -> str:
+    """Return a text without the sentence that comes nearest to a question; nothing where little else is left."""
+    asked = set(terms_of(query))
+    places = list(sentences(text))
+    if len(places) < 2:  # noqa: PLR2004 - one sentence says all
+        return ""
+    begin, end = max(places, key=lambda place: len(asked.intersection(terms_of(text[slice(*place)]))))
+    rest = f"{text[:begin].rstrip()} {GAP} {text[end:].lstrip()}".strip()
+    nearest, left = terms_of(text[begin:end]), terms_of(rest)
+    return rest if asked.intersection(nearest) and asked.isdisjoint(left) else ""
 
 
 def _without(text: str, values: frozenset[str]) -> str:

@@ -19,6 +19,7 @@ from rememo.engine.hooks import HookTable
 from rememo.engine.lessons import PendingLessons, Teacher
 from rememo.engine.reclaiming import Reclaimer, ReclaimingKeyValue
 from rememo.engine.redact import redact, redact_fields
+from rememo.engine.succession import SuccessionModel
 from rememo.engine.trust import FULL, default_trust
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
@@ -141,6 +142,8 @@ class Engine:
         """Finds who does the later work."""
         self.composes: Callable[[Engine], Composing] | None = None
         """Finds who composes states."""
+        self.compares: Callable[[Engine], SuccessionModel] | None = None
+        """Finds who compares statements that answer the same question."""
         waiting = settings.learn_wait if settings.worker else 0.0
         self.lessons = PendingLessons(store, waiting, lambda: None if self.is_read_only() else self.runner)
         """What is still to be learned, for those who read."""
@@ -162,6 +165,11 @@ class Engine:
     def composer(self) -> Composing | None:
         """Who composes states."""
         return self._found("_composer", self.composes)
+
+    @property
+    def succession(self) -> SuccessionModel | None:
+        """Who compares statements that answer the same question."""
+        return self._found("_succession", self.compares)
 
     def _found(self, name: str, find: "Callable[[Engine], T] | None") -> T | None:
         """Return somebody who is found when first asked for; of two threads that ask at once, both get the same."""

@@ -5,21 +5,22 @@ replaced it (above it, where the question asks about the past), and what another
 person that the question names.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from rememo.engine.about import OF_ANOTHER, About
 from rememo.engine.engine import Engine
+from rememo.engine.succession import MOST_CLAIMS, Succession
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import POSSIBLE, SURE, Revision, revisions_of
+from rememo.model.revision import SURE, Revision, revisions_of
 from rememo.model.scope import Scope
 from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where
 from rememo.recall.subjects import value_left_behind
-from rememo.recall.tense import asks_about_past, asks_what_happened
+from rememo.recall.tense import asks_about_past, asks_for_past_state, asks_for_state, asks_what_happened, tells_of_past
 from rememo.recall.types import Question, TimeWindow
 
 _LIFT: Final = 0.25
@@ -41,15 +42,12 @@ _AS_GOOD: Final = 0.6
 """How near a fact's score must come to its source's for both to be one hit."""
 _SURE_OF_EVENTS: Final = 0.8
 """The confidence from which a revision counts where the question asks for what happened."""
-_RELEVANT: Final = 0.3
-"""How near the score of an earlier statement must come to that of the later one to be what a question about the past asks for."""
-_LIKELY: Final = 0.1
-"""The confidence from which a revision counts where what revised it answers the question as well."""
-_BORNE_OUT: Final = 0.6
-"""How near the score of a later statement must come to that of the earlier one to bear out that it revises it."""
 _WHOLE: Final = 0.6
 """The share of a text's terms that revised statements must cover for all of it to count as revised."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_Revisions: TypeAlias = Mapping[str, Mapping[str, Revision]]
+"""By record, then by what made it."""
 
 
 def pool_size(limit: int, most: int) -> int:
@@ -96,13 +94,55 @@ class Resolver:
     """The records from rooms in which none of the persons that the question means ever spoke."""
     unknown: bool = False
     """The question names somebody or something that was never mentioned here."""
+    size: int = 0
+    """How many records the question looks among."""
 
     def resolve(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits with their standing, in their new order, best first."""
         found = [_scaled(hit, _UNKNOWN, "unknown") for hit in hits] if self.unknown else list(hits)
         found = self._of_its_time(self._about(self._asked_for(found)))
-        found = self._revised(found)
-        return _folded(found)
+        revisions = self._revisions(found)
+        found = _folded(self._revised(found, revisions))
+        return self._before_the_value(self._in_succession(found, revisions))
+
+    def _revisions(self, hits: Sequence[Hit]) -> dict[str, dict[str, Revision]]:
+        """Return what later statements made of the hits, by record and by what made it."""
+        tenant, ids = self.filter.scope.tenant, [hit.id for hit in hits]
+        return read_revisions(self.engine, tenant, ids, known_at=self.filter.known_at)
+
+    def _in_succession(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
+        """Return the hits with those that answer for the time that the question asks about before the others."""
+        text = self.question.text
+        past, ends = asks_for_past_state(text), [window.end for window in self._ended_windows]
+        until = self.filter.valid_at or (_EPOCH + timedelta(milliseconds=max(ends)) if past and ends else None)
+        past = asks_about_past(text)
+        if not hits or not (until or past or asks_for_state(text)):
+            return hits
+        model = self.engine.succession
+        if model is None:
+            return hits
+        succession = Succession(model=model, question=text, past=past, until=until, size=self.size)
+        return _folded(succession.ordered(self._with_possible(hits, revisions)))
+
+    def _with_possible(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
+        """Return the first hits with what may have revised them, though the question did not find it."""
+        here = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
+        first = {id for hit in hits[:MOST_CLAIMS] for id in (hit.id, *(source.id for source in hit.sources))}
+        wanted = {
+            revision.by
+            for id in first
+            for revision in revisions.get(id, {}).values()
+            if revision.at <= self._asked and revision.by not in here
+        }
+        records = self._allowed(wanted)
+        return [*hits[:MOST_CLAIMS], *(Hit(record=record, score=0.0) for record in records), *hits[MOST_CLAIMS:]]
+
+    def _allowed(self, ids: Iterable[str]) -> Sequence[Record]:
+        """Return those of some records that the question may find."""
+        if self.filter.ids is not None:
+            ids = set(ids).intersection(self.filter.ids)
+        found = tuple(ids)
+        return self.engine.store.read(self.filter.narrowed(ids=found), self.engine.now()) if found else ()
 
     # ---- what it asks for
 
@@ -202,15 +242,22 @@ class Resolver:
 
     def _of_its_time(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits, those lowered that speak of a later time than the question asks for."""
-        left = set(self.engine.analyzer.terms(value_left_behind(self.question.text)))
         ends = [window.end for window in self._ended_windows] if asks_what_happened(self.question.text) else []
         latest = None if not ends else _EPOCH + timedelta(milliseconds=max(ends)) + _AFTERWARDS
-        if not left and latest is None:
+        if latest is None:
             return list(hits)
+        judged = [_scaled(hit, _LATER, "time") if hit.record.at > latest else hit for hit in hits]
+        return sorted(judged, key=lambda hit: -hit.score)
+
+    def _before_the_value(self, hits: list[Hit]) -> list[Hit]:
+        """Return the hits, those lowered that name what the question says came after: Porto in "before Porto"."""
         terms = self.engine.analyzer.terms
+        value = set(terms(value_left_behind(self.question.text)))
+        if not value:
+            return hits
         judged = [
             _scaled(hit, _LATER, "time")
-            if (latest is not None and hit.record.at > latest) or (left and left <= set(terms(hit.text)))
+            if value <= {term for record in (hit.record, *hit.sources) for term in terms(record.text)}
             else hit
             for hit in hits
         ]
@@ -218,16 +265,8 @@ class Resolver:
 
     # ---- whether it still holds
 
-    def _revised(self, hits: list[Hit]) -> list[Hit]:
-        revisions = read_revisions(
-            self.engine, self.filter.scope.tenant, [hit.id for hit in hits], known_at=self.filter.known_at
-        )
-        found = _scores(hits)
-        counting = {
-            hit.id: [one for one in revisions[hit.id].values() if self._counts(one, hit.score, found.get(one.by, 0.0))]
-            for hit in hits
-            if hit.id in revisions
-        }
+    def _revised(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
+        counting = {id: [one for one in found.values() if self._counts(one)] for id, found in revisions.items()}
         judged = _with_facts([self._judge(hit, counting.get(hit.id, ())) for hit in hits])
         replacing = self._replacements(judged)
         scores = {hit.id: hit.score for hit in judged}
@@ -240,7 +279,7 @@ class Resolver:
                 continue
             everything[newer.id] = replace(everything.get(newer.id, newer), status="current")
             # What itself tells of the past answers a question about it.
-            old_first = self._old_first(counting.get(hit.id, ())) and not asks_about_past(newer.text)
+            old_first = self._old_first(counting.get(hit.id, ())) and not tells_of_past(newer.text)
             first, other = (hit.id, newer.id) if old_first else (newer.id, hit.id)
             scores[first] = max(scores.get(first, 0.0), scores.get(other, 0.0))
             scores.setdefault(other, scores[first])
@@ -253,17 +292,15 @@ class Resolver:
         """The times that the question names and that were over when it was asked."""
         return [window for window in self.question.windows if window.end <= self.question.at]
 
-    def _counts(self, revision: Revision, earlier: float, later: float) -> bool:
-        """Tell whether a revision is sure enough for the question.
-
-        One that is only possible counts where what revised it answers the question as well, and where the question asks
-        about the past: there it does no more than to let the earlier statement stand first.
-        """
-        if asks_about_past(self.question.text):
-            return revision.confidence >= (POSSIBLE if earlier >= _RELEVANT * later else SURE)
-        if asks_what_happened(self.question.text) and not self._ended_windows:
+    def _counts(self, revision: Revision) -> bool:
+        """Tell whether a revision is sure enough for the question."""
+        if (
+            asks_what_happened(self.question.text)
+            and not asks_about_past(self.question.text)
+            and not self._ended_windows
+        ):
             return revision.confidence >= _SURE_OF_EVENTS
-        return revision.confidence >= SURE or (revision.confidence >= _LIKELY and later >= _BORNE_OUT * earlier)
+        return revision.confidence >= SURE
 
     def _judge(self, hit: Hit, revisions: Iterable[Revision]) -> Hit:
         """Return a hit with its status."""
@@ -316,7 +353,7 @@ class Resolver:
                 if id in here:
                     found[record.id] = replace(here[id], status="current")
                     break
-                if seen := self.engine.store.read(self.filter.narrowed(ids=(id,)), now, limit=1):
+                if seen := self._allowed((id,)):
                     found[record.id] = Hit(record=seen[0], score=0.0, status="current")
                     break
         return found
@@ -337,15 +374,6 @@ def _with_facts(hits: Sequence[Hit]) -> list[Hit]:
     return found
 
 
-def _scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the scores of hits by record; a message has at least that of a fact that stands on it."""
-    found: dict[str, float] = {}
-    for hit in hits:
-        for id in (hit.id, *(hit.record.data.get("sources") or () if hit.record.kind == "fact" else ())):
-            found[id] = max(found.get(id, 0.0), hit.score)
-    return found
-
-
 def _scaled(hit: Hit, factor: float, reason: str) -> Hit:
     lost = hit.score * (factor - 1)
     reasons = {**hit.reasons, reason: lost} if hit.reasons else hit.reasons
@@ -354,6 +382,13 @@ def _scaled(hit: Hit, factor: float, reason: str) -> Hit:
 
 def _folded(hits: Sequence[Hit]) -> list[Hit]:
     """Join facts with the records they were learned from, where both were found: one hit, the fact first."""
+    joined = _joined(hits)
+    told = {hit.text for hit in joined if hit.sources}
+    # The same fact may stand in several places; the one with its source says more.
+    return [hit for hit in joined if hit.sources or hit.record.kind != "fact" or hit.text not in told]
+
+
+def _joined(hits: Sequence[Hit]) -> list[Hit]:
     places = {hit.id: place for place, hit in enumerate(hits)}
     joined: dict[int, Hit] = {}
     gone: set[int] = set()

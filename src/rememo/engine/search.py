@@ -103,6 +103,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         speakers=ranked.speakers,
         strangers=_strangers(question, timeline, rows, hits),
         unknown=_names_unknown(engine, question, candidates, ranked.speakers),
+        size=len(timeline.numbers),
     )
     alone = candidates.vector_background is None
     found = _calibrated(resolver.resolve(hits), question, timeline, scope.user, words_only=alone)

@@ -14,10 +14,10 @@ from rememo.model.times import from_micros, to_micros
 
 HitStatus = Literal["current", "superseded", "unknown"]
 """`current`: it is known to hold. `superseded`: something later took its place. `unknown`: nothing is known either way."""
-SURE = 0.25
+SURE = 0.6
 """The confidence from which a revision counts by itself: the earlier statement is shown as superseded."""
-POSSIBLE = 0.05
-"""The least that is noted: it counts only where a question finds the later statement too."""
+POSSIBLE = 0.2
+"""The least that is noted: the later statement is then looked at where a question finds the earlier one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

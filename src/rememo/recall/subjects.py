@@ -10,7 +10,7 @@ _KIN: Final = (
 _OPENERS: Final = r"(?:(?:so|and|but|also|oh|ok|okay|well|yes|yeah|fyi|btw|apparently|meanwhile|soo+)[,:!.]* )*"
 _OF_OTHERS: Final = re.compile(rf"\b(?:my|his|her|their|our)(?: \w+){{0,2}}? {_KIN}\b|^(?:he|she|they)\b")
 _OTHER_SUBJECT: Final = re.compile(
-    rf"^{_OPENERS}(?:(?:my|our|his|her|the|their|a|another|\w+'s)(?: \w+){{0,2}}? {_KIN}(?:'s)?|mum|mom|dad|he|she|they)\b"
+    rf"^{_OPENERS}(?:(?:my|our|his|her|the|their|a|another|\w+'s)(?: \w+){{0,2}}? {_KIN}(?:'s)?|mum|mom|dad|he|she|they(?! (?:\w+ )?(?:me|us|my|our)\b))\b"
 )
 _BEFORE: Final = re.compile(
     r"\b(?:before|prior to) (?:the |my |our |it was |i (?:had|got|used) )?(?P<value>[A-Z0-9][\w.:-]*(?: [A-Z0-9][\w.:-]*)?)"

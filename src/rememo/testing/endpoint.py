@@ -81,6 +81,7 @@ class Vectors:
 
 Answer = Said | Status | Raw | Held | Dripping | Vectors
 Scripted = Answer | Callable[[dict[str, Any]], Answer]
+_USUAL_ANSWER: Final = Said("ok")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class ScriptedEndpoint:
     vectors of `dimension` numbers made from each text answer embeddings.
     """
 
-    def __init__(self, *, default: Scripted = Said("ok"), dimension: int = 8) -> None:  # noqa: B008 - frozen
+    def __init__(self, *, default: Scripted = _USUAL_ANSWER, dimension: int = 8) -> None:
         self.default = default
         self.dimension = dimension
         self.requests: list[Request] = []

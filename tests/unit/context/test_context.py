@@ -86,7 +86,7 @@ def test_recall_reaches_other_rooms_but_not_other_people(chat: Memory, memory: M
     other(memory, user="bo").messages.add("user", "My piano is from Rome")
     other(memory, agent="coach").messages.add("user", "My piano is from Oslo")
     memory.scope(tenant="acme").scope(user="ana", agent="helper").messages.add("user", "My piano is from Bern")
-    chat.messages.add("user", "My piano is here")
+    chat.messages.add("user", "I play the piano here")
 
     def seen(**how: Any) -> set[str]:
         text = chat.context("Where is my piano from?", max_tokens=600, **how).text

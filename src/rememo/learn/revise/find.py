@@ -3,17 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
-from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
-from rememo.learn.extract.prose import own_sentences
 from rememo.learn.revise.likelihood import best_pair, explain
-from rememo.learn.revise.sentence import Sentence, Terms
+from rememo.learn.revise.sentence import Sentence, sentences_of
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.revision import POSSIBLE
@@ -23,10 +19,6 @@ _MOST_SHARING, _MOST_RECENT = 24, 12
 """Earlier records that are looked at: those that share most terms with the later one, and what was said last."""
 _MOST_REVISED: Final = 3
 """Earlier records that one record revises at the most: the likeliest."""
-_REMEMBERED: Final = 4_096
-"""Texts whose sentences are kept."""
-_MOST_SENTENCES: Final = 40
-_LONGEST_SENTENCE: Final = 400
 _MOST_MATCHES: Final = 4_000
 """Places of one term beyond which it says too little to look all of them up."""
 _RECENTLY, _AT_ONCE = timedelta(days=2), timedelta(hours=1)
@@ -67,16 +59,7 @@ def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
 
 
 def _sentences(engine: Engine, record: Record) -> tuple[Sentence, ...]:
-    return _sentences_of(without_recalled(record.text), engine.analyzer.terms)
-
-
-@lru_cache(_REMEMBERED)
-def _sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
-    """Return the sentences of a text that state something; what was compared lately will be compared again."""
-    places = islice(own_sentences(text), _MOST_SENTENCES)
-    return tuple(
-        Sentence(text[begin:end].strip(), terms_of) for begin, end in places if end - begin <= _LONGEST_SENTENCE
-    )
+    return sentences_of(record.text, engine.analyzer.terms)
 
 
 def _candidates(engine: Engine, record: Record, home: Scope, terms: frozenset[str]) -> list[Record]:

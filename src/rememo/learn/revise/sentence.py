@@ -3,9 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Final
 
+from rememo.context.fence import without_recalled
+from rememo.learn.extract.prose import own_sentences
 from rememo.learn.extract.verbs import FORMS
 from rememo.learn.extract.wordlists import word_set
 from rememo.learn.revise.signals import TELLING, SignalKind, ended_words, find_signals
@@ -15,12 +18,22 @@ from rememo.recall.subjects import other_subject, speaks_of_others
 
 Terms = Callable[[str], Sequence[str]]
 
+_REMEMBERED: Final = 512
+"""Texts whose sentences are kept."""
+_MOST_SENTENCES: Final = 40
+_LONGEST_SENTENCE: Final = 400
 _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\n": " "})
 _FRAME: Final = re.compile(
     r"^(?:(?:so|and|but|also|oh|ok|okay|hey|hi|fyi|btw|note|remember|update|reminder|actually),? )*"
     r"(?P<subject>(?:my|our|the|his|her|their|[a-z][\w-]+'s) (?:[\w&'-]+ ){0,6}?[\w&'-]+)"
     r" (?:is|are|will be|should be|=|has been|have been|was) (?:now |actually |currently |still |at |on |in |due )*(?P<value>.+)$"
 )
+_ADDRESS: Final = re.compile(
+    r"^\W*(?:hey|hi|hello|thanks|thank you|thx|wow|congrats|sorry|bye|good (?:morning|evening|night))\b[^,.!?:\n]{0,30}(?:[,.!?:]\s*|$)",
+    re.IGNORECASE,
+)
+"""How somebody is spoken to before something is said: "Hey Gina, "."""
+_NAMING: Final = ("called", "named")
 _NEGATED: Final = re.compile(r"n't\b|\b(?:not|never|no longer|without)\b")
 _OWN: Final = re.compile(
     r"^(?:(?:so|and|but|also|oh|ok|okay|hey|hi|hello|well|yes|no|yeah|fyi|btw|update|actually|honestly|lately|recently|now|currently|today"
@@ -61,14 +74,19 @@ class Sentence:
         return " ".join(self.text.translate(_QUOTES).lower().split()).rstrip(".!")
 
     @cached_property
+    def _said(self) -> str:
+        """Without the one who is spoken to."""
+        return _ADDRESS.sub("", self.text)
+
+    @cached_property
     def terms(self) -> frozenset[str]:
         """As they are indexed."""
-        return frozenset(self.terms_of(self.text))
+        return frozenset(self.terms_of(self._said))
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The terms that are written like names."""
-        return frozenset(self.terms_of(" ".join(_NAME.findall(self.text))))
+        return frozenset(self.terms_of(" ".join(_NAME.findall(self._said))))
 
     @cached_property
     def signals(self) -> dict[SignalKind, str]:
@@ -102,6 +120,8 @@ class Sentence:
         if match is None:
             return None
         subject = frozenset(self.terms_of(match["subject"]))
+        if match["value"].startswith(_NAMING):
+            subject |= {_NAMING[0]}  # what something is called is another matter than what it is
         return (subject, frozenset(self.terms_of(match["value"]))) if subject else None
 
     @cached_property
@@ -152,3 +172,15 @@ class Sentence:
         if known is not None:
             return known[1] == "past"
         return match[1] in _PAST_VERBS or match[1].endswith("ed")
+
+
+def sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
+    """Return the sentences of a text that state something; what was compared lately will be compared again."""
+    return _sentences_of(without_recalled(text), terms_of)
+
+
+@lru_cache(_REMEMBERED)
+def _sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
+    places = islice(own_sentences(text), _MOST_SENTENCES)
+    said = [text[begin:end].strip() for begin, end in places if end - begin <= _LONGEST_SENTENCE]
+    return tuple(Sentence(sentence, terms_of) for sentence in said if not sentence.endswith("?"))
