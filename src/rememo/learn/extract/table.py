@@ -70,6 +70,8 @@ class Row:
     """Which subjects: person, pet, thing, speaker, stranger (a name met for the first time), none (nobody in particular)."""
     value: str = ""
     """The object when it is not read: "retired"."""
+    aside: bool = False
+    """Whether the clause is read on as what happened: who finished a PhD is no student any more, and has an event."""
     confidence: float = 0.9
     examples: tuple[str, ...]
     """What it reads, as ``"text => predicate: object; !predicate: object"``: its tests. ``!`` marks what is over,
@@ -95,18 +97,18 @@ def change(verbs: str, frame: str, gives: str, *examples: str, holds: str = "pas
 
 
 def ending(verbs: str, frame: str, gives: str, *examples: str, over: str = "past perfect", who: str = "person pet",
-           value: str = "", passive: bool | None = False, confidence: float = 0.9) -> Row:  # fmt: skip
+           value: str = "", passive: bool | None = False, aside: bool = False, confidence: float = 0.9) -> Row:  # fmt: skip
     """Return a row for a verb with which something is over: "I sold my …"."""
     return Row(
         verbs=verbs, frame=frame, gives=gives, over=over, change=True, who=who, value=value, passive=passive,
-        confidence=confidence, examples=examples,
+        aside=aside, confidence=confidence, examples=examples,
     )  # fmt: skip
 
 
-def thing(
-    things: str, frame: str, gives: str, *examples: str, holds: str = "now", over: str = "gone", confidence: float = 0.9
-) -> Row:
+def thing(things: str, frame: str, gives: str, *examples: str, holds: str = "now", over: str = "gone", value: str = "",
+          confidence: float = 0.9) -> Row:  # fmt: skip
     """Return a row for "my <thing> is …"."""
     return Row(
-        things=things, frame=frame, gives=gives, holds=holds, over=over, who="thing", confidence=confidence, examples=examples
+        things=things, frame=frame, gives=gives, holds=holds, over=over, who="thing", value=value, confidence=confidence,
+        examples=examples,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from rememo.learn.extract.table import Row, change, ending, state, thing
 from rememo.learn.predicates import EVERY
 
-_JOB = "[a|an|my|the|his|her|new|another|first|full-time|part-time|dream|summer] job|role|position|internship|gig|apprenticeship"
+_JOB = "[a|an|my|the|his|her|new|another|first|full-time|part-time|dream|summer|permanent|temporary] job|role|position|internship|gig|apprenticeship"
 
 ROWS: tuple[Row, ...] = (
     state(
@@ -38,7 +38,33 @@ ROWS: tuple[Row, ...] = (
         over="gone past",
     ),
     state("be", "<EMPLOYMENT> .", "works_as", "I'm retired => works_as: retired", over="gone negated"),
-    state("be", "at|with <company>", "works_at", "I've been at Microsoft since 2017 => works_at: Microsoft", holds="since", over="", who="speaker", confidence=0.75),
+    state("be", "at <company>", "works_at", "I've been at Microsoft since 2017 => works_at: Microsoft", holds="since", over="", who="speaker", confidence=0.75),
+    state("be", "with <firm>", "works_at", "I've been with Siemens Energy since 2017 => works_at: Siemens Energy", "I've been with Nairi for four years => ", holds="since", over="", who="speaker", confidence=0.75),
+    state(
+        "be", "at|with <company> as <job!>", "works_at",
+        "From Monday I'm at Helvia as a staff engineer => works_at: Helvia; works_as: staff engineer",
+        holds="now ahead perfect", over="", who="speaker", confidence=0.85,
+    ),
+    state("be", "at|with <company!> as <job>", "works_as", "I'm with Ørsted as a planner => works_at: Ørsted; works_as: planner", holds="now ahead perfect", over="", who="speaker", confidence=0.85),
+    thing("employer company firm workplace", "<company>", "works_at", "My employer is Ericsson => works_at: Ericsson"),
+    thing("title job_title role position", "[a|an|the] <role>", "works_as", "My title is now senior director => works_as: senior director"),
+    change("sign", "[a|an|my|the|new|permanent|employment|full-time|job] contract|offer with|at <company>", "works_at", "I signed a permanent contract with Philips => works_at: Philips", confidence=0.8),
+    change("make name appoint", "<job>", "works_as", "I've been made team lead => works_as: team lead", passive=True),
+    state("make", "me <my_job>", "works_as", "They made me team lead => works_as: team lead", who="none person", holds="past perfect", over=""),
+    change("become", "[a|an|the|our] <role>", "works_as", "I've become product owner => works_as: product owner", "I became a father => "),
+    change("step move", "up to <job>", "works_as", "I stepped up to engineering manager => works_as: engineering manager"),
+    state("be", "the <=LEADING_ROLES> .", "works_as", "I'm the scrum master => works_as: scrum master", "I'm the driver => ", holds="now perfect", over="", confidence=0.75),
+    state("drive", "a|an|the|my ... for <company>", "works_at", "I drive a delivery van for DHL => works_at: DHL", holds="now perfect been", over="gone", confidence=0.8),
+    state("let", "<me_go>", "works_at", "They let me go => !works_at: *", who="none", holds="", over="past perfect now"),
+    ending("make", "redundant", "works_at", "I was made redundant => !works_at: *", passive=True, value=EVERY),
+    ending("get", "the boot|sack|axe|chop from <employer>", "works_at", "I got the sack from Uber => !works_at: Uber"),
+    state("be", "out of work|a", "works_as", "I'm out of work => works_as: unemployed", holds="now perfect", over="", value="unemployed"),
+    change("go turn become", "<EMPLOYMENT> .", "works_as", "I've gone freelance => works_as: freelance"),
+    state("work", "for myself", "works_as", "I work for myself now => works_as: self-employed", holds="now perfect been", over="", value="self-employed"),
+    state("report", "[directly] to <person>", "boss", "I report to Marguerite => boss: Marguerite", holds="now perfect ing", over="gone", who="person"),
+    state("be", "[the] <=CLUB_OFFICES> of|for|at|in|this|again", "serves_as", "I'm treasurer of the rowing club => serves_as: treasurer", "I'm captain this season => serves_as: captain", over="gone past", confidence=0.8),
+    ending("step stand", "down as <CLUB_OFFICES>", "serves_as", "I stepped down as treasurer => !serves_as: treasurer"),
+    state("make elect", "me <my_office>", "serves_as", "They've made me chair => serves_as: chair", who="none person", holds="past perfect", over=""),
     thing("job profession occupation day_job", "<role>", "works_as", "My job is a software engineer => works_as: software engineer"),
     change(
         "join", "<company>", "works_at",
@@ -72,6 +98,7 @@ ROWS: tuple[Row, ...] = (
     ending("change switch", "jobs $", "works_at", "I switched jobs last month => !works_at: *", value=EVERY),
     state("work", "there|here [any|more|anymore] $", "works_at", "I don't work there anymore => !works_at: *", holds="", over="gone", value=EVERY),
     state("be", "between jobs", "works_at", "I'm between jobs right now => !works_at: *", holds="", over="now", value=EVERY),
+    state("have", f"{_JOB} at|for|with <employer!> as <job>", "works_as", "I have a job at Noma as a cook => works_at: Noma; works_as: cook"),
     state("have", f"{_JOB} at|for|with <employer>", "works_at", "I have a job at a bakery => works_at: bakery", "I had a job at a bakery in college => !works_at: bakery"),
     ending("fire lay let sack", "[off|go] from my job at|with <employer>", "works_at", "I was laid off from my job at Twitter => !works_at: Twitter", passive=True),
     change("promote", "to <job>", "works_as", "I got promoted to team lead => works_as: team lead", passive=True),
@@ -117,6 +144,19 @@ ROWS: tuple[Row, ...] = (
     state("do", "<course!> ... at <school>", "studies_at", "I'm doing a PhD at Delft => studies_at: Delft", holds="ing been", over=""),
     state("do", "<course!> ... at <school>", "studied_at", "I did my master's at Delft => studied_at: Delft", holds="past", over=""),
     state("train", "to be|become a|an <role>", "studies", "I'm training to be a nurse => studies: nurse", holds="ing been", over=""),
+    ending("graduate", "$ <student_over>", "works_as", "I graduated today! => !works_as: student", "I graduated in 2015 => ", aside=True),
+    ending("finish complete", "[my|the] <=STUDIES_DONE!> <student_over>", "works_as", "I finished my PhD => !works_as: student", aside=True),
+    ending("defend", "my <=STUDIES_DONE!> <student_over>", "works_as", "I defended my thesis => !works_as: student", aside=True),
+    change("transfer", "[over] to <school>", "studies_at", "I transferred to Purdue => studies_at: Purdue", "I transferred money to Anna => ", confidence=0.8),
+    change("switch change", "my|our major|course|degree|studies|subject [from] ... to <subject>", "studies", "I switched my major to biology => !studies: *; studies: biology"),
+    ending("switch change", "my|our major|course|degree|studies|subject", "studies", "I changed my major => !studies: *", value=EVERY),
+    change("switch change", "[over] to <STUDY_SUBJECTS> .", "studies", "I switched to biology => studies: biology"),
+    ending("drop quit", "<STUDY_SUBJECTS> .", "studies", "I dropped law => !studies: law"),
+    state("be", "in ... year of my|a|an|the ... at <school>", "studies_at", "I'm in the fourth year of my PhD at ETH => studies_at: ETH", holds="now", over=""),
+    state("enrol enroll", "[full-time|part-time] at <school>", "studies_at", "I'm enrolled at Unicamp => studies_at: Unicamp", passive=True, holds="now perfect", over="gone negated"),
+    state("do", "a|an|my <=STUDY_SUBJECTS> degree|course|bachelor|master|masters|phd", "studies", "I'm doing a law degree => studies: law", holds="ing been", over="gone"),
+    state("do", "a|an|my <=STUDY_SUBJECTS!> degree|course|bachelor|master|masters|phd at|with [the] <school>", "studies_at", "I'm doing a law degree with the Open University => studies: law; studies_at: Open University", holds="ing been", over="gone"),
+    change("start begin take do join", "[a|an|my|evening|night|online|part-time|weekend|short] course|class|classes|diploma in <subject>", "studies", "I started an evening course in accounting => studies: accounting", holds="past perfect ing been"),
     change("graduate", "... from <school>", "studied_at", "I graduated from MIT in 2015 => studied_at: MIT"),
     ending("drop", "out of <school_left>", "studies_at", "I dropped out of uni => !studies_at: uni"),
     ending("drop", "out of <subject_left>", "studies", "I dropped out of law school => !studies: law"),
