@@ -24,7 +24,7 @@ from rememo.learn.extract.reading import TABLE, read_clause, settle_passive
 from rememo.learn.extract.relations import relations_in
 from rememo.learn.extract.tokens import Words
 
-_PERSONAL = frozenset({"be", "live", "work", "speak", "study", "die", "pass"})
+_PERSONAL = frozenset({"be", "live", "work", "speak", "study", "die", "pass", "turn", "own", "maintain"})
 """What an unknown capitalised word may be said to do: enough to tell a person from a company or a poet."""
 _DESCRIBING = PARTICIPLES | {"gone"}
 _LONGEST_SENTENCE = 120

@@ -8,7 +8,7 @@ from rememo.learn.extract import verbs
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.lexicon import SPECIES
-from rememo.learn.extract.readers.attributes import OFFICES, PARTICIPLES, key_end, owned_key, value_at
+from rememo.learn.extract.readers.attributes import OFFICES, PARTICIPLES, component_key, key_end, owned_key, value_at
 from rememo.learn.extract.tokens import Words
 from rememo.learn.extract.wordlists import word_set
 
@@ -44,7 +44,7 @@ _LONGEST_KEY = 7
 _OPENING = word_set(", ; : - ( and but so because since then now also ok okay btw fyi well anyway that")
 _CHANGED = word_set(
     "changed raised lowered extended updated reset cut increased reduced bumped set dropped upgraded switched renamed moved shifted",
-    "pushed brought revised shortened doubled adjusted",
+    "pushed brought revised shortened doubled adjusted migrated",
 )
 _OWNED = word_set("my our the")
 
@@ -108,7 +108,7 @@ def _is_label(words: Words, colon: int, *, noted: bool) -> bool:
         return False
     if not noted:  # several lines of labels are a form that was pasted
         return "\n" not in words.text.strip() and _is_key(low, first, colon)
-    verb = verbs.FORMS.get(low[first], ("", ""))[1] in ("third", "past")  # "Plays: Hamlet"
+    verb = verbs.FORMS.get(low[first], ("", ""))[1] == "third"  # "Plays: Hamlet"
     return not verb and _NOT_LABELS.isdisjoint(low[:colon])
 
 
@@ -131,28 +131,56 @@ def read_changed_values(finder: Finder, limit: int) -> None:
 
 
 def read_successors(finder: Finder, limit: int) -> None:
-    """Read "Mehmet has taken over as (our) tech lead"."""
+    """Read "Mehmet has taken over as (our) tech lead", "Aisha took over billing"."""
     words = finder.words
     low = words.low
     if "over" not in low:
         return
-    for at in range(1, limit - 3):
-        if low[at] not in ("took", "taken", "takes") or low[at + 1 : at + 3] != ["over", "as"]:
+    for at in range(1, limit - 2):
+        if low[at] not in ("took", "taken", "takes") or low[at + 1] != "over":
             continue
         name = at - (low[at - 1] in ("has", "'s", "have"))
         begin = name
         while begin and words.capital(begin - 1) and low[begin - 1] != "i":
             begin -= 1
-        first = at + 3 + (words.at(at + 3) in _OWNED)
+        held = low[at + 2] == "as"
+        first = at + 2 + held
+        first += words.at(first) in _OWNED
         end = first
         while end < limit and low[end].replace("-", "").isalpha() and low[end] not in _STOPS:
             end += 1
-        if begin < name and end > first and low[key_end(low, first, end) - 1] in OFFICES:
-            clause = Clause(words, begin, finder.own_subject(at), at, "take", "past", at + 3, end)
-            key = owned_key(finder, finder.speaker, first, end)
+        if begin == name or end == first or (held and low[key_end(low, first, end) - 1] not in OFFICES):
+            continue
+        clause = Clause(words, begin, finder.own_subject(at), at, "take", "past", at + 2, end)
+        key = owned_key(finder, finder.speaker, first, end) if held else component_key(finder, first, end)
+        if key:
             finder.add(clause, "is", words.slice(begin, name), subject=key, confidence=0.8)
 
 
 _STOPS = word_set("and but so because from since while when now this last next after before")
-READINGS = (read_changed_values, read_successors)
+
+
+def read_new_values(finder: Finder, limit: int) -> None:
+    """Read "they gave me a new parking spot, number 52", "I've got a new locker: 212"."""
+    words = finder.words
+    low = words.low
+    if "new" not in low or _GIVEN.isdisjoint(low):
+        return
+    at = low.index("new")
+    end = next((index for index in range(at + 1, min(at + 1 + _LONGEST_KEY, limit)) if low[index] in (",", ":")), 0)
+    opened = words.at(at - 1) in ("a", "the", "my", "our") and (
+        words.at(at - 2) == "me" or words.at(at - 2) in ("got", "have", "'ve")
+    )
+    if not end or not opened or not all(low[index].replace("-", "").isalpha() for index in range(at + 1, end)):
+        return
+    key = owned_key(finder, finder.speaker, at + 1, end)
+    clause = Clause(words, max(at - 2, 0), finder.own_subject(at), at, "get", "past", end + 1, limit)
+    figures = any(map(str.isdigit, words.at(end + 1) + words.at(end + 2)))
+    known = any(fact.wording and fact.position[0] >= words.start[0] for fact in finder.facts)
+    for value in value_at(finder, clause, end + 1) if key and figures and not known else ():
+        finder.add(clause, "is", value.text, subject=key, confidence=0.8)
+
+
+_GIVEN = word_set("gave got have 've assigned given")
+READINGS = (read_changed_values, read_successors, read_new_values)
 """Readings of whole sentences, like those of ``anywhere``."""

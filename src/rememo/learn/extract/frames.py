@@ -12,7 +12,7 @@ from rememo.learn.extract.wordlists import word_set
 
 BEFORE_VERB = frozenset((
     "companion", "itself", "itself_thing", "off_itself", "new_phone", "new_email", "moved", "first_day", "verb_itself",
-    "partner_itself", "widowed", "condition_itself", "student_over",
+    "partner_itself", "widowed", "condition_itself", "student_over", "on_call",
 ))  # fmt: skip
 """Readers of what stands before the verb; they need no word at their place."""
 _BARRIERS = word_set(", ; - ( ) and but because so while when where if until though although . ! on with that")

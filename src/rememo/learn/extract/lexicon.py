@@ -28,7 +28,7 @@ OCCUPATIONS = word_set(
     "veterinarian waiter waitress warden watchmaker weaver welder winemaker writer youtuber zookeeper zoologist dba sysadmin ceo cto",
     "cfo coo hr student apprentice intern trainee postdoc undergraduate undergrad paediatrician pediatrician cardiologist",
     "dermatologist anaesthetist anesthesiologist oncologist optometrist nanny au_pair childminder stay-at-home_mom",
-    "cop policeman dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer freshman sophomore scrum_master product_owner treasurer captain goalkeeper",
+    "cop policeman dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer freshman sophomore scrum_master product_owner attendant flight_attendant operator sommelier tattooist groomer scaffolder stylist beautician masseuse arborist notary registrar headteacher drummer violinist cellist headmaster steelworker bricklayer undergraduate",
 )
 CLUB_OFFICES = word_set("treasurer secretary chair chairman chairwoman chairperson captain president vice-president")
 """What one is besides a job."""

@@ -145,7 +145,7 @@ def _fits(frame: Frame, clause: Clause) -> bool:
     if row.passive is not None and row.passive != clause.passive and clause.lemma != "be":
         return False
     if not subject.known:
-        return "stranger" in frame.who and not clause.past
+        return "anybody" in frame.who or ("stranger" in frame.who and not clause.past)
     return subject.kind in frame.who or (subject.speaker and "speaker" in frame.who)
 
 
@@ -156,6 +156,8 @@ def _verdict(finder: Finder, clause: Clause, frame: Frame, put: Mood) -> _Verdic
         coming = finder.coming(clause)
         if coming is not None:
             return _Verdict(row.gives, when=coming if row.gives in _DATED else (coming[0], None))
+    if "lasting" in holds and put == "now" and not finder.times_of(clause, "future"):
+        return _Verdict(row.gives)
     if put in holds or ("since" in holds and put in ("perfect", "been") and finder.since(clause)[0] is not None):
         return _Verdict(row.gives)
     if put in frame.over:

@@ -10,7 +10,7 @@ from rememo.learn.extract.finder import Finder
 Mood = Literal["now", "ing", "can", "perfect", "been", "past", "gone", "negated", "cannot", "future", "never"]
 """How a clause is put: "I live", "I'm living", "I can live", "I've lived", "I've been living", "I lived", "I no longer live", "I don't live",
 "I can't live", "I'll live", "I've never lived". ``Row.holds`` may also name "ahead" (a present or future that comes with a
-coming date), "planned" (a past that does) and "since" (a perfect that says since when)."""
+coming date), "planned" (a past that does), "since" (a perfect that says since when) and "lasting" (a present without any time)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Row:
     change: bool = False
     """The verb is the beginning or the end itself ("moved", "quit"): its time is when that was."""
     who: str = "person pet"
-    """Which subjects: person, pet, thing, speaker, stranger (a name met for the first time), none (nobody in particular)."""
+    """Which subjects: person, pet, thing, speaker, stranger (a name met for the first time), anybody (such a name, and a past), none (nobody in particular)."""
     value: str = ""
     """The object when it is not read: "retired"."""
     aside: bool = False

@@ -20,7 +20,7 @@ _REGULAR = word_list(
     "sell win lose fly begin smoke pick promote employ reside date set read write make build draw sing bring leave spend",
     "sleep find hurt cut come become hit say tell think rehome misplace scrap crash total wreck trash ditch drop swap cancel steal",
     "include inherit dump disappear vanish ski surf dance gamble vape fast postpone reschedule push escape trade tie dig care touch wear fall head change support depart collect separate engage split sack dismiss resume migrate christen accept let put rent reach expect",
-    "report transfer weigh rename delete uninstall outgrow subscribe pay step stand hand pack kick prescribe deploy host appoint elect downgrade",
+    "report transfer weigh rename delete uninstall outgrow subscribe pay step stand hand pack kick prescribe deploy host appoint elect downgrade maintain",
 )
 _IRREGULAR = (
     "quit quits quit quit quitting; break breaks broke broken breaking; swim swims swam swum swimming; grow grows grew grown growing; "

@@ -15,7 +15,7 @@ READERS: Mapping[str, Reader] = MappingProxyType({
     "dwelling": places.dwelling, "bought_home": places.bought_home, "firm": work.firm, "my_job": work.my_job,
     "my_office": work.my_office, "me_go": work.me_go, "student_over": work.student_over,
     "sweetheart": people.sweetheart, "newborn_name": people.newborn_name, "children": people.children,
-    "renamed_pet": pets.renamed_pet, "renamed_kind": pets.renamed_kind, "runs_on": attributes.runs_on, "plan": things.plan, "subscription": things.subscription, "known_tool": things.known_tool,
+    "renamed_pet": pets.renamed_pet, "renamed_kind": pets.renamed_kind, "runs_on": attributes.runs_on, "on_call": attributes.on_call, "component": attributes.component, "plan": things.plan, "subscription": things.subscription, "known_tool": things.known_tool,
     "handle": things.handle, "again_food": tastes.again_food, "condition_itself": tastes.condition_itself, "measure": numbers.measure,
     "employer": work.employer, "company": work.company, "role": work.role, "office": work.office, "field": work.field,
     "school": work.school, "job": work.worked_as, "subject": work.subject, "course": work.course, "degree": work.degree, "taught": work.taught,

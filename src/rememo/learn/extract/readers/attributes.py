@@ -53,6 +53,10 @@ _PASSING = word_set(
     "old late long away ago minutes minute hours hour days day weeks months years percent % done left times inches feet miles"
 )
 _NOT_VALUES = word_set("i god covid christmas easter ok okay")
+_CODE = lexicon.PROGRAMMING | word_set("django flask fastapi rails react vue svelte angular golang node spring laravel")
+_WRITTEN = word_set(
+    "backend frontend scheduler app service server api website site pipeline parser bot cli client codebase"
+)
 PARTICIPLES = word_set("written hosted deployed based located stored built held scheduled booked insured registered")
 _PLACED = word_set("in on at under with")
 _LONGEST_NAME = 5
@@ -194,6 +198,9 @@ def attribute(finder: Finder, clause: Clause, at: int) -> list[Value]:
         at += words.at(at) == "the" and words.capital(at + 1)
     if predicate and words.at(at) and words.low[at][0].isdigit():
         return []
+    at += words.at(at) in ("all", "entirely", "fully", "purely", "completely")
+    if not predicate and words.at(at) in _CODE and key.rsplit(" ", 1)[-1].lower() in _WRITTEN:
+        predicate = "is_written_in"
     return [
         Value(text=value.text, end=value.end, subject=key, predicate=predicate)
         for value in value_at(finder, clause, at)
@@ -243,6 +250,41 @@ def runs_on(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read what a thing runs on: a product by its name."""
     key = _own_key(finder, clause)
     return [replace(value, subject=key) for value in value_at(finder, clause, at)] if key else []
+
+
+def on_call(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read who is on call: the speaker, or somebody by name."""
+    who = finder.speaker if clause.subject.speaker else clause.subject.name
+    if not who or "'s " in who or clause.subject.kind != "person":
+        return []
+    return [Value(text=who, end=at, subject=f"{finder.speaker}'s on-call")]
+
+
+def component_key(finder: Finder, first: int, end: int) -> str:
+    """Return the key of whoever owns a part of a project: "billing module" and "billing" have the same owner. "" for none."""
+    words = finder.words
+    while end > first + 1 and words.low[end - 1] in _PARTS:
+        end -= 1
+    if not 0 < end - first <= _LONGEST_KEY or any(words.capital(at) for at in range(first, end)):
+        return ""
+    return f"{finder.speaker}'s {words.slice(first, end)} owner"
+
+
+def component(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "the billing module" after "owns": a part of the project, named by what it is."""
+    words = finder.words
+    if clause.subject.speaker or words.low[at] not in ("the", "our") or not clause.subject.names:
+        return []
+    end = at + 1
+    while end < clause.end and words.low[end].isalpha() and not closes(words, end, clause.end, finder.time_starts):
+        end += 1
+    key = component_key(finder, at + 1, end) if words.low[end - 1] in _PARTS else ""
+    return [Value(text=clause.subject.names[0], end=end, subject=key)] if key else []
+
+
+_PARTS = word_set(
+    "module service component package pipeline area api library repo repository codebase integration account feature docs"
+)
 
 
 def office_holder(finder: Finder, clause: Clause, at: int) -> list[Value]:

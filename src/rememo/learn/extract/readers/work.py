@@ -180,6 +180,8 @@ def _profession(words: Words, begin: int, end: int) -> bool:
         return True
     if words.at(end) == "of" and head in ("head", "director", "vp", "president", "chief", "manager", "coordinator"):
         return True
+    if head.endswith(("ologist", "ographer", "ometrist")):
+        return True
     return head in lexicon.OCCUPATIONS and not (head in lexicon.NOT_OCCUPATIONS and end - begin == 1)
 
 

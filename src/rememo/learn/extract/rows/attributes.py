@@ -22,4 +22,6 @@ ROWS: tuple[Row, ...] = (
         "Paris is the capital => ",
         holds="now", over="", who="person stranger none", confidence=0.8,
     ),
+    state("be", "on call|duty|on-call <on_call>", "is", "Ewan is on call => me's on-call.is: Ewan", "I'm on call this week => me's on-call.is: me", holds="now", over="", who="person stranger", confidence=0.75),
+    state("own maintain", "<component>", "is", "Dmitry owns the billing module => me's billing owner.is: Dmitry", "Dmitry owns a boat => ", holds="now", over="", who="stranger person", confidence=0.75),
 )  # fmt: skip

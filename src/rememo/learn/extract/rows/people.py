@@ -16,7 +16,7 @@ ROWS: tuple[Row, ...] = (
     state("be", "<introduction>", "name", "Hi, I'm Ana => name: Ana", "I'm Batman => ", holds="now", over="", who="speaker", confidence=0.85),
     state("be", "<age>", "age", "I'm 34 => age: 34", "I'm 2 hours late => ", holds="now", over=""),
     thing("age", "<age>", "age", "My age is 34 => age: 34"),
-    change("turn", "<age>", "age", "I turned 50 last month => age: 50"),
+    change("turn", "<age>", "age", "I turned 50 last month => age: 50", "Zosia turned five today => Zosia.age: 5", who="person pet anybody"),
     thing("birthday bday date_of_birth", "[on] <birthday>", "birthday", "My birthday is on June 3rd => birthday: June 3rd"),
     state("be", "born <born_on>", "birthday", "I was born on 12 October 1990 => birthday: 12 October 1990", holds="past", over=""),
     state("be", "born <birth_year>", "birth_year", "I was born in 1988 => birth_year: 1988", holds="past", over="", confidence=0.85),

@@ -122,6 +122,7 @@ ROWS: tuple[Row, ...] = (
     thing("...", "<first_day>", "works_at", "My first day at Tesla is Monday => works_at: Tesla", holds="ahead"),
     ending("resign", "$", "works_at", "I resigned yesterday => !works_at: *", value=EVERY),
     ending("resign quit", "from <employer>", "works_at", "I resigned from the council => !works_at: council"),
+    ending("quit stop", "teaching|nursing|cooking|waitressing|bartending at the|my", "works_at", "I quit teaching at the school => !works_at: *", value=EVERY),
     ending("quit stop", "working ... at|for|with <employer>", "works_at", "I stopped working for Bosch => !works_at: Bosch"),
     ending("leave", "the army|navy|military|police", "works_at", "I left the army => !works_at: *", value=EVERY),
     ending("leave quit", "(work) <company>", "works_at", "I finally left Deloitte for a new job => !works_at: Deloitte"),
