@@ -120,7 +120,7 @@ def _read_ways(finder: Finder, limit: int) -> None:
     words = finder.words
     for at in range(limit - 2):
         by_me = words.low[at] == "me" and (words.at(at - 1) in _REACHING or words.at(at - 1) == "to")
-        if (by_me or words.low[at] == "reached") and words.low[at + 1] in ("at", "on", "under", "via"):
+        if (by_me or (words.low[at] == "reached" and at <= 1)) and words.low[at + 1] in ("at", "on", "under", "via"):
             _read_reachable(finder, at, limit)
         if words.low[at] == "to" and not _SENDING.isdisjoint(words.low[max(at - 3, 0) : at]):
             clause = Clause(words, max(at - 1, 0), finder.own_subject(at), at, "send", "base", at + 1, limit)

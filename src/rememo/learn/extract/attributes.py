@@ -32,7 +32,7 @@ _BARE_KEYS = word_set(
 """Things that stand without any article: "standup is at 9:15"."""
 _NOT_LABELS = word_set(
     "user assistant ai human system bot agent me you todo to-do summary question answer q a example examples input output result",
-    "results task tasks instructions instruction title subject re fwd from to cc note notes update updates context background source",
+    "results task tasks instructions instruction subject re fwd from to cc note notes update updates context background source",
     "sources link links warning error info fyi ps edit correction reminder reason goal goals step steps option options tip tips",
 )
 _SPOKEN = word_set(

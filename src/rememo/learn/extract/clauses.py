@@ -180,7 +180,7 @@ def _participle_follows(words: Words, index: int) -> bool:
         if (
             word == "been"
             or (word in verbs.FORMS and verbs.FORMS[word][1] in ("past", "participle"))
-            or word in ("become", "come", "run", "quit")
+            or word in verbs.SAME_AS_BASE
         ):
             return True
         if word not in verbs.ADVERBS and word not in ("never", "not", "n't", "no", "longer"):

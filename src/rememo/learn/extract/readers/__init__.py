@@ -16,7 +16,7 @@ READERS: Mapping[str, Reader] = MappingProxyType({
     "my_office": work.my_office, "me_go": work.me_go, "student_over": work.student_over,
     "sweetheart": people.sweetheart, "newborn_name": people.newborn_name, "children": people.children,
     "renamed_pet": pets.renamed_pet, "renamed_kind": pets.renamed_kind, "runs_on": attributes.runs_on, "on_call": attributes.on_call, "component": attributes.component, "plan": things.plan, "subscription": things.subscription, "known_tool": things.known_tool,
-    "handle": things.handle, "again_food": tastes.again_food, "condition_itself": tastes.condition_itself, "measure": numbers.measure,
+    "handle": things.handle, "again_food": tastes.again_food, "condition_itself": tastes.condition_itself, "measure": numbers.measure, "shoe_size": numbers.shoe_size,
     "employer": work.employer, "company": work.company, "role": work.role, "office": work.office, "field": work.field,
     "school": work.school, "job": work.worked_as, "subject": work.subject, "course": work.course, "degree": work.degree, "taught": work.taught,
     "person": people.person, "relatives": people.relatives, "newborn": people.newborn, "name": people.name,

@@ -34,7 +34,7 @@ _UNOWNED = word_set(
 )
 """What has no value of its own that lasts: "my guess is Friday"."""
 _UNOWNED_ALONE = word_set(
-    "code class name type text topic story essay poem character book novel list model data output function script query file prompt input"
+    "title code class name type text topic story essay poem character book novel list model data output function script query file prompt input"
 )
 """The same, unless it is said which: "the gate code"."""
 _PAST = word_set("old former previous ex original earlier prior next last second future ideal potential possible")

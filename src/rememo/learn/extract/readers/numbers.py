@@ -127,6 +127,16 @@ def measure(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=match.group(), end=end)]
 
 
+def shoe_size(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "a size 39 in shoes", "shoe size 31"."""
+    words = finder.words
+    noun = next((index for index in range(at, min(at + 3, clause.end)) if words.low[index] == "size"), clause.end)
+    number = words.at(noun + 1)
+    if {"shoe", "shoes", "boots", "trainers"}.isdisjoint(words.low[at : clause.end]) or not number[:1].isdigit():
+        return []
+    return [Value(text=number, end=noun + 2)]
+
+
 def words_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read a short value as it stands: a size, a blood type."""
     words = finder.words

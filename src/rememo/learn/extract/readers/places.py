@@ -108,6 +108,7 @@ def visited(finder: Finder, clause: Clause, at: int) -> list[Value]:
             or not words.capital(begin)
             or words.low[begin] in lexicon.EVERYDAY_PLACES
             or words.low[begin] == "i"
+            or words.at(end) == "as"  # "back to Nokia as a consultant"
         ):
             break
         found.append(Value(text=words.slice(begin, end), end=end))

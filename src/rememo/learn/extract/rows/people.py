@@ -21,6 +21,8 @@ ROWS: tuple[Row, ...] = (
     state("be", "born <born_on>", "birthday", "I was born on 12 October 1990 => birthday: 12 October 1990", holds="past", over=""),
     state("be", "born <birth_year>", "birth_year", "I was born in 1988 => birth_year: 1988", holds="past", over="", confidence=0.85),
     thing("anniversary wedding_anniversary", "[on] <birthday>", "anniversary", "Our anniversary is June 21st => anniversary: June 21st"),
+    state("take wear", "<shoe_size>", "shoe_size", "I take a size 39 in shoes => shoe_size: 39", "I wear a size L => ", holds="now", over=""),
+    state("be", "a widow|widower", "marital_status", "I'm a widow => marital_status: widowed", holds="now perfect", over="", value="widowed"),
     thing("shoe_size", "<words_left>", "shoe_size", "My shoe size is 42 => shoe_size: 42"),
     thing("height", "<words_left>", "height", "My height is 180 cm => height: 180 cm"),
     thing("blood_type", "<words_left>", "blood_type", "My blood type is O negative => blood_type: O negative"),
