@@ -201,6 +201,11 @@ def _found(one: Statement, asserted: Sequence[Statement], predicate: str) -> str
     before = [other for other in asserted if _order(other, predicate) < _order(one, predicate)]
     same = {other.about for other in before if is_same(one.about, other.about)}
     of_kind = {other.about for other in before if other.kind is not None and one.about == folded(other.kind)}
+    # "We renamed the kitten Duchess" ends the name that it had, not the one that it has now.
+    others = {
+        other.about for other in before if other.about in of_kind and (one.source is None or other.source != one.source)
+    }
+    of_kind = others or of_kind
     several = shipped(predicate).values == "multi"  # York is not New York
     covered = {other.about for other in before if several and covers(one.about, other.about, predicate)}
     only = next((values for values in (same, of_kind, covered) if len(values) == 1), {one.about})

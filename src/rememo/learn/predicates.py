@@ -69,6 +69,7 @@ _TABLE = (
     _single("birthday", "born on", "date of birth", "birth date", "birthdate"),
     _single("anniversary", "wedding anniversary"),
     _single("height", "tall"),
+    _single("weight", "weighs"),
     _single("shoe_size"),
     _single("blood_type", "blood group"),
     _single("star_sign", "zodiac sign"),
@@ -99,6 +100,8 @@ _TABLE = (
     _multi("employs", inverse="works_at"),
     _single("works_as", "job", "occupation", "profession", "job title", "works as a", "works as an", "is employed as", "role"),
     _single("works_in", "industry", "field", "sector", "works in the field of"),
+    _multi("serves_as", "holds the office of"),
+    _multi("member_of", "is a member of", "belongs to the club"),
     _multi("volunteers_at", "volunteers for", "volunteer at"),
     _multi("studies", "is studying", "majors in", "major", "is majoring in"),
     _single("studies_at", "student at", "goes to school at", "attends", "is enrolled at", "school", "university"),
@@ -126,6 +129,8 @@ _TABLE = (
     _multi("allergic_to", "is allergic to", "allergy", "allergies", "has an allergy to"),
     _multi("intolerant_to", "is intolerant to", "intolerance", "intolerant of"),
     # things and skills
+    _single("is", "is now", "has the value"),
+    _single("takes_place", "takes place", "happens"),
     _multi("owns", "own", "has a", "possesses", "bought", "drives", "drive", inverse="owned_by"),
     _single("owned_by", "belongs to", inverse="owns"),
     _multi("uses", "use", "is using", "switched to"),
@@ -177,6 +182,9 @@ OPPOSITIONS: tuple[Opposition, ...] = (
     Opposition(said="works_at", ends="works_as", objects=("unemployed", "retired")),
     Opposition(said="event", values=frozenset({"moved out"}), ends="lives_with", owner=True),
     Opposition(said="drinks", values=frozenset({"wine", "beer", "alcohol", "whisky", "cocktails"}), ends="avoids", objects=("alcohol",)),
+    Opposition(said="avoids", values=frozenset({"alcohol"}), ends="drinks", objects=("wine", "beer", "alcohol", "whisky", "cocktails", "red wine")),
+    Opposition(said="left", ends="member_of"),
+    *(Opposition(said="works_as", values=frozenset({"student"}), over=True, ends=one, objects=(EVERY,)) for one in ("studies_at", "studies")),
     Opposition(said="works_as", values=frozenset({"retired", "unemployed"}), ends="works_at", objects=(EVERY,)),
     Opposition(said="lives_in", changed=True, ends="address", objects=(EVERY,)),
     Opposition(said="lives_in", changed=True, ends="neighbourhood", objects=(EVERY,)),
@@ -207,8 +215,8 @@ RELATIONS: Mapping[str, tuple[Values, str | None, tuple[str, ...]]] = MappingPro
     "girlfriend": ("single", "partner", ("gf",)),
     "boyfriend": ("single", "partner", ("bf",)),
     "ex": ("multi", "ex", ("ex-wife", "ex-husband", "ex-girlfriend", "ex-boyfriend", "ex-partner")),
-    "daughter": ("multi", "parent", ("daughters", "baby girl")),
-    "son": ("multi", "parent", ("sons", "baby boy")),
+    "daughter": ("multi", "parent", ("daughters", "baby girl", "little girl")),
+    "son": ("multi", "parent", ("sons", "baby boy", "little boy")),
     "child": ("multi", "parent", ("kid", "kids", "children", "baby", "toddler", "twins")),
     "stepson": ("multi", None, ()),
     "stepdaughter": ("multi", None, ()),
@@ -269,6 +277,8 @@ RELATION_WORDS: Mapping[str, str] = MappingProxyType(
 """Words for relations ("mum", "sisters") and the predicate each of them is."""
 
 FAVOURITE = "favourite_"
+VALUED = "is_"
+"""How predicates begin that tell the value of a thing: ``is_hosted_on``."""
 _BRITISH = {"color": "colour", "flavor": "flavour", "theater": "theatre"}
 _WORDINGS = {
     wording: one.name for one in PREDICATES.values() for wording in (one.name.replace("_", " "), *one.wordings)
@@ -282,11 +292,11 @@ _OUTSIDE = " \t\r\n.,;:!?\"'“”‘’()[]{}<>*_~-–—"  # noqa: RUF001 - ty
 
 
 def predicate(name: str) -> Predicate:
-    """Return what is known about a predicate. Every ``favourite_…`` is single; an unknown one is multi and loses nothing."""
+    """Return what is known about a predicate. Every ``favourite_…`` and ``is_…`` is single; an unknown one is multi and loses nothing."""
     known = PREDICATES.get(name)
     if known is not None:
         return known
-    return Predicate(name=name, values="single" if name.startswith(FAVOURITE) else "multi")
+    return Predicate(name=name, values="single" if name.startswith((FAVOURITE, VALUED)) else "multi")
 
 
 def normalise_predicate(text: str) -> str:

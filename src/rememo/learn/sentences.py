@@ -10,8 +10,10 @@ _PHRASES = {
     "intolerant_to": "is intolerant to", "owned_by": "belongs to", "learning": "is learning", "skill": "can",
     "married_to": "is married to", "degree": "has a degree:", "has_pet": "has a pet:", "has_condition": "has",
     "takes_medication": "takes", "habit": "has the habit:", "plans": "plans:", "appointment": "has an appointment:",
-    "event": "experienced:",
+    "event": "experienced:", "member_of": "is a member of", "weight": "weighs",
 }  # fmt: skip
+_STATUSES = frozenset({"retired", "unemployed", "self-employed", "freelance", "freelancing"})
+_STUDENTS = frozenset({"student", "undergraduate", "undergrad", "freshman", "sophomore"})
 _NOUNS = frozenset({"email", "phone", "address", *RELATIONS})
 
 
@@ -19,7 +21,11 @@ def sentence(subject: str, predicate: str, object: str, *, denied: bool = False)
     """Return a fact in words: "ana lives in Lisbon"; a denied one says that it is not so."""
     words = predicate.replace("_", " ")
     object = "anyone or anything" if object == EVERY else object
-    if predicate in _NOUNS or predicate.startswith(FAVOURITE):
+    if predicate == "works_as" and object.lower() in _STATUSES:
+        said = f"{subject} is {object}"
+    elif predicate == "works_as" and object.lower().rsplit(" ", 1)[-1] in _STUDENTS:
+        said = f"{subject} is a {object}"
+    elif predicate in _NOUNS or predicate.startswith(FAVOURITE):
         said = f"{subject}'s {words} is {object}"
     else:
         said = f"{subject} {_PHRASES.get(predicate, words)} {object}"

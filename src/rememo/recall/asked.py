@@ -28,7 +28,11 @@ _TABLE: Final = (
     (r"\b(?:my|'s|his|her) name\b|\bcalled\b|\bnamed\b", ("name", "nickname", "has_pet")),
     (r"\blanguages?\b|\bspeak\b", ("speaks", "learning")),
     (r"\b(?:plan|plans|planning|going to|trip|travel|travelling|traveling|appointment)\b", ("plans", "appointment")),
-    (r"\b(?:smoke|smoking|habit|routine)\b", ("habit",)),
+    (r"\b(?:smoke|smoking|smoker|habit|routine)\b", ("habit",)),
+    (r"\b(?:my|'s|his|her|their) (?:boss|manager)\b|\breports? to\b", ("boss",)),
+    (r"\b(?:condition|illness|disease|diagnos\w+|chronic)\b", ("has_condition",)),
+    (r"\b(?:medication|medicine|tablets|pills|take for|dose)\b", ("takes_medication",)),
+    (r"\bhow much .{0,30}\bweigh\b|\b(?:my|'s|his|her) weight\b", ("weight",)),
 )  # fmt: skip
 SINGLE: Final = frozenset(
     {
@@ -43,6 +47,8 @@ SINGLE: Final = frozenset(
         "marital_status",
         "married_to",
         "diet",
+        "boss",
+        "weight",
     }
 )
 """Predicates with one value, of which the one that holds answers the question."""

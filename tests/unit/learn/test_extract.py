@@ -33,7 +33,7 @@ def triples(text: str, **options: Any) -> set[tuple[str, str, str]]:
 
 @pytest.mark.requirement("fact.extract")
 @pytest.mark.parametrize("held_out", [False, True])
-@pytest.mark.parametrize("name", ["facts.jsonl", "facts2.jsonl"])
+@pytest.mark.parametrize("name", ["facts.jsonl", "facts2.jsonl", "facts3.jsonl"])
 def test_labelled_messages_are_read_precisely(name: str, held_out: bool) -> None:
     scores = measure(DATA / name, held_out=held_out)
     assert scores.precision >= 0.95, scores.table()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rememo.errors import InvalidInput
-from rememo.learn.extract import verbs
+from rememo.learn.extract import attributes, verbs
 from rememo.learn.extract.anywhere import READINGS
 from rememo.learn.extract.clauses import Clause, clauses_of, read_group
 from rememo.learn.extract.corrections import Correction, apply, corrections
@@ -18,13 +18,15 @@ from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.found import FoundFact
 from rememo.learn.extract.moods import asserted
 from rememo.learn.extract.noted import read_as_first_person
-from rememo.learn.extract.people import relations_in
 from rememo.learn.extract.prose import own_sentences
+from rememo.learn.extract.readers.attributes import PARTICIPLES
 from rememo.learn.extract.reading import TABLE, read_clause, settle_passive
+from rememo.learn.extract.relations import relations_in
 from rememo.learn.extract.tokens import Words
 
-_PERSONAL = frozenset({"be", "live", "work", "speak", "study", "die", "pass"})
+_PERSONAL = frozenset({"be", "live", "work", "speak", "study", "die", "pass", "turn", "own", "maintain"})
 """What an unknown capitalised word may be said to do: enough to tell a person from a company or a poet."""
+_DESCRIBING = PARTICIPLES | {"gone"}
 _LONGEST_SENTENCE = 120
 """Words; a longer "sentence" is a text without full stops, pasted from somewhere."""
 
@@ -56,6 +58,7 @@ def extract(
             continue
         if noted and read_as_first_person(words, speaker):
             finder.reader.meet(speaker, "")
+        attributes.own_values(words, noted=noted)
         limit = asserted(words)
         if limit:
             _sentence(finder, words, limit)
@@ -84,7 +87,7 @@ def _sentence(finder: Finder, words: Words, limit: int) -> None:
     for clause in found:
         for part in _parts(clause):
             _apply(finder, part)
-    for reading in READINGS:
+    for reading in (*READINGS, *attributes.READINGS):
         reading(finder, limit)
 
 
@@ -111,7 +114,12 @@ def _settle(finder: Finder, clause: Clause) -> None:
         clause.lemma, clause.perfect = "have", False
     settle_passive(clause)
     described = clause.passive and clause.lemma in ("call", "name", "marry", "retire", "divorce", "separate", "engage")
-    scheduled = clause.lemma in ("schedule", "book", "set") or clause.progressive
+    scheduled = (
+        clause.lemma in ("schedule", "book", "set")
+        or clause.progressive
+        or clause.words.at(clause.verb_at) in _DESCRIBING
+    )
+    described = described or (clause.passive and bool(subject.names) and clause.lemma in ("do", "finish"))
     if described or (clause.subject.kind == "thing" and scheduled):
         clause.lemma, clause.rest, clause.progressive = "be", clause.verb_at, False
 

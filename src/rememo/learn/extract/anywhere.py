@@ -5,13 +5,13 @@ from rememo.learn.extract.finder import Finder
 from rememo.learn.extract.phrases import after_determiner, phrase_end, points_elsewhere
 from rememo.learn.extract.readers.numbers import EMAIL, PHONE
 from rememo.learn.extract.readers.places import street
-from rememo.learn.extract.readers.tastes import diet
+from rememo.learn.extract.readers.tastes import diet, dose
 from rememo.learn.extract.readers.things import name_end
 from rememo.learn.extract.readers.work import role
 from rememo.learn.extract.wordlists import word_set
 from rememo.learn.predicates import favourite
 
-_AFTER = word_set(". , ! and but - ) ; for")
+_AFTER = word_set(". , ! and but - ) ; for these now")
 _BEFORE = word_set("and but because so that think guess say")
 _NOT_FAVOURITES = word_set("part one thing bit way option moment")
 _DESCRIBING = word_set("new own small little old coffee food online")
@@ -89,6 +89,10 @@ def read_contacts(finder: Finder, limit: int) -> None:
                 match.group(),
                 confidence=0.85,
             )
+    if not _CONTACTING.isdisjoint(words.low):
+        _read_ways(finder, limit)
+    if "new" not in words.low:
+        return
     for at in range(limit - 2):
         if words.low[at] != "new":
             continue
@@ -102,6 +106,54 @@ def read_contacts(finder: Finder, limit: int) -> None:
         elif pattern is None:
             for value in street(finder, clause, noun + 2):
                 finder.add(clause, predicate, value.text, confidence=0.85)
+
+
+_REACHING = word_set("reach call text ring phone email mail message")
+_SENDING = word_set("parcels parcel deliveries delivery deliver post letters mail packages ship")
+
+
+_CONTACTING = _SENDING | {"me", "reached"}
+
+
+def _read_ways(finder: Finder, limit: int) -> None:
+    """Read where the speaker is reached, and where parcels go."""
+    words = finder.words
+    for at in range(limit - 2):
+        by_me = words.low[at] == "me" and (words.at(at - 1) in _REACHING or words.at(at - 1) == "to")
+        if (by_me or (words.low[at] == "reached" and at <= 1)) and words.low[at + 1] in ("at", "on", "under", "via"):
+            _read_reachable(finder, at, limit)
+        if words.low[at] == "to" and not _SENDING.isdisjoint(words.low[max(at - 3, 0) : at]):
+            clause = Clause(words, max(at - 1, 0), finder.own_subject(at), at, "send", "base", at + 1, limit)
+            for value in street(finder, clause, at + 1):
+                finder.add(clause, "address", value.text, confidence=0.8)
+
+
+def _read_reachable(finder: Finder, at: int, limit: int) -> None:
+    """Read "reach me at …", "you can write to me at …"."""
+    words = finder.words
+    if words.low[at - 1] == "to" and words.at(at - 2) not in ("write", "mail", "text", "reply"):
+        return
+    if words.at(at - 2) in ("n't", "not", "never") or words.at(at - 3) in ("n't", "not", "never"):
+        return
+    begin = max(at - 1, 0)
+    clause = Clause(words, begin, finder.own_subject(at), at, "reach", "base", at + 2, limit)
+    start = words.start[min(at + 2, limit - 1)]
+    for predicate, pattern in (("email", EMAIL), ("phone", PHONE)):
+        if match := pattern.match(finder.text, start, words.end[limit - 1]):
+            finder.add(clause, predicate, match.group(), confidence=0.85)
+            return
+
+
+def read_prescriptions(finder: Finder, limit: int) -> None:
+    """Read "Dr Ames has put me on losartan", whoever did it."""
+    words = finder.words
+    if "me" not in words.low:
+        return
+    for at in range(1, limit - 2):
+        if words.low[at] == "me" and words.low[at + 1] == "on" and words.low[at - 1] in ("put", "started", "got"):
+            clause = Clause(words, at - 1, finder.own_subject(at), at, "take", "past", at + 2, limit)
+            for value in dose(finder, clause, at + 2):
+                finder.add(clause, "takes_medication", value.text, confidence=0.85)
 
 
 _CONTACTS = {
@@ -145,5 +197,7 @@ def read_as(finder: Finder, limit: int) -> None:
                 finder.add(clause, predicate, value.text, confidence=0.8)
 
 
-READINGS = (read_as, read_favourites, read_nicknames, read_named_things, read_contacts, read_last_day)
+READINGS = (
+    read_as, read_favourites, read_nicknames, read_named_things, read_contacts, read_last_day, read_prescriptions,
+)  # fmt: skip
 """All of them; each is given the sentence at hand and how many of its words are asserted."""

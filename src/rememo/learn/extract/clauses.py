@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from rememo.learn.extract import verbs
-from rememo.learn.extract.lexicon import OCCUPATIONS
+from rememo.learn.extract.lexicon import CONDITIONS, OCCUPATIONS
 from rememo.learn.extract.people import Subject, SubjectReader
 from rememo.learn.extract.tokens import Words
 from rememo.learn.extract.wordlists import word_set
@@ -22,7 +22,8 @@ _SUBORDINATE = word_set(
 )
 _DROPPABLE = word_set(
     "moved relocated started graduated visited finished adopted bought retired joined working living studying got had sold",
-    "heading flying driving switched quit stopped lost gave ditched broke cancelled canceled",
+    "heading flying driving switched quit stopped lost gave ditched broke cancelled canceled traded left rented signed",
+    "transferred deleted swapped majoring upgraded migrated",
 )
 """First words that are statements without a subject, and no requests."""
 _OPENING_PHRASES = tuple(
@@ -30,15 +31,20 @@ _OPENING_PHRASES = tuple(
     for phrase in (
         "by the way", "given that", "now that", "considering that", "considering", "turns out that", "turns out", "turned out", "it turns out", "the good news is", "good news", "big news", "quick update", "the thing is",
         "the truth is", "fun fact", "for the record", "the rest of the time", "long story short", "as you know", "in case you forgot",
-        "good news is", "at the moment", "in the meantime", "for what it 's worth", "to be fair", "to be honest", "as of now", "from now on",
+        "good news is", "at the moment", "in the meantime", "for what it 's worth", "to be fair", "to be honest", "as of now", "from now on", "as of today", "from today", "starting today", "from here on", "these days", "as of this week",
     )
 )  # fmt: skip
 """What may stand before a clause of one's own, the innermost first: "turns out that I", "by the way I"."""
 _BARE_COMPLEMENTS = frozenset({
-    ("allergic", "to"), ("based", "in"), ("based", "out"), ("based", "near"), ("originally", "from"), ("fluent", "in"), ("born", "in"), ("born", "and")
+    ("allergic", "to"), ("based", "in"), ("based", "out"), ("based", "near"), ("originally", "from"), ("fluent", "in"), ("born", "in"), ("born", "and"),
+    ("married", "to"), ("engaged", "to"), ("single", "again"), ("back", "in"),
 })  # fmt: skip
 _LONGEST_FRAGMENT = 8
+_LONGEST_LABEL = 6
+_LABELS = word_set("note update news fyi reminder status heads-up announcement me")
 _SHORT_LINK = 3
+_HAVING = word_set("got been gone moved become started joined bought sold taken")
+"""Participles before which "'s" is "has"."""
 _OWN_SUBJECTS = word_set("i we he she they it you there this that my our the so is are not no what")
 _CONFESSING = word_set("told said mention mentioned remember note forget add mind")
 
@@ -106,7 +112,7 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
             clause.used_to = True
             index += 1
         elif word in verbs.BE:
-            if word == "'s" and words.at(index + 1) in ("got", "been"):
+            if word == "'s" and words.at(index + 1) in _HAVING:
                 clause.perfect = True
             else:
                 be = True
@@ -131,10 +137,12 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
         index += 1
     clause.past = clause.past or did
     known = verbs.FORMS.get(low[index]) if index < limit else None
+    if be and known is not None and known[1] == "base" and low[index] in verbs.SAME_AS_BASE:
+        known = known[0], "participle"  # "was let go"
     if be and not clause.going_to and (known is None or known[1] not in ("ing", "past", "participle")):
         clause.verb_at, clause.lemma, clause.form, clause.rest = index, "be", "base", index
         return True
-    if known is None:
+    if known is None or (low[index] == "'ve" and not _is_had(words, index + 1)):
         return False
     clause.verb_at, (clause.lemma, clause.form), clause.rest = index, known, index + 1
     if be and known[1] == "ing":
@@ -149,6 +157,11 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
     ):
         clause.past = True
     return True
+
+
+def _is_had(words: Words, index: int) -> bool:
+    """Tell whether "'ve" is what one has, and no part of another verb: "I've a cat", "I've asthma"."""
+    return words.at(index) in ("a", "an", "no", "two", "three", "four", "some", "got") or words.at(index) in CONDITIONS
 
 
 def _verb_follows(words: Words, index: int) -> bool:
@@ -167,7 +180,7 @@ def _participle_follows(words: Words, index: int) -> bool:
         if (
             word == "been"
             or (word in verbs.FORMS and verbs.FORMS[word][1] in ("past", "participle"))
-            or word in ("become", "come", "run", "quit")
+            or word in verbs.SAME_AS_BASE
         ):
             return True
         if word not in verbs.ADVERBS and word not in ("never", "not", "n't", "no", "longer"):
@@ -221,7 +234,7 @@ def _head(words: Words, index: int, limit: int, reader: SubjectReader) -> Clause
 
 def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
     """Read a sentence whose "I" was left out: "Been working at IKEA", "Just moved to Oslo", "Not a fan of horror"."""
-    index = 0
+    index = _after_label(words, limit)
     while index < limit and (
         words.low[index] in _OPENERS or words.low[index] in verbs.ADVERBS or words.low[index] in _PAUSES
     ):
@@ -246,11 +259,21 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
     return clause
 
 
+def _after_label(words: Words, limit: int) -> int:
+    """Return the word after "Quick life update:", "pls note:"; 0 when nothing of the kind opens the sentence."""
+    for at in range(1, min(_LONGEST_LABEL, limit)):
+        if words.low[at] == ":":
+            return at + 1 if words.low[at - 1] in _LABELS else 0
+    return 0
+
+
 def _bare_complement(words: Words, index: int) -> bool:
     """Tell whether a sentence begins with what its writer is: "allergic to nuts", "based in Warsaw"."""
     word, after = words.at(index), words.at(index + 1)
     if word in ("not", "big", "huge", "massive"):
         return "fan" in words.low[index : index + 4]
+    if (word, after) == ("back", "in"):
+        return words.at(index + 2) in ("my", "our")  # "back in Texas we used to" is a memory
     return (word, after) in _BARE_COMPLEMENTS
 
 

@@ -12,7 +12,7 @@ from rememo.learn.extract.wordlists import word_set
 
 BEFORE_VERB = frozenset((
     "companion", "itself", "itself_thing", "off_itself", "new_phone", "new_email", "moved", "first_day", "verb_itself",
-    "partner_itself", "widowed",
+    "partner_itself", "widowed", "condition_itself", "student_over", "on_call",
 ))  # fmt: skip
 """Readers of what stands before the verb; they need no word at their place."""
 _BARRIERS = word_set(", ; - ( ) and but because so while when where if until though although . ! on with that")
@@ -128,7 +128,7 @@ def _step(part: str, readers: Mapping[str, Reader]) -> Step | None:
     if part.startswith("("):
         return _said_now if part == "(now)" else _speaking_of(TOPICS[part.strip("(!)")], wanted="!" not in part)
     if part.startswith("<="):
-        return _reading(_term(part.strip("<=>")), kept=True, anywhere=False)
+        return _reading(_term(part.strip("<=!>")), kept=not part.endswith("!>"), anywhere=False)
     if part.startswith("<"):
         name = part.strip("<!>")
         if name in BEFORE_VERB:

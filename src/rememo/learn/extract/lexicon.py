@@ -28,18 +28,42 @@ OCCUPATIONS = word_set(
     "veterinarian waiter waitress warden watchmaker weaver welder winemaker writer youtuber zookeeper zoologist dba sysadmin ceo cto",
     "cfo coo hr student apprentice intern trainee postdoc undergraduate undergrad paediatrician pediatrician cardiologist",
     "dermatologist anaesthetist anesthesiologist oncologist optometrist nanny au_pair childminder stay-at-home_mom",
-    "cop policeman dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer",
+    "cop policeman dev vp svp evp pm sre vice_president chairman chairwoman co-founder cofounder provost dean stay-at-home_dad homemaker housewife social_worker civil_servant team_lead lead partner analyst bus_driver web_developer freshman sophomore scrum_master product_owner attendant flight_attendant operator sommelier tattooist groomer scaffolder stylist beautician masseuse arborist notary registrar headteacher drummer violinist cellist headmaster steelworker bricklayer undergraduate",
 )
-NOT_OCCUPATIONS = word_set("model head lead partner agent guide guard driver buyer seller maid minister")
+CLUB_OFFICES = word_set("treasurer secretary chair chairman chairwoman chairperson captain president vice-president")
+"""What one is besides a job."""
+LEADING_ROLES = word_set(
+    "scrum_master product_owner team_lead tech_lead ceo cto cfo coo release_manager project_manager product_manager"
+)
+STUDIES_DONE = word_set(
+    "phd degree bachelor bachelors master masters studies university uni college thesis dissertation school"
+)
+STUDY_SUBJECTS = word_set(
+    "biology chemistry physics maths mathematics law medicine history art_history philosophy economics psychology sociology geography",
+    "geology literature linguistics engineering mechanical_engineering electrical_engineering computer_science architecture nursing",
+    "accounting business business_administration politics political_science anthropology archaeology theology music film design",
+    "pharmacy veterinary_medicine dentistry education journalism statistics astronomy biochemistry informatics hydrology agronomy",
+    "marketing finance environmental_science data_science graphic_design fine_art fine_arts theatre physio physiotherapy",
+)
+NOT_OCCUPATIONS = word_set("model head lead partner agent guide guard driver buyer seller maid minister owner")
 """Words that are professions only with something before them: "team lead", but not "I'm a lead"."""
 
 EMPLOYMENT = word_set("retired self-employed unemployed freelance freelancing")
+DEPARTMENTS = word_set(
+    "sales marketing engineering design product operations people growth security data research finance hr it support it"
+)
 
 DIETS = word_set(
     "vegan vegetarian pescatarian pescetarian flexitarian keto paleo halal kosher gluten-free dairy-free plant-based carnivore",
-    "veggie raw_vegan lacto-vegetarian low-carb",
+    "veggie raw_vegan lacto-vegetarian low-carb mediterranean low-fodmap atkins whole30 fruitarian",
 )
 
+DRINKS = word_set(
+    "alcohol coffee caffeine wine beer soda tea matcha rooibos kombucha juice cola coke lemonade cider gin whisky whiskey vodka rum",
+    "prosecco champagne espresso latte cappuccino mate chai cocoa energy_drinks red_wine white_wine green_tea black_tea herbal_tea",
+    "oat_milk decaf ginger_beer sparkling_water tonic cocktails spirits",
+)
+AIDS = word_set("wheelchair cane walker rollator crutches hearing_aid hearing_aids prosthesis walking_stick")
 CONDITIONS = word_set(
     "asthma adhd add autism anxiety depression diabetes epilepsy arthritis migraines migraine insomnia hypertension anemia anaemia",
     "eczema psoriasis rosacea ibs crohns crohn's endometriosis pcos celiac coeliac dyslexia dyspraxia ocd ptsd bipolar",
@@ -49,7 +73,7 @@ CONDITIONS = word_set(
     "cataracts astigmatism color_blindness colour_blindness high_blood_pressure low_blood_pressure celiac_disease coeliac_disease",
     "type_1_diabetes type_2_diabetes crohn's_disease multiple_sclerosis ms cerebral_palsy chronic_fatigue kidney_stones",
     "a_heart_condition heart_condition heart_disease bad_back bad_knee bad_knees rheumatoid_arthritis chronic_pain allergies",
-    "parkinson alzheimer crohn tourette seasonal_allergies high_cholesterol thyroid_disease bipolar_disorder",
+    "back_pain knee_pain neck_pain chronic_migraines tendonitis plantar_fasciitis sinusitis parkinson alzheimer crohn tourette seasonal_allergies high_cholesterol thyroid_disease bipolar_disorder",
 )
 CONDITION_ADJECTIVES = word_set(
     "diabetic asthmatic epileptic coeliac celiac autistic dyslexic pregnant deaf blind anaemic anemic bipolar colorblind",
@@ -65,7 +89,7 @@ SPECIES = word_set(
     "alpacas llama tarantula python bearded_dragon axolotl bird birds cockatoo macaw hound greyhound labrador lab poodle beagle",
     "retriever golden_retriever spaniel corgi dachshund terrier bulldog husky pug chihuahua schnauzer collie border_collie shepherd",
     "german_shepherd rottweiler dalmatian boxer whippet doberman mutt tabby siamese ragdoll persian sphynx maine_coon cockapoo",
-    "labradoodle tomcat pup pooch doggo",
+    "labradoodle tomcat pup pooch doggo staffie staffy westie sausage_dog lurcher malinois samoyed akita",
 )
 BREEDS = word_set(
     "labrador lab poodle beagle retriever spaniel corgi dachshund terrier bulldog husky pug chihuahua schnauzer collie shepherd",
@@ -123,7 +147,7 @@ POSSESSIONS = word_set(
     "renault peugeot skoda volkswagen vw chevy chevrolet lexus prius civic corolla espresso_machine air_fryer instant_pot bakery",
     "restaurant cafe café shop store business company startup studio salon food_truck vineyard hatchback suv sedan pickup",
     "camper_van roadster minivan convertible record_collection vinyl_collection guitars cameras boats houses properties watch",
-    "typewriter accordion harp dslr gopro ebook_reader e-reader grill smoker lawnmower chainsaw",
+    "telecaster stratocaster fender gibson yamaha fiesta octavia passat niro fairphone thinkpad galaxy squier pixel e-scooter typewriter accordion harp dslr gopro ebook_reader e-reader grill smoker lawnmower chainsaw",
 )
 VEHICLES = word_set(
     "car truck van suv hatchback sedan pickup motorbike motorcycle scooter bus taxi convertible minivan camper campervan roadster",
@@ -175,9 +199,41 @@ EVERYDAY_PLACES = word_set(
 AGES = {
     word: str(value)
     for value, word in zip(
-        (16, 17, 18, 19, 20, 21, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90),
+        (
+            1,
+            2,
+            3,
+            4,
+            5,
+            6,
+            7,
+            8,
+            9,
+            10,
+            11,
+            12,
+            13,
+            14,
+            15,
+            16,
+            17,
+            18,
+            19,
+            20,
+            21,
+            25,
+            30,
+            35,
+            40,
+            45,
+            50,
+            60,
+            70,
+            80,
+            90,
+        ),
         word_list(
-            "sixteen seventeen eighteen nineteen twenty twenty-one twenty-five thirty thirty-five forty forty-five fifty sixty",
+            "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty twenty-one twenty-five thirty thirty-five forty forty-five fifty sixty",
             "seventy eighty ninety",
         ),
         strict=True,

@@ -21,6 +21,16 @@ _KEEPING = word_set("remember note add save store update remind record")
 _DOUBT = word_set(
     "apparently supposedly allegedly maybe perhaps probably possibly presumably hypothetically wish hopefully supposedly allegedly"
 )
+_TELLING = frozenset(
+    {
+        ("call", "me"),
+        ("send", "parcels"),
+        ("send", "mail"),
+        ("send", "letters"),
+        ("send", "deliveries"),
+        ("send", "packages"),
+    }
+)
 _TAG_LENGTH = 4
 
 
@@ -47,7 +57,9 @@ def asserted(words: Words) -> int:
         return count
     if low[first] in _REQUESTS and words.at(first + 1) not in ("you", "was"):
         # "Call me Bea" is the one request that tells something.
-        return count if low[first] == "call" and words.at(first + 1) == "me" else 0
+        # So does where to send what is meant for the speaker.
+        told = (low[first], words.at(first + 1)) in _TELLING
+        return count if told else 0
     if "?" not in low:
         return count
     for index in range(first + 1, count):

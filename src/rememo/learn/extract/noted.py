@@ -6,7 +6,7 @@ from rememo.learn.extract.people import Subject
 from rememo.learn.extract.tokens import Words
 from rememo.learn.extract.wordlists import word_set
 
-_THE_USER = (("the", "user"), ("user",))
+_THE_USER = (("the", "user"), ("user",), ("the", "customer"), ("customer",), ("the", "client"), ("client",))
 _NOT_OWNED = frozenset({"a", "an", "not", "been"})
 """After these, the "'s" of "the user's" is the verb."""
 _SUBJECTLESS = word_set(
@@ -14,8 +14,6 @@ _SUBJECTLESS = word_set(
     "attends teaches collects",
 )
 """First words of notes that leave out whom they are about: "Prefers tea", "Is allergic to nuts"."""
-_SAME_AS_BASE = frozenset({"quit", "put", "cut", "set", "let", "hit", "hurt", "read", "split", "come", "run", "become"})
-"""Verbs whose past looks like the form that stands after "I" only."""
 
 
 def read_as_first_person(words: Words, speaker: str) -> bool:
@@ -57,5 +55,5 @@ def _has_verb(words: Words, index: int) -> bool:
     clause = Clause(words, index, Subject(index), index, "", "", index, len(words))
     if not read_group(words, index, len(words), clause):
         return False
-    inflected = clause.form != "base" or words.low[clause.verb_at] in _SAME_AS_BASE
+    inflected = clause.form != "base" or words.low[clause.verb_at] in verbs.SAME_AS_BASE
     return inflected or clause.verb_at > index + len(clause.adverbs)

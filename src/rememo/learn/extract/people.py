@@ -14,11 +14,11 @@ _AGES = word_set(
     "older younger elder little big oldest youngest eldest middle late dear lovely beloved twin new old good",
     "close other first baby adopted three-year-old step great sweet poor amazing wonderful dearest former current",
 )
-_OWNERS = frozenset({"my", "our"})
+OWNERS = frozenset({"my", "our"})
 _BARE_RELATIONS = word_set("mom mum dad grandma grandpa granny nana mama papa")
-_TITLES = word_set("mr mrs ms dr prof miss sir")
+TITLES = word_set("mr mrs ms dr prof miss sir")
 _PARTICLES = word_set("le la de da van von der den del al el bin ibn o")
-_NOT_NAMES = word_set(
+NOT_NAMES = word_set(
     "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july august",
     "september october november december english french german spanish italian the a an and or but my our your",
     "his her their this that these those it he she they we you there here what which who when where why how if so",
@@ -45,8 +45,10 @@ _BEFORE_NAMES = word_set(
 )
 """What may stand before a name that is a subject; elsewhere it is an object."""
 _THINGS_BEFORE_VERB = 6
-_OTHER_CLAUSE = word_set("i we he she they you so and but because that which who when")
-_THING_VERBS = frozenset({"used", "got", "changed", "include", "leaves", "starts", "begins", "departs"})
+_OTHER_CLAUSE = word_set(
+    "would could should might must can has have had i we he she they you so and but because that which who when"
+)
+_THING_VERBS = frozenset({"will", "runs", "used", "got", "changed", "include", "leaves", "starts", "begins", "departs"})
 """Verbs besides "be" that things of somebody's are followed by: "my bike got stolen"."""
 _LONGEST_NAME = 4
 THINGS = word_set(
@@ -108,7 +110,7 @@ class SubjectReader:
         """Remember "a son" or "a cat", whose name may follow."""
         whom = f"{self.speaker}'s {species or predicate.replace('_', ' ')}"
         self.nameless[whom] = (predicate, species)
-        self.meet(whom, _gender(predicate, ""))
+        self.meet(whom, gender_of(predicate, ""))
 
     def meet(self, name: str, gender: str) -> None:
         """Remember somebody; "" when the gender is not known."""
@@ -128,9 +130,11 @@ class SubjectReader:
                 relation = self.relation_at(words, after + 1, limit)
                 after = relation.after if relation else after
             return Subject(after, self.speaker, speaker=True)
-        if word == "me" and words.at(index + 1) == "and" and words.at(index + 2) == "my":
-            relation = self.relation_at(words, index + 2, limit)
-            return Subject(relation.after, self.speaker, speaker=True) if relation else None
+        if word == "me" and words.at(index + 1) == "and":
+            relation = self.relation_at(words, index + 2, limit) if words.at(index + 2) == "my" else None
+            end = self.name_end(words, index + 2, limit) if relation is None else relation.after
+            names = (title(words.slice(index + 2, end)),) if relation is None else ()
+            return Subject(end, self.speaker, speaker=True, names=names) if end > index + 2 else None
         if word in ("he", "she"):
             return Subject(index + 1, pronoun="f" if word == "she" else "m")
         if word == "you" and self.addressee:
@@ -139,13 +143,13 @@ class SubjectReader:
             return Subject(index + 2, kind="none", pending=word)
         if word in _OTHERS:
             return Subject(index + 1, kind="none")
-        if word in _OWNERS:
+        if word in OWNERS:
             return self._owned(words, index, limit) if self._opens(words, index) else None
         if index and words.low[index - 1] in ("my", "our", "'s", "the", "a", "an"):
             return None
         if word in _BARE_RELATIONS and words.capital(index) and not self._has(words, index + 1):
             name = f"{self.speaker}'s {RELATION_WORDS[word]}"
-            self.meet(name, _gender(RELATION_WORDS[word], ""))
+            self.meet(name, gender_of(RELATION_WORDS[word], ""))
             return Subject(index + 1, name)
         return self._named(words, index, limit)
 
@@ -223,7 +227,7 @@ class SubjectReader:
     def name_end(self, words: Words, index: int, limit: int) -> int:
         """Return the word after a name that stands here, or ``index`` when none does."""
         at = index
-        if words.at(at) in _TITLES and words.capital(at):
+        if words.at(at) in TITLES and words.capital(at):
             at += 1
             if words.at(at) == ".":
                 at += 1
@@ -233,7 +237,7 @@ class SubjectReader:
             at < limit
             and at - index < _LONGEST_NAME
             and (
-                (words.capital(at) and words.low[at] not in _NOT_NAMES)
+                (words.capital(at) and words.low[at] not in NOT_NAMES)
                 or (at > index and words.low[at] in _PARTICLES and words.capital(at + 1))
             )
         ):
@@ -254,7 +258,7 @@ class SubjectReader:
         if relation.species:
             kind = "pet"
             name = relation.names[0] if relation.names else f"{self.speaker}'s {relation.species}"
-        self.meet(name, _gender(relation.predicate, name))
+        self.meet(name, gender_of(relation.predicate, name))
         if words.at(after) == "'s" and self._is_thing(words, after + 1):
             return self._thing(words, after + 1, limit, name, relation=relation)
         if words.at(after) == "and":
@@ -330,77 +334,25 @@ class SubjectReader:
                 return Subject(second, kind="none", names=(name, title(words.slice(end + 1, second))))
             return None
         known = name in self.met
-        if words.at(end) == "," and words.at(end + 1) in _OWNERS:
+        if words.at(end) == "," and words.at(end + 1) in OWNERS:
             relation = self.relation_at(words, end + 1, limit)
             if relation is not None and not relation.names and words.at(relation.after) == ",":
-                self.meet(name, _gender(relation.predicate, name))
+                self.meet(name, gender_of(relation.predicate, name))
                 return Subject(relation.after + 1, name)
         if words.at(end) == "'s" and words.at(end + 1) in RELATION_WORDS:
             predicate = RELATION_WORDS[words.low[end + 1]]
             names, after = self.names_at(words, end + 2, limit)
             whom = names[0] if names else f"{name}'s {predicate.replace('_', ' ')}"
-            self.meet(whom, _gender(predicate, whom))
+            self.meet(whom, gender_of(predicate, whom))
             return Subject(after, whom)
         given = words.low[index] in GIVEN_NAMES
         if known or (given and end == index + 1):
-            self.meet(name, _gender("", name))
+            self.meet(name, gender_of("", name))
         return self._who(words, end, Subject(end, name, known=known or (given and end == index + 1), names=(name,)))
 
 
-def relations_in(words: Words, limit: int, reader: SubjectReader) -> list[Relation]:
-    """Return every relation that comes with a name, wherever it stands in the sentence."""
-    found: list[Relation] = []
-    for index in range(limit):
-        word = words.low[index]
-        if word in _OWNERS:
-            relation = reader.relation_at(words, index, limit)
-            if relation is not None and relation.names:
-                found.append(relation)
-            elif (
-                relation is not None
-                and words.at(index - 1) == ","
-                and words.at(relation.after) in (",", "", ".", "and")
-            ):
-                found.extend(_apposed(words, index, relation, reader))
-        elif (
-            word == "'s"
-            and words.at(index + 1) in RELATION_WORDS
-            and words.capital(index - 1)
-            and words.low[index - 1] not in _NOT_NAMES
-        ):
-            names, after = reader.names_at(words, index + 2, limit)
-            if names and words.at(index - 2) not in RELATION_WORDS:
-                found.append(
-                    Relation(title(words.raw[index - 1]), RELATION_WORDS[words.low[index + 1]], names, index - 1, after)
-                )
-    for relation in found:
-        for name in relation.names:
-            reader.meet(name, _gender(relation.predicate, name))
-    return found
-
-
-def _apposed(words: Words, index: int, relation: Relation, reader: SubjectReader) -> list[Relation]:
-    """Read the name before ", my best friend,"."""
-    start = index - 1
-    while start > 0 and words.capital(start - 1) and words.low[start - 1] not in _NOT_NAMES:
-        start -= 1
-    if start > 1 and words.low[start - 1] == "." and words.low[start - 2] in _TITLES:
-        start -= 2
-    if start == index - 1 or reader.name_end(words, start, index - 1) != index - 1:
-        return []
-    return [
-        Relation(
-            relation.owner,
-            relation.predicate,
-            (words.slice(start, index - 1),),
-            start,
-            relation.after,
-            relation.species,
-        )
-    ]
-
-
-def _gender(predicate: str, name: str) -> str:
+def gender_of(predicate: str, name: str) -> str:
+    """Return "f" or "m" by a relation or a given name, "" when neither tells."""
     if predicate in _WOMEN_RELATIONS:
         return "f"
     if predicate in _MEN_RELATIONS:

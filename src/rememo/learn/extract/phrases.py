@@ -10,7 +10,7 @@ _STOPS = word_set(
     "due obtained too also either completely totally entirely altogether lol haha tho tbh imo imho ngl rn lmao xd omg idk anyway anymore again instead together",
     "currently these btw right not yet please thanks honestly actually lately recently already before after",
     "during every each at with for on from by to about like more most very is are was were am be been has have",
-    "had do does did will would can could should might i we he she they it you",
+    "ages had do does did will would can could should might i we he she they it you",
 )
 _SIGNS = frozenset(',;:-()[]{}!?.…/"')
 _DETERMINERS = word_set("a an the my our some any his her their")

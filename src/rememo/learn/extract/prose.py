@@ -22,6 +22,10 @@ _CODE_LINE = re.compile(
 )
 _OWN_LABELS = word_set("note fyi correction update ps p.s edit btw context background reminder info")
 
+_SPEAKERS = word_set("user assistant ai human system bot agent me you q a")
+_LONGEST_ENTRY = 12
+"""Words of a note that is one key and its value."""
+
 _FICTION = re.compile(
     r"\b(?:pretend|role-?play\w*|act(?:ing)? as|my character|main character|the protagonist|writing (?:a|an|my|this) (?:\w+ )?(?:story|novel|book|poem|script|song|screenplay|play)|"
     r"(?:a|the|this) story about|in the example|once upon a time|fan-?fic\w*|fictional|"
@@ -70,7 +74,7 @@ def own_sentences(text: str, *, noted: bool = False) -> Iterator[tuple[int, int]
     for line in masked.splitlines(keepends=True):
         end = position + len(line)
         item = _LIST_LINE.match(line)
-        if line.strip() and not (item and not noted) and not _foreign_line(line):
+        if line.strip() and not (item and not noted) and not _foreign_line(line, noted=noted):
             first = position + (item.end() if item else 0)
             for begin, finish in _sentences(masked, first, end):
                 if framed and (_FICTION.search(masked, begin, finish) or _SUPPOSING.search(masked, begin, finish)):
@@ -97,11 +101,14 @@ def _mark_speech(match: re.Match[str]) -> str:
     return quote if len(quote.split()) <= _LONG_QUOTE else _SPEECH * len(quote)
 
 
-def _foreign_line(line: str) -> bool:
+def _foreign_line(line: str, *, noted: bool) -> bool:
     if line.lstrip().startswith((">", "//", "|", "#", "    ")) or _CODE_LINE.match(line):
         return True
     label = _LABEL_LINE.match(line)
-    return label is not None and label[1].lower() not in _OWN_LABELS
+    if label is None or label[1].lower() in _OWN_LABELS:
+        return False
+    # Notes are often written as keys and values; a longer value, or a speaker before it, is somebody's words.
+    return not noted or label[1].lower() in _SPEAKERS or len(line.split()) > _LONGEST_ENTRY
 
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:

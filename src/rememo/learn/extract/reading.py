@@ -1,5 +1,6 @@
 """Rows at work: the mood of a clause decides which rows apply, their frames what is read, the clause's times when it held."""
 
+import re
 from dataclasses import dataclass, replace
 
 from rememo.learn.extract import verbs
@@ -22,8 +23,11 @@ _DATED = frozenset({"plans", "appointment"})
 """What has its time as its whole stretch."""
 _PAST = frozenset({"visited", "studied_at"})
 """What has its time as when it was over."""
+_OF = re.compile(r" (?:from|for|of|with|at) ")
 _FAVOURITES = ("favourite ", "go-to ", "go to ")
-_ADJECTIVES = word_set("all-time absolute very new current work personal private mobile main own real actual home")
+_ADJECTIVES = word_set(
+    "all-time absolute very new current final latest updated present work personal private mobile main own real actual home"
+)
 
 
 def mood(finder: Finder, clause: Clause) -> Mood | None:
@@ -59,7 +63,8 @@ def read_clause(finder: Finder, clause: Clause) -> bool:
         return False
     if clause.lemma != "be":
         for frame in TABLE.frames(clause.lemma, finder.words.at(clause.rest)):
-            found |= _read(finder, clause, frame, put, clause.rest) is not None and frame.row.value != EVERY
+            read = _read(finder, clause, frame, put, clause.rest) is not None
+            found |= read and frame.row.value != EVERY and not frame.row.aside
         return found
     at = clause.rest
     while at < clause.end:
@@ -90,6 +95,8 @@ def _read_thing(finder: Finder, clause: Clause, put: Mood) -> bool:
         return _instead(finder, clause)
     while " " in name and name not in TABLE.by_thing and name.split(" ", 1)[0] in _ADJECTIVES:
         name = name.split(" ", 1)[1]
+    if name not in TABLE.by_thing:
+        name = _OF.split(name, maxsplit=1)[0] if _OF.split(name, maxsplit=1)[0] in TABLE.by_thing else name
     key = next((opening for opening in _FAVOURITES if name.startswith(opening)), name)
     frames = (*TABLE.by_thing.get(key, ()), *TABLE.by_thing["..."])
     return any(_read(finder, clause, frame, put, at) is not None for frame in frames)
@@ -138,7 +145,7 @@ def _fits(frame: Frame, clause: Clause) -> bool:
     if row.passive is not None and row.passive != clause.passive and clause.lemma != "be":
         return False
     if not subject.known:
-        return "stranger" in frame.who and not clause.past
+        return "anybody" in frame.who or ("stranger" in frame.who and not clause.past)
     return subject.kind in frame.who or (subject.speaker and "speaker" in frame.who)
 
 
@@ -149,6 +156,8 @@ def _verdict(finder: Finder, clause: Clause, frame: Frame, put: Mood) -> _Verdic
         coming = finder.coming(clause)
         if coming is not None:
             return _Verdict(row.gives, when=coming if row.gives in _DATED else (coming[0], None))
+    if "lasting" in holds and put == "now" and not finder.times_of(clause, "future"):
+        return _Verdict(row.gives)
     if put in holds or ("since" in holds and put in ("perfect", "been") and finder.since(clause)[0] is not None):
         return _Verdict(row.gives)
     if put in frame.over:

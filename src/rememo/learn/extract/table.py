@@ -10,7 +10,7 @@ from rememo.learn.extract.finder import Finder
 Mood = Literal["now", "ing", "can", "perfect", "been", "past", "gone", "negated", "cannot", "future", "never"]
 """How a clause is put: "I live", "I'm living", "I can live", "I've lived", "I've been living", "I lived", "I no longer live", "I don't live",
 "I can't live", "I'll live", "I've never lived". ``Row.holds`` may also name "ahead" (a present or future that comes with a
-coming date), "planned" (a past that does) and "since" (a perfect that says since when)."""
+coming date), "planned" (a past that does), "since" (a perfect that says since when) and "lasting" (a present without any time)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +67,11 @@ class Row:
     change: bool = False
     """The verb is the beginning or the end itself ("moved", "quit"): its time is when that was."""
     who: str = "person pet"
-    """Which subjects: person, pet, thing, speaker, stranger (a name met for the first time), none (nobody in particular)."""
+    """Which subjects: person, pet, thing, speaker, stranger (a name met for the first time), anybody (such a name, and a past), none (nobody in particular)."""
     value: str = ""
     """The object when it is not read: "retired"."""
+    aside: bool = False
+    """Whether the clause is read on as what happened: who finished a PhD is no student any more, and has an event."""
     confidence: float = 0.9
     examples: tuple[str, ...]
     """What it reads, as ``"text => predicate: object; !predicate: object"``: its tests. ``!`` marks what is over,
@@ -95,18 +97,18 @@ def change(verbs: str, frame: str, gives: str, *examples: str, holds: str = "pas
 
 
 def ending(verbs: str, frame: str, gives: str, *examples: str, over: str = "past perfect", who: str = "person pet",
-           value: str = "", passive: bool | None = False, confidence: float = 0.9) -> Row:  # fmt: skip
+           value: str = "", passive: bool | None = False, aside: bool = False, confidence: float = 0.9) -> Row:  # fmt: skip
     """Return a row for a verb with which something is over: "I sold my …"."""
     return Row(
         verbs=verbs, frame=frame, gives=gives, over=over, change=True, who=who, value=value, passive=passive,
-        confidence=confidence, examples=examples,
+        aside=aside, confidence=confidence, examples=examples,
     )  # fmt: skip
 
 
-def thing(
-    things: str, frame: str, gives: str, *examples: str, holds: str = "now", over: str = "gone", confidence: float = 0.9
-) -> Row:
+def thing(things: str, frame: str, gives: str, *examples: str, holds: str = "now", over: str = "gone", value: str = "",
+          confidence: float = 0.9) -> Row:  # fmt: skip
     """Return a row for "my <thing> is …"."""
     return Row(
-        things=things, frame=frame, gives=gives, holds=holds, over=over, who="thing", confidence=confidence, examples=examples
+        things=things, frame=frame, gives=gives, holds=holds, over=over, who="thing", value=value, confidence=confidence,
+        examples=examples,
     )  # fmt: skip

@@ -2,7 +2,9 @@
 
 import re
 
-_TOKEN = re.compile(r"[^\W\d_]\w*(?:[-'\u2019&]\w+)*|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?|[^\w\s]")
+_TOKEN = re.compile(
+    r"[^\W\d_]\w*(?:[-'\u2019&]\w+)*(?:\.(?:io|js|ai|dev|app)(?!\w))?|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?|[^\w\s]"
+)
 _TAILS = ("'m", "'re", "'ve", "'ll", "'d", "'s")
 _SPLIT: dict[str, tuple[str, str]] = {
     "im": ("i", "'m"), "ive": ("i", "'ve"), "dont": ("do", "n't"), "doesnt": ("does", "n't"), "didnt": ("did", "n't"),
@@ -36,6 +38,8 @@ class Words:
             lowered = word.lower()
             if lowered != word and self.low and word != "I" and not word.startswith(("I'", "I\u2019")):
                 capitals = True
+            if lowered.startswith("soo") and not lowered.strip("so"):
+                lowered = "so"
             pieces = _split(lowered)
             if pieces is None:
                 put_low(same(lowered, lowered))

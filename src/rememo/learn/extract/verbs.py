@@ -20,6 +20,7 @@ _REGULAR = word_list(
     "sell win lose fly begin smoke pick promote employ reside date set read write make build draw sing bring leave spend",
     "sleep find hurt cut come become hit say tell think rehome misplace scrap crash total wreck trash ditch drop swap cancel steal",
     "include inherit dump disappear vanish ski surf dance gamble vape fast postpone reschedule push escape trade tie dig care touch wear fall head change support depart collect separate engage split sack dismiss resume migrate christen accept let put rent reach expect",
+    "report transfer weigh rename delete uninstall outgrow subscribe pay step stand hand pack kick prescribe deploy host appoint elect downgrade maintain",
 )
 _IRREGULAR = (
     "quit quits quit quit quitting; break breaks broke broken breaking; swim swims swam swum swimming; grow grows grew grown growing; "
@@ -43,7 +44,7 @@ _IRREGULAR = (
     "tie ties tied tied tying; dig digs dug dug digging; wear wears wore worn wearing; fall falls fell fallen falling; "
     "split splits split split splitting; steal steals stole stolen stealing; let lets let let letting; put puts put put putting; "
     "drop drops dropped dropped dropping; swap swaps swapped swapped swapping; cancel cancels cancelled cancelled cancelling; "
-    "scrap scraps scrapped scrapped scrapping"
+    "scrap scraps scrapped scrapped scrapping; outgrow outgrows outgrew outgrown outgrowing; pay pays paid paid paying; transfer transfers transferred transferred transferring; step steps stepped stepped stepping"
 )
 _EXTRA = {
     "canceled": ("cancel", "past"),
@@ -76,6 +77,9 @@ def _table() -> dict[str, tuple[str, Form]]:
 
 FORMS: dict[str, tuple[str, Form]] = _table()
 """A word and the verb and form it may be; a past that is also a participle counts as past."""
+FORMS["'ve"] = ("have", "base")
+SAME_AS_BASE = word_set("quit put cut set let hit hurt read split come run become")
+"""Verbs whose past or participle looks like the form that stands after "I"."""
 
 ADVERBS = word_set(
     "really just also still currently actually now recently usually normally typically generally always already",

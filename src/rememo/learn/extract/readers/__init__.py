@@ -6,11 +6,17 @@ A reader returns the values that stand at a word, or none; rows name readers in 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rememo.learn.extract.readers import doings, numbers, people, pets, places, tastes, things, work
+from rememo.learn.extract.readers import attributes, doings, numbers, people, pets, places, tastes, things, work
 from rememo.learn.extract.table import Reader
 
 READERS: Mapping[str, Reader] = MappingProxyType({
+    "attribute": attributes.attribute, "about": attributes.about, "office_holder": attributes.office_holder,
     "place": places.place, "street": places.street, "quarter": places.quarter, "town": places.town, "visited": places.visited,
+    "dwelling": places.dwelling, "bought_home": places.bought_home, "firm": work.firm, "my_job": work.my_job,
+    "my_office": work.my_office, "me_go": work.me_go, "student_over": work.student_over,
+    "sweetheart": people.sweetheart, "newborn_name": people.newborn_name, "children": people.children,
+    "renamed_pet": pets.renamed_pet, "renamed_kind": pets.renamed_kind, "runs_on": attributes.runs_on, "on_call": attributes.on_call, "component": attributes.component, "plan": things.plan, "subscription": things.subscription, "known_tool": things.known_tool,
+    "handle": things.handle, "again_food": tastes.again_food, "condition_itself": tastes.condition_itself, "measure": numbers.measure, "shoe_size": numbers.shoe_size,
     "employer": work.employer, "company": work.company, "role": work.role, "office": work.office, "field": work.field,
     "school": work.school, "job": work.worked_as, "subject": work.subject, "course": work.course, "degree": work.degree, "taught": work.taught,
     "person": people.person, "relatives": people.relatives, "newborn": people.newborn, "name": people.name,

@@ -136,6 +136,7 @@ def off(finder: Finder, clause: Clause, at: int) -> list[Value]:
         return []
     through = frozenset({"with", "to", "in", "at"})
     end = phrase_end(words, at + 1, clause.end, through=through, times=finder.time_starts)
+    end = next((index for index in range(at + 2, end) if words.low[index] == "off"), end)
     named, text = words.low[at + 1 : end], words.slice(at + 1, end)
     if {"trip", "flight", "holiday", "vacation", "visit"}.isdisjoint(named):
         return [] if lexicon.APPOINTMENTS.isdisjoint(named) else [Value(text=text, end=end)]
@@ -146,8 +147,8 @@ def planned(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read "(be) in London": where one will be."""
     words = finder.words
     end = place_end(words, at, clause.end, finder.time_starts)
-    if end <= at or not words.capital(at) or words.start[at] in finder.time_starts:
-        return []
+    if end <= at or not words.capital(at) or words.start[at] in finder.time_starts or words.at(end) == "as":
+        return []  # who is "at Helvia as an engineer" works there
     return [Value(text=f"be {words.slice(at - 1, end)}", end=end)]
 
 

@@ -10,6 +10,9 @@ from rememo.learn.extract.table import Value
 EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
 PHONE = re.compile(r"\+?\d[\d\s().-]{4,18}\d")
 _OLDEST = 120
+_YOUNGEST = 16
+"""The least age in words that a speaker is believed to have."""
+_MEASURE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:kilos?|kg|pounds|lbs?|stone)\b", re.IGNORECASE)
 _AFTER_AGE = frozenset(
     ("", ",", ".", "!", "and", "but", "now", "today", "not", "years", "year", "yrs", "yo", ")", ";", "so")
 )
@@ -19,6 +22,8 @@ def age(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read an age in years: "34", "34 years old", "thirty"; "2 hours late" is none."""
     words = finder.words
     number = lexicon.AGES.get(words.low[at], words.low[at])
+    if clause.subject.speaker and number != words.low[at] and int(number) < _YOUNGEST:
+        return []
     after = words.at(at + 1)
     several = words.low[clause.rest - 1] in ("are", "'re") and clause.lemma == "be" and not clause.subject.speaker
     if not number.isdecimal() or not 0 < int(number[:4]) < _OLDEST or several:
@@ -111,6 +116,25 @@ def new_phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
 def new_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read the address after "I changed my email"."""
     return email(finder, clause, at) if _changed(finder, clause, at, frozenset({"email", "e-mail", "mail"})) else []
+
+
+def measure(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a weight with its unit."""
+    match = _MEASURE.match(finder.text, finder.words.start[at])
+    if match is None:
+        return []
+    end = next((index for index in range(at, clause.end) if finder.words.start[index] >= match.end()), clause.end)
+    return [Value(text=match.group(), end=end)]
+
+
+def shoe_size(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "a size 39 in shoes", "shoe size 31"."""
+    words = finder.words
+    noun = next((index for index in range(at, min(at + 3, clause.end)) if words.low[index] == "size"), clause.end)
+    number = words.at(noun + 1)
+    if {"shoe", "shoes", "boots", "trainers"}.isdisjoint(words.low[at : clause.end]) or not number[:1].isdigit():
+        return []
+    return [Value(text=number, end=noun + 2)]
 
 
 def words_left(finder: Finder, clause: Clause, at: int) -> list[Value]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
-from rememo.learn.extract.lexicon import NATIONALITIES, RELIGIONS, STATUSES
+from rememo.learn.extract.lexicon import AGES, NATIONALITIES, RELIGIONS, SPECIES, STATUSES
 from rememo.learn.extract.names import GIVEN_NAMES
 from rememo.learn.extract.people import title
 from rememo.learn.extract.phrases import items
@@ -103,6 +103,34 @@ def names_of(finder: Finder, noun: int) -> tuple[tuple[str, ...], int]:
     return names, after
 
 
+def sweetheart(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read whom somebody has been with: a given name, for many are with a firm."""
+    words = finder.words
+    end = finder.reader.name_end(words, at, clause.end)
+    return [Value(text=words.slice(at, end), end=end)] if end > at and words.low[at] in GIVEN_NAMES else []
+
+
+def newborn_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the name of a child that was born, behind what it is to its parents: "son Theo"."""
+    words = finder.words
+    relation = RELATION_WORDS.get(words.at(at), "")
+    start = at + bool(relation) + (words.at(at + bool(relation)) in (",", "called", "named"))
+    end = finder.reader.name_end(words, start, clause.end)
+    return [Value(text=words.slice(start, end), end=end, predicate=relation)] if end > start else []
+
+
+def children(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+    """Read how many children: "two" is "two kids", "three boys"."""
+    words = finder.words
+    if words.low[at] not in AGES and not words.low[at].isdecimal():
+        return []
+    if words.at(at + 1) in ("boys", "girls", "kids", "children", "sons", "daughters"):
+        return [Value(text=words.slice(at, at + 2), end=at + 2)]
+    return (
+        [Value(text=f"{words.low[at]} kids", end=at + 1)] if words.at(at + 1) in _AFTER_NAME | {"here", "now"} else []
+    )
+
+
 def newborn(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read "girl named Olive" after "a baby"."""
     words = finder.words
@@ -128,12 +156,13 @@ def name(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if not subject.name.startswith(f"{finder.speaker}'s "):
         return []
     relation = subject.owner or subject.name.removeprefix(f"{finder.speaker}'s ").replace(" ", "_")
-    if subject.species:
+    species = subject.species or (relation if relation in SPECIES else "")
+    if species:
         relation = "has_pet"
     reader.met[text] = reader.met.pop(subject.name, "")
     clause.subject = replace(subject, name=text)  # what else the clause says is about the name
-    also = ((text, "species", subject.species),) if subject.species else ()
-    return [Value(text=text, end=end, predicate=relation, subject=finder.speaker, kind=subject.species, also=also)]
+    also = ((text, "species", species),) if species else ()
+    return [Value(text=text, end=end, predicate=relation, subject=finder.speaker, kind=species, also=also)]
 
 
 def nickname(finder: Finder, clause: Clause, at: int) -> list[Value]:

@@ -70,6 +70,23 @@ def own_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=name, end=relation.after) for name in relation.names or (relation.species,)]
 
 
+def renamed_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "the kitten Duchess" after "renamed": what sort of animal it is, and its new name."""
+    words = finder.words
+    noun = next((index for index in range(at, min(at + 4, clause.end)) if words.low[index] in lexicon.SPECIES), 0)
+    start = noun + 1 + (words.at(noun + 1) == "to")
+    end = finder.reader.name_end(words, start, clause.end) if noun else start
+    if words.at(at) not in ("my", "our", "the") or end == start:
+        return []
+    name, kind = words.slice(start, end), singular(words.low[noun])
+    return [Value(text=name, end=end, kind=kind, also=((name, "species", kind),))]
+
+
+def renamed_kind(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the animal that has another name now: the one it had is over."""
+    return [Value(text=value.kind, end=value.end, kind=value.kind) for value in renamed_pet(finder, clause, at)]
+
+
 def itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read the pet that the clause is about, as something its owner has: "our cat died"."""
     subject = clause.subject

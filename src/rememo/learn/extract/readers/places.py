@@ -71,6 +71,31 @@ def town(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return place(finder, clause, at)
 
 
+def dwelling(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the town of "a proper flat in Lübeck": somewhere to live, and no car."""
+    words = finder.words
+    if words.at(at) not in ("a", "an", "our", "my", "the") or not _NOT_HOMES.isdisjoint(words.low):
+        return []
+    link = next((index for index in range(at + 1, min(at + 6, clause.end)) if words.low[index] == "in"), 0)
+    if not link or words.low[link - 1] not in _HOMES or words.start[link] in finder.time_starts:
+        return []
+    return town(finder, clause, link + 1) if link + 1 < clause.end else []
+
+
+def bought_home(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the town of a house that was bought to live in; a cottage is for the holidays."""
+    head = next((word for word in finder.words.low[at : at + 5] if word in _HOMES), "")
+    return dwelling(finder, clause, at) if head in ("house", "flat", "apartment", "terrace", "home") else []
+
+
+_HOMES = word_set(
+    "house flat apartment studio room place bedsit bungalow townhouse loft terrace maisonette home one-bed two-bed"
+)
+_NOT_HOMES = word_set(
+    "holiday vacation weekend weekends nights airbnb investment rental rent-out let tenants summer conference meeting"
+)
+
+
 def visited(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read places one has been to: names with capitals, several if they follow each other."""
     words = finder.words
@@ -83,6 +108,7 @@ def visited(finder: Finder, clause: Clause, at: int) -> list[Value]:
             or not words.capital(begin)
             or words.low[begin] in lexicon.EVERYDAY_PLACES
             or words.low[begin] == "i"
+            or words.at(end) == "as"  # "back to Nokia as a consultant"
         ):
             break
         found.append(Value(text=words.slice(begin, end), end=end))

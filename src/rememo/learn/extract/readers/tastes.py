@@ -33,11 +33,13 @@ _FOODS = word_set(
     "cheese pork beef chicken seafood carbs soda wine beer rice tomatoes onions garlic mushrooms mushroom butter pasta red processed",
     "fried raw cow's nightshades corn egg peanut nut tofu oats bacon lamb prawns shrimp seeds grains",
 )
-_DRINKS = word_set("alcohol coffee caffeine wine beer soda")
+_DRINKS = lexicon.DRINKS
 _LONGEST_THING = 3
 _LONGEST_FOOD = 3
 _SHORTEST_GERUND = 4
 _DOSE = re.compile(r"\d+\s?(?:mg|mcg|ml|milligrams)\b", re.IGNORECASE)
+_MEDICAL = ("pril", "sartan", "statin", "triptan", "cillin", "dipine", "oxetine", "prazole", "gliptin", "profen")
+"""How the names of medicines end."""
 _MILD = word_set("severe mild bad serious terrible slight strong food")
 _NO_ALLERGEN = word_set("seasonal skin any no many several")
 
@@ -62,7 +64,14 @@ def liked(finder: Finder, clause: Clause, at: int) -> list[Value]:
     gerund = low[first].endswith("ing") and len(low[first]) > _SHORTEST_GERUND
     through = _AROUND_GERUND if gerund else _AROUND_NAME if words.capital(first) else _AROUND_NOUN
     found: list[Value] = []
-    for begin, end in items(words, first, clause.end, through=through, times=finder.time_starts):
+    described = -1
+    for start, end in items(words, first, clause.end, through=through, times=finder.time_starts):
+        if _ADJECTIVES.issuperset(low[start:end]):
+            described = start if described < 0 else described
+            continue  # "long, detailed answers"
+        begin, described = (described if described >= 0 else start), -1
+        if low[begin] in _EMPTY_GERUNDS and end - begin == 1:
+            break
         if (
             points_elsewhere(words, begin, end)
             or low[begin] in _POINTED
@@ -85,6 +94,13 @@ def liked(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
+_ADJECTIVES = word_set(
+    "long short big small quick simple detailed concise brief warm cold hot spicy sweet salty sour bitter dark light bright loud quiet old",
+    "new modern vintage cheap expensive fresh dry wet soft hard heavy clean dirty funny sad silly weird strange slow fast rich plain fancy",
+    "deep gentle honest direct formal informal casual casually bold crunchy creamy fluffy rainy sunny lazy cosy cozy strong weak black white",
+)
+"""Words that describe what is liked, and are not liked themselves."""
+_EMPTY_GERUNDS = word_set("going being doing having getting making coming taking putting using trying looking")
 _AROUND_GERUND = frozenset({"in", "on", "at", "to", "about", "with", "the", "for", "after", "before"})
 _AROUND_NAME = frozenset({"in", "of", "about"})
 _AROUND_NOUN = frozenset({"about"})
@@ -120,6 +136,12 @@ def plain(finder: Finder, clause: Clause, at: int) -> list[Value]:
             break
         found.append(Value(text=words.slice(begin, end), end=end))
     return found
+
+
+def condition_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+    """Read the illness that a clause is about: "my back pain is gone"."""
+    named = clause.subject.thing
+    return [Value(text=named, end=at)] if named in lexicon.CONDITIONS else []
 
 
 def allergen(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -179,8 +201,8 @@ def food(finder: Finder, clause: Clause, at: int) -> list[Value]:
         stop = end
         while stop > begin and words.low[stop - 1] in ("any", "more", "anymore", "either", "again"):
             stop -= 1
-        if words.at(end) in ("after", "before", "past"):
-            break  # "no coffee after noon"
+        if words.at(end) in ("after", "before", "past") or (found and words.low[begin] in ("only", "just")):
+            break  # "no coffee after noon", "coffee, only green tea"
         if (
             stop == begin
             or points_elsewhere(words, begin, stop)
@@ -201,9 +223,10 @@ def named_food(finder: Finder, clause: Clause, at: int) -> list[Value]:
     found: list[Value] = []
     for value in food(finder, clause, at):
         first = value.text.lower().split(" ", 1)[0]
-        if first not in _FOODS and value.text.lower().rsplit(" ", 1)[-1] not in _FOODS:
+        last = value.text.lower().rsplit(" ", 1)[-1]
+        if not {first, last, value.text.lower()} & (_FOODS | _DRINKS):
             break
-        drunk = first in _DRINKS and clause.lemma != "eat"
+        drunk = not _DRINKS.isdisjoint((first, last, value.text.lower())) and clause.lemma != "eat"
         found.append(Value(text=value.text, end=value.end, kind="drink" if drunk else "food"))
     return found
 
@@ -307,7 +330,13 @@ def dose(finder: Finder, clause: Clause, at: int) -> list[Value]:
         at += words.at(at) == "of"
     found: list[Value] = []
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
-        known = words.low[end - 1] in lexicon.MEDICINES or " ".join(words.low[begin:end]) in lexicon.MEDICINES
+        dosed = next((index for index in range(begin + 1, end) if words.low[index][0].isdigit()), end)
+        end = dosed if words.low[dosed - 1] in lexicon.MEDICINES else end  # noqa: PLW2901 - "lisinopril 10mg"
+        known = (
+            words.low[end - 1] in lexicon.MEDICINES
+            or words.low[end - 1].endswith(_MEDICAL)
+            or " ".join(words.low[begin:end]) in lexicon.MEDICINES
+        )
         if not measured and not known:
             break
         found.append(Value(text=words.slice(begin, end), end=end))
@@ -340,6 +369,11 @@ def given_up(finder: Finder, clause: Clause, at: int) -> list[Value]:
         Value(text=value.text, end=value.end, predicate="drinks" if drunk or value.kind == "drink" else "eats")
         for value in named_food(finder, clause, at)
     ]
+
+
+def again_food(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read what one eats or drinks again, each as what it is."""
+    return given_up(finder, clause, at)
 
 
 def avoided(finder: Finder, clause: Clause, at: int) -> list[Value]:

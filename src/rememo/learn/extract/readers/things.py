@@ -109,7 +109,10 @@ def own_thing(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if not 0 < end - begin <= _LONGEST_OWNED or points_elsewhere(words, begin, end):
         return []
     known = _possession(finder, begin, end)
-    if not known and (words.low[at] == "the" or words.low[end - 1] in _NOT_OWNED or not words.capital(end - 1)):
+    dealt = clause.lemma in ("sell", "trade", "swap") and words.capital(end - 1)
+    if not known and (
+        (words.low[at] == "the" and not dealt) or words.low[end - 1] in _NOT_OWNED or not words.capital(end - 1)
+    ):
         return []
     return [Value(text=words.slice(begin, end), end=end)]
 
@@ -129,6 +132,8 @@ def vehicle(finder: Finder, clause: Clause, at: int) -> list[Value]:
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
     if end == begin or (words.low[end - 1] in ("bus", "taxi", "truck") and words.at(at - 1) in ("a", "an")):
         return []
+    if words.at(end) == "for" and words.capital(end + 1):
+        return []  # the employer's
     named = any(words.capital(index) for index in range(begin, end))
     if words.low[end - 1] in lexicon.VEHICLES or named or _brand(finder, begin, end):
         return [Value(text=words.slice(begin, end), end=end)]
@@ -142,6 +147,8 @@ def business(finder: Finder, clause: Clause, at: int) -> list[Value]:
     begin += words.at(begin) == "own"
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
     noun = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
+    if words.at(at) not in ("a", "an", "my", "our") or words.at(noun - 1) in ("school", "university", "college"):
+        return []
     if noun == begin or (words.low[noun - 1] not in lexicon.WORKPLACES and words.low[noun - 1] not in _BUSINESSES):
         return []
     value = _named(finder, clause, begin, noun)
@@ -202,9 +209,10 @@ def tool(finder: Finder, clause: Clause, at: int) -> list[Value]:
         return []
     if words.low[begin] in lexicon.FIELDS or words.low[end - 1].endswith(("ics", "logy", "sciences", "history", "law")):
         return []  # what is studied
-    if words.low[begin] in lexicon.DIETS or not 0 < end - begin <= _LONGEST_OWNED:
+    if words.low[begin] in lexicon.DIETS or not 0 < end - begin <= _LONGEST_OWNED or words.low[end - 1] in _PLANS:
         return []
-    return [Value(text=words.slice(begin, end), end=end)]
+    drunk = end - begin == 1 and words.low[begin] in lexicon.DRINKS
+    return [Value(text=words.slice(begin, end), end=end, predicate="drinks" if drunk else "")]
 
 
 def product(finder: Finder, clause: Clause, at: int) -> list[Value]:
@@ -218,6 +226,7 @@ def product(finder: Finder, clause: Clause, at: int) -> list[Value]:
         end = at + 1
         while end < clause.end and words.capital(end) and words.start[end] not in finder.time_starts:
             end += 1
+        end += words.at(end) == "+" and words.start[end] == words.end[end - 1]
         whole = phrase_end(words, at, clause.end, times=finder.time_starts) <= end or words.low[at] in lexicon.TOOLS
         return [Value(text=words.slice(at, end), end=end)] if whole else []  # a French Vanilla creamer is none
     return []
@@ -229,7 +238,7 @@ _FIRST_WORDS = word_set("the this that my your it")
 def switched(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read what one switched or moved to: after "move" only what is known to be used and not lived in."""
     words = finder.words
-    if clause.lemma != "switch" and words.low[at] not in lexicon.TOOLS:
+    if clause.lemma not in ("switch", "migrate") and words.low[at] not in lexicon.TOOLS:
         return []
     return tool(finder, clause, at)
 
@@ -238,10 +247,60 @@ def membership(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read "my gym membership", "our Netflix subscription"."""
     words = finder.words
     end = phrase_end(words, at + 1, clause.end, times=finder.time_starts)
-    if words.at(at) not in ("my", "our", "the") or words.at(end - 1) not in ("membership", "subscription", "account"):
+    end = next((index + 1 for index in range(at + 1, end) if words.low[index] in _SUBSCRIPTIONS), at + 1)
+    if words.at(at) not in ("my", "our", "the") or words.at(end - 1) not in _SUBSCRIPTIONS:
         return []
     named = words.capital(at + 1) and end - at > 2  # noqa: PLR2004 - "my Netflix subscription" is Netflix
     return [Value(text=words.slice(at + 1, end - 1 if named else end), end=end)]
+
+
+_SUBSCRIPTIONS = word_set("membership subscription account")
+_PLANS = word_set("plan tier subscription")
+
+
+def plan(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read which plan of a service somebody is on, as the value of their plan."""
+    words = finder.words
+    end = next((index for index in range(at, min(at + 4, clause.end)) if words.low[index] in ("plan", "tier")), at)
+    if end == at or not (words.capital(at) or words.low[at] in _TIERS) or words.low[at] in ("meal", "training"):
+        return []
+    return [Value(text=words.slice(at, end), end=end + 1, subject=f"{clause.subject.name}'s plan")]
+
+
+_TIERS = word_set(
+    "free basic pro premium team enterprise standard plus starter business family student individual annual monthly"
+)
+
+
+def subscription(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the service of "a Netflix subscription"."""
+    words = finder.words
+    end = phrase_end(words, at + 1, clause.end, times=finder.time_starts)
+    named = words.at(at) in ("a", "an", "my", "our") and words.capital(at + 1) and end - at > _SUBSCRIBED
+    if not named or words.at(end - 1) not in ("membership", "subscription"):
+        return []
+    return [Value(text=words.slice(at + 1, end - 1), end=end)]
+
+
+_SUBSCRIBED = 2
+
+
+def known_tool(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+    """Read a product that is known to be one: Rome and Paris are left, too."""
+    words = finder.words
+    return [Value(text=words.raw[at], end=at + 1)] if words.low[at] in lexicon.TOOLS else []
+
+
+def handle(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "@inkbear on Instagram": the account is the value of one's handle there."""
+    words = finder.words
+    if words.low[at] != "@" or at + 1 >= clause.end:
+        return []
+    end = next((index for index in range(at + 1, clause.end) if words.low[index] == "on"), 0)
+    if not end or not words.capital(end + 1):
+        return []
+    subject = f"{clause.subject.name}'s {words.raw[end + 1]} handle"
+    return [Value(text=words.slice(at, end), end=end + 2, subject=subject)]
 
 
 def bought(finder: Finder, clause: Clause, at: int) -> list[Value]:

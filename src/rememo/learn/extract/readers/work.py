@@ -1,12 +1,17 @@
 """Employers, professions, schools and what is studied there."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 from rememo.learn.extract import lexicon
 from rememo.learn.extract.clauses import Clause
 from rememo.learn.extract.finder import Finder
-from rememo.learn.extract.phrases import after_determiner, items, phrase_end, points_elsewhere
+from rememo.learn.extract.names import GIVEN_NAMES
+from rememo.learn.extract.phrases import after_determiner, closes, items, phrase_end, points_elsewhere
 from rememo.learn.extract.table import Value
 from rememo.learn.extract.tokens import Words
 from rememo.learn.extract.wordlists import word_set
+from rememo.learn.predicates import EVERY
 
 _LINKING = word_set("of and the de for")
 _NOT_EMPLOYERS = word_set("my his her their your this that it me myself free home him us them")
@@ -25,6 +30,9 @@ _PRAISE = word_set("good bad great terrible better natural born bit big huge")
 _RANKS = word_set(
     "senior junior head lead chief vice deputy assistant principal staff acting vp director managing general"
 )
+_STUDENTS = word_set("student undergraduate undergrad freshman sophomore")
+_ASIDES = word_set("same first second third fourth fifth final last part full-time part-time year currently mostly")
+"""First words of what is said besides a subject: "chemistry, first year"."""
 _NOT_ROLES = word_set("team group expected intended usual whole")
 
 
@@ -63,7 +71,7 @@ def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
         return []
     if words.capital(begin) or (words.low[begin][0].isdigit() and words.capital(begin + 1)):
         end = capitals_end(words, begin, clause.end, finder.time_starts)
-        learning = words.at(at - 2) in ("student", "undergraduate", "undergrad")
+        learning = words.at(at - 2) in _STUDENTS
         predicate = "studies_at" if learning else ""
         return [Value(text=words.slice(begin, end), end=end, predicate=predicate)] if words.raw[begin] != "I" else []
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
@@ -90,6 +98,52 @@ def company(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return employer(finder, clause, at)
 
 
+def firm(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read an employer that cannot be a person: a name of several words, in capitals, or where work is spoken of."""
+    words = finder.words
+    found = company(finder, clause, at)
+    told = not _WORKING.isdisjoint(words.low)
+    if not found or not (told or found[0].end - at > 1 or words.raw[at].isupper() or not words.raw[at].isascii()):
+        return []
+    return [] if words.low[at] in GIVEN_NAMES else found
+
+
+_WORKING = word_set("job work company firm employer career team office working joined")
+
+
+def my_job(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read what others made the speaker."""
+    found = worked_as(finder, clause, at)
+    made = found and closes(finder.words, found[0].end, clause.end, finder.time_starts)
+    return [replace(value, subject=finder.speaker) for value in found] if made else []
+
+
+def my_office(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the office that others gave to the speaker."""
+    words = finder.words
+    begin = after_determiner(words, at, clause.end)
+    if words.at(begin) not in lexicon.CLUB_OFFICES:
+        return []
+    return [Value(text=words.raw[begin], end=begin + 1, subject=finder.speaker)]
+
+
+def me_go(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "me go" after "they let": whatever the job was, it is over."""
+    words = finder.words
+    gone = words.low[at : at + 2] == ["me", "go"] and closes(words, at + 2, clause.end, finder.time_starts)
+    return [Value(text=EVERY, end=at + 2, subject=finder.speaker)] if gone else []
+
+
+def student_over(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read that somebody's studies are over, where that happened lately: who graduated in 2015 was a student long ago."""
+    times = finder.happened(clause)
+    lately = not times or finder.at - times[0].moment < _LATELY
+    return [Value(text="student", end=at)] if lately else []
+
+
+_LATELY = timedelta(days=150)
+
+
 def role(finder: Finder, clause: Clause, at: int) -> list[Value]:
     """Read a profession or title: "(a) software engineer", "head of design"."""
     words = finder.words
@@ -104,12 +158,16 @@ def role(finder: Finder, clause: Clause, at: int) -> list[Value]:
     of = next((index for index in range(begin + 1, end) if low[index] == "of"), end)
     if of < end:
         end = _title_end(finder, clause, of, end)
-    return [Value(text=words.slice(begin, end), end=end)] if _profession(words, begin, of) else []
+    if not _profession(words, begin, of):
+        return []
+    return [Value(text=words.slice(begin, end), end=end, kind="student" if low[of - 1] in _STUDENTS else "")]
 
 
 def _title_end(finder: Finder, clause: Clause, of: int, end: int) -> int:
     """Return where "VP of Engineering (at Notion)" ends, and "CEO (of Brightleaf)"."""
     words = finder.words
+    if words.low[of + 1] in lexicon.FIELDS or words.low[of + 1] in lexicon.DEPARTMENTS:
+        return capitals_end(words, of + 1, clause.end, finder.time_starts) if words.capital(of + 1) else end
     if words.capital(of + 1):
         named = capitals_end(words, of + 1, clause.end, finder.time_starts)
         return named if words.at(named) in ("at", "for", "with") else of
@@ -121,6 +179,8 @@ def _profession(words: Words, begin: int, end: int) -> bool:
     if pair in lexicon.OCCUPATIONS and end - begin >= _SHORT:
         return True
     if words.at(end) == "of" and head in ("head", "director", "vp", "president", "chief", "manager", "coordinator"):
+        return True
+    if head.endswith(("ologist", "ographer", "ometrist")):
         return True
     return head in lexicon.OCCUPATIONS and not (head in lexicon.NOT_OCCUPATIONS and end - begin == 1)
 
@@ -187,6 +247,8 @@ def subject(finder: Finder, clause: Clause, at: int) -> list[Value]:
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         if points_elsewhere(words, begin, end) or " ".join(words.low[begin:end]) in lexicon.UNSTUDIED:
             return []
+        if found and words.low[begin] in _ASIDES:
+            break
         found.append(Value(text=words.slice(begin, end), end=end))
     return found
 
@@ -258,7 +320,7 @@ def subject_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     begin = after_determiner(words, at, clause.end)
     if (
-        words.at(begin + 1) in ("school", "studies", "degree", "course", "program", "programme")
+        words.at(begin + 1) in ("school", "studies", "degree", "course", "class", "program", "programme")
         and words.at(begin).isalpha()
     ):
         return (
@@ -284,9 +346,12 @@ def left_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
     if not words.capital(at) or words.low[at] == "i" or words.start[at] in finder.time_starts:
         return []
     end = capitals_end(words, at, clause.end, finder.time_starts)
+    end = next((index for index in range(at + 1, end) if words.low[index] == "for"), end)
+    if words.at(end) == "for" and words.low[at] in lexicon.TOOLS:
+        return []  # a product left for another
     closed = (
         end >= clause.end
         or words.start[end] in finder.time_starts
-        or words.low[end] in (",", ".", "!", "and", "because")
+        or words.low[end] in (",", ".", "!", "and", "because", "for")
     )
     return [Value(text=words.slice(at, end), end=end)] if closed else []

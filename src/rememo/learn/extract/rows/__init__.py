@@ -4,9 +4,18 @@ To teach a new one, add a row to the file of its theme: the verb, the frame that
 example. A test runs the examples of every row.
 """
 
-from rememo.learn.extract.rows import doings, health, home, people, tastes, things, work
+from rememo.learn.extract.rows import attributes, doings, health, home, people, tastes, things, work
 from rememo.learn.extract.table import Row
 
-ROWS: tuple[Row, ...] = (*home.ROWS, *work.ROWS, *people.ROWS, *tastes.ROWS, *health.ROWS, *things.ROWS, *doings.ROWS)
+ROWS: tuple[Row, ...] = (
+    *home.ROWS,
+    *work.ROWS,
+    *people.ROWS,
+    *tastes.ROWS,
+    *health.ROWS,
+    *things.ROWS,
+    *doings.ROWS,
+    *attributes.ROWS,
+)
 
 __all__ = ["ROWS"]

@@ -24,4 +24,10 @@ ROWS: tuple[Row, ...] = (
     ending("cancel", "<off>", "appointment", "I cancelled my dentist appointment => !appointment: dentist appointment", "I cancelled my trip to Rome => !plans: trip to Rome"),
     ending("cancel", "<off_itself>", "appointment", "My meeting with Karl is cancelled => !appointment: meeting with Karl", passive=True, who="thing", over="now past perfect"),
     thing("...", "off|cancelled|canceled <off_itself>", "appointment", "My trip to Rome is off => !plans: trip to Rome", holds="", over="now"),
+    state("take", "up <hobby>", "habit", "I'm taking up pottery => habit: pottery", holds="ing", over="", confidence=0.85),
+    state("smoke", "... pack|packs|packet|cigarettes|cigs|roll-ups", "habit", "I smoke about a pack a day => habit: smoking", holds="now been", over="gone", value="smoking", confidence=0.85),
+    ending("pack", "in <activity>", "habit", "I packed in smoking => !habit: smoking", confidence=0.85),
+    ending("kick quit", "the|my cigarettes|cigs|fags", "habit", "I've kicked the cigarettes => !habit: smoking", value="smoking", confidence=0.85),
+    ending("call", "off <off>", "appointment", "We called off the party => !appointment: party"),
+    ending("call", "<off> off", "appointment", "I'm calling the party off => !appointment: party", over="past perfect ing"),
 )  # fmt: skip

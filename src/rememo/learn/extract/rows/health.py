@@ -1,6 +1,6 @@
 """Allergies, illnesses, medicines and what somebody is like."""
 
-from rememo.learn.extract.table import Row, change, ending, state
+from rememo.learn.extract.table import Row, change, ending, state, thing
 
 ROWS: tuple[Row, ...] = (
     state(
@@ -29,4 +29,10 @@ ROWS: tuple[Row, ...] = (
     ending("stop quit", "taking <dose>", "takes_medication", "I stopped taking sertraline => !takes_medication: sertraline"),
     ending("come", "off <dose>", "takes_medication", "I came off sertraline => !takes_medication: sertraline"),
     change("start begin", "taking <dose>", "takes_medication", "I started taking lisinopril => takes_medication: lisinopril"),
+    ending("outgrow lose", "<allergen>", "allergic_to", "I've outgrown my peanut allergy => !allergic_to: peanut"),
+    thing("...", "[finally|completely|all|totally] gone|cured|healed|better <condition_itself>", "has_condition", "My back pain is gone => !has_condition: back pain", "My phone is gone => ", holds="", over="now perfect"),
+    thing("allergies allergy food_allergies", "<plain>", "allergic_to", "My allergies are peanuts and soy => allergic_to: peanuts; allergic_to: soy"),
+    state("weigh", "<measure>", "weight", "I weigh 96 kilos => weight: 96 kilos", holds="now", over=""),
+    state("be", "down|up to <measure>", "weight", "I'm down to 84 kilos => weight: 84 kilos", "I'm up to 12 km => ", holds="now", over=""),
+    thing("weight", "<measure>", "weight", "My weight is 70 kg => weight: 70 kg"),
 )  # fmt: skip
