@@ -129,3 +129,28 @@ def test_an_erased_message_leaves_no_revision_behind(memory: Memory) -> None:
     assert view.list(kind="revision")
     assert memory.erase(ids=[old]).ok
     assert not view.list(kind="revision")
+
+
+def test_erasing_one_of_two_later_statements_leaves_what_the_other_revised(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    old, gone, new = say(view, "I live in Lisbon.", "I moved to Porto.", "I moved to Berlin.")
+    memory.add("a caller's own", kind="revision", id="own")
+    assert memory.erase(ids=[gone]).ok
+    (revision,) = view.list(kind="revision")
+    assert revision.data["record"] == old
+    assert gone not in str([one.to_dict() for one in memory.history(revision.id)])
+    assert f"record {new}" in revision.data["revisions"] or "lives_in ana" in revision.data["revisions"]
+    (hit,) = [hit for hit in view.search("where do I live?", at=LATER) if hit.record.kind == "fact"]
+    assert "Berlin" in hit.record.text
+    assert memory.get("own").text == "a caller's own"
+    assert memory.verify().faults == ()
+
+
+def test_a_callers_own_record_of_the_kind_disturbs_no_lesson(memory: Memory) -> None:
+    memory.add("a caller's own", kind="revision", data={"revisions": 3})
+    view = memory.scope(user="ana", room="r")
+    ids = say(view, "I live in Lisbon.", "I always use vim.")
+    for id in ids:
+        view.update(id, text="I live in Porto.")
+    assert [fact.object for fact in view.facts.list()] == ["Porto"]
+    assert not [job for job in memory.jobs.list() if job.error]
