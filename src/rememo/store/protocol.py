@@ -216,9 +216,12 @@ class Stats:
     """What a store holds of one tenant, and what the whole store weighs."""
 
     records: int
+    """Current records of the kinds that are listed."""
     versions: int
+    """Current and past versions of every kind."""
     vectors: int
     kinds: Mapping[str, int]
+    """Current records by kind, of those that are listed."""
     jobs: Mapping[str, int]
     keys: int
     file_bytes: int
