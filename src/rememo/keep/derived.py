@@ -184,9 +184,7 @@ class Derived:
             if held is None or not is_revision(held) or held.data["record"] in marks:
                 return
             changes = Revisions(self._tenant)
-            for key, revision in revisions_of(held).items():
-                if revision.by in marks:
-                    changes.set(held.data["record"], held.scope, key, None)
+            changes.clear(held, [key for key, revision in revisions_of(held).items() if revision.by in marks])
             writes = changes.writes(self._engine)
             if not writes:
                 return
