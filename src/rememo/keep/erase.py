@@ -16,6 +16,7 @@ from rememo.engine.audit import noting, space_of
 from rememo.engine.engine import Engine
 from rememo.errors import ArchiveError, MissingExtra, StorageError
 from rememo.keep.archive import holding
+from rememo.keep.batches import every_job
 from rememo.keep.derived import PIECES, Derived, note_of
 from rememo.keep.remnants import CACHES, CleanSession, Remnants, Search, named
 from rememo.keep.targets import doomed_keys
@@ -185,7 +186,7 @@ class _Erasure:
     def _find_jobs(self) -> None:
         """Find the jobs that are about each record: once, since no index leads from one to the other."""
         self._jobs = {}
-        for job in self._store.jobs(self._tenant):
+        for job in every_job(self._store, self._tenant):
             if isinstance(record := job.payload.get("record"), str):
                 self._jobs.setdefault(record, []).append(job.id)
 

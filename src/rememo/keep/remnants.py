@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from rememo.engine.audit import space_of
 from rememo.engine.engine import Engine
+from rememo.keep.batches import every_job
 from rememo.model.check import texts_in
 from rememo.model.erasure import Target
 from rememo.model.record import KINDS, REVISION, STATE, Record
@@ -159,9 +160,13 @@ class Search:
         """Take erased words out of the errors of jobs, and remove jobs that are told of them."""
         if not self._needles:
             return
-        jobs = self._store.jobs(self._tenant)
-        told = [one.id for one in jobs if self._holds(texts_in(one.payload))]
-        errors = [one.id for one in jobs if one.error is not None and self._holds([one.error])]
+        told: list[str] = []
+        errors: list[str] = []
+        for job in every_job(self._store, self._tenant):
+            if self._holds(texts_in(job.payload)):
+                told.append(job.id)
+            elif job.error is not None and self._holds([job.error]):
+                errors.append(job.id)
         self._store.clean_jobs(number, self._tenant, jobs=told, errors=errors)
 
     def search_snapshots(self) -> None:

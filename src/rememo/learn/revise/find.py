@@ -23,8 +23,9 @@ _MOST_SHARING, _MOST_RECENT = 24, 12
 """Earlier records that are looked at: those that share most terms with the later one, and what was said last."""
 _MOST_REVISED: Final = 3
 """Earlier records that one record revises at the most: the likeliest."""
-_REMEMBERED: Final = 4_096
-"""Texts whose sentences are kept."""
+_REMEMBERED: Final = 1_024
+_LONGEST_REMEMBERED: Final = 2_000
+"""Texts whose sentences are kept, and how many characters these have at the most: a few megabytes."""
 _MOST_SENTENCES: Final = 40
 _LONGEST_SENTENCE: Final = 400
 _MOST_MATCHES: Final = 4_000
@@ -67,12 +68,19 @@ def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
 
 
 def _sentences(engine: Engine, record: Record) -> tuple[Sentence, ...]:
-    return _sentences_of(without_recalled(record.text), engine.analyzer.terms)
+    text = without_recalled(record.text)
+    split = _remembered if len(text) <= _LONGEST_REMEMBERED else _sentences_of
+    return split(text, engine.analyzer.terms)
 
 
 @lru_cache(_REMEMBERED)
+def _remembered(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
+    """Return the sentences of a text; what was compared lately will be compared again."""
+    return _sentences_of(text, terms_of)
+
+
 def _sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
-    """Return the sentences of a text that state something; what was compared lately will be compared again."""
+    """Return the sentences of a text that state something."""
     places = islice(own_sentences(text), _MOST_SENTENCES)
     return tuple(
         Sentence(text[begin:end].strip(), terms_of) for begin, end in places if end - begin <= _LONGEST_SENTENCE
