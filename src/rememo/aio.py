@@ -302,7 +302,8 @@ class AsyncRecords(Mirror):
         """Return the latest `limit` records, oldest first; `offset` passes over the newest.
 
         They are ordered by when they happened, ties by arrival. `after` is included, `before` is not. Of `kind="fact"`
-        these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too.
+        these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too. What is
+        kept beside records about what became of them comes only with `kind="revision"` or by its id.
         """
         return await self._call(
             self._own.list,

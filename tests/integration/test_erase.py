@@ -16,8 +16,10 @@ import apsw
 import numpy as np
 import pytest
 
+import rememo.keep.erase
 from rememo import Memory
 from rememo.engine.engine import Engine
+from rememo.engine.learning import LEARN
 from rememo.keep.erase import erasing
 from rememo.settings import Settings
 from rememo.store.needles import Needles
@@ -193,6 +195,55 @@ def test_a_kill_in_the_middle_is_taken_up_again(tmp_path: Path, start: Start):
             assert erasing(open_engine_of(memory)).erasures("default") == []
             assert memory.verify().faults == ()
     assert partly, "no kill came in the middle of an erasure; the moments must be chosen anew"
+
+
+def leased(memory: Memory) -> list[Any]:
+    """Take the jobs that are open, as another worker would that then takes very long over them."""
+    engine = open_engine_of(memory)
+    return engine.store.lease_many((LEARN,), 3_600, engine.now(), limit=100)
+
+
+@pytest.mark.requirement("erase.proof")
+def test_an_erasure_that_was_interrupted_leaves_no_job_without_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with Memory(tmp_path / "memory.db", embedder=None, settings=Settings(worker=False)) as memory:
+        kim = memory.scope(user="kimberly")
+        kim.add("I live in Lisbon.", id="doing")
+        assert len(leased(memory)) == 1
+        kim.add("I work at Acme.", id="waiting")
+        memory.scope(user="ana").add("I live in Porto.", id="other")
+        store = erasing(open_engine_of(memory))
+
+        def interrupted(*_: object) -> int:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(store), "forget", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                memory.erase(user="kimberly")
+        assert kim.count() == 0
+        # One is just being done, and the erasure will wait for it.
+        assert sorted(job.payload["record"] for job in memory.jobs.list()) == ["doing", "other"]
+        assert memory.verify().faults == ()
+        monkeypatch.setattr(rememo.keep.erase, "_LONGEST_WAIT", 0.1)
+        assert memory.erase(user="kimberly").ok
+        assert [job.payload["record"] for job in memory.jobs.list()] == ["other"]
+        assert memory.verify().faults == ()
+
+
+@pytest.mark.requirement("erase.proof")
+@pytest.mark.parametrize("target", [{"user": "kimberly"}, {"tenant": "default"}, {"ids": ["doing"]}, {"room": "r"}])
+def test_who_takes_too_long_over_a_job_does_not_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: dict[str, Any]
+):
+    monkeypatch.setattr(rememo.keep.erase, "_LONGEST_WAIT", 0.1)
+    with Memory(tmp_path / "memory.db", embedder=None, settings=Settings(worker=False)) as memory:
+        memory.scope(user="kimberly", room="r").messages.add("user", "I live in Lisbon.", id="doing")
+        jobs = leased(memory)
+        assert memory.erase(**target).ok
+        assert memory.jobs.list() == []
+        assert open_engine_of(memory).store.extend(jobs, 60, jobs[0].due_at) == 0, "the worker is not told to stop"
 
 
 def test_the_search_of_bytes_finds_what_is_there():

@@ -145,7 +145,9 @@ def filled(tmp_path: Path) -> Path:
     """A file with something of everything."""
     path = tmp_path / "filled.db"
     with Memory(path, embedder=None) as memory:
-        memory.add_many([{"text": f"entry{number} about Lisbon", "id": f"id-{number}"} for number in range(1_500)])
+        memory.add_many(
+            [{"text": f"entry{number} about Lisbon", "id": f"id-{number}", "learn": False} for number in range(1_500)]
+        )
         for number in range(0, 100, 10):
             memory.update(f"id-{number}", text=f"entry{number} changed")
         memory.delete("id-5")

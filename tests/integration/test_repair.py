@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from rememo import Keyring, Memory
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, KeyMismatch, StorageError
 from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.settings import Settings
 from rememo.store.protocol import Analysis
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.repair import RepairReport, repair
 
 ANALYSIS = Analysis(terms=Analyzer("english").terms, fingerprint=fingerprint, asks=asks)
 Start = Callable[..., "subprocess.Popen[str]"]
+STILL = Settings(worker=False)
+"""Nobody learns anything meanwhile."""
 PAGE = 4096
 RECORDS = 5_000
 TEXT = "entry{} of the diary: Miso the cat slept, Alice wrote letters, and the tram to Lisbon was late again"
@@ -53,7 +56,7 @@ Versions = dict[tuple[str, int], dict[str, Any]]
 
 def versions_of(path: Path) -> Versions:
     """Return all versions with what belongs to them."""
-    with Memory(path, embedder=None) as memory:
+    with Memory(path, embedder=None, settings=STILL) as memory:
         memory.export(path.with_suffix(".lines"))
     lines = [json.loads(line) for line in path.with_suffix(".lines").read_text(encoding="utf-8").splitlines()]
     path.with_suffix(".lines").unlink()
@@ -64,7 +67,7 @@ def versions_of(path: Path) -> Versions:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of 5,000 records with something of everything, some of it longer than a page."""
     path = tmp_path_factory.mktemp("whole") / "memory.db"
-    with Memory(path, embedder=Eight()) as memory:
+    with Memory(path, embedder=Eight(), settings=STILL) as memory:
         room = memory.scope(user="alice", room="chat")
         for start in range(0, RECORDS, 1_000):
             room.add_many(
@@ -105,9 +108,13 @@ def test_a_whole_file_comes_over_whole(whole: Path, original: Versions, tmp_path
     assert [one.name for one in tmp_path.iterdir()] == ["new.db"]
     assert (report.damaged_pages, report.damaged_rows, report.lost_versions, report.lost) == (0, 0, 0, ())
     assert versions_of(tmp_path / "new.db") == original
-    with Memory(tmp_path / "new.db", embedder=Eight()) as memory, Memory(whole, embedder=Eight()) as old:
+    with (
+        Memory(tmp_path / "new.db", embedder=Eight(), settings=STILL) as memory,
+        Memory(whole, embedder=Eight(), settings=STILL) as old,
+    ):
         assert memory.verify().faults == ()
-        assert memory.stats().jobs == old.stats().jobs == {"waiting": 20}
+        assert [(one.id, one.state) for one in memory.jobs.list()] == [(one.id, one.state) for one in old.jobs.list()]
+        assert sum(one.task == "embed" for one in memory.jobs.list()) == 20
         assert memory.stats().vectors == old.stats().vectors
         assert memory.snapshots() == old.snapshots()
         assert memory.kv.keys() == old.kv.keys()
@@ -183,7 +190,7 @@ def test_a_lost_schema_costs_no_record(whole: Path, original: Versions, tmp_path
     saved = versions_of(tmp_path / "new.db")
     assert len(saved) >= len(original) - MOST_ROWS * (pages - 1)
     assert all(original[key] | version == original[key] for key, version in saved.items())
-    with Memory(tmp_path / "new.db", embedder=None) as memory:
+    with Memory(tmp_path / "new.db", embedder=None, settings=STILL) as memory:
         assert memory.verify().faults == ()
 
 
@@ -196,7 +203,7 @@ def test_a_file_cut_in_half_gives_its_half(whole: Path, original: Versions, tmp_
     saved = versions_of(tmp_path / "new.db")
     assert len(saved) > len(original) // 4
     assert all(original[key] | version == original[key] for key, version in saved.items())
-    with Memory(tmp_path / "new.db", embedder=None) as memory:
+    with Memory(tmp_path / "new.db", embedder=None, settings=STILL) as memory:
         assert memory.verify().faults == ()
 
 
@@ -237,7 +244,7 @@ def test_what_stands_only_in_the_log_is_saved_too(tmp_path: Path, start: Start):
 
     run(path, tmp_path / "new.db")
     assert (path.read_bytes(), Path(f"{path}-wal").read_bytes()) == (damaged, log)
-    with Memory(tmp_path / "new.db", embedder=None) as memory:
+    with Memory(tmp_path / "new.db", embedder=None, settings=STILL) as memory:
         ids = [one["id"] for one in said if one["did"] == "add"] + [
             id for one in said if one["did"] == "add_many" for id in one["ids"]
         ]
@@ -250,7 +257,7 @@ def test_what_stands_only_in_the_log_is_saved_too(tmp_path: Path, start: Start):
 
 
 def test_a_backup_and_an_emptied_file_can_be_repaired_too(whole: Path, original: Versions, tmp_path: Path):
-    with Memory(whole, embedder=None) as memory:
+    with Memory(whole, embedder=None, settings=STILL) as memory:
         memory.backup(tmp_path / "copy.db")
     run(tmp_path / "copy.db", tmp_path / "new.db")
     assert versions_of(tmp_path / "new.db") == versions_of(whole)

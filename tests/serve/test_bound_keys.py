@@ -45,7 +45,8 @@ def support(bound: Callable[..., Client]) -> Client:
 
 def versions(room: Memory) -> list[Any]:
     """Return everything of a room, with all that it ever was."""
-    return [[one.to_dict() for one in room.history(record.id)] for record in room.list(limit=1_000)]
+    records = [*room.list(limit=1_000), *room.list(kind="revision", limit=1_000)]
+    return [[one.to_dict() for one in room.history(record.id)] for record in records]
 
 
 def homes(memory: Any) -> dict[str, str]:
@@ -139,6 +140,42 @@ def test_taking_back_what_another_said_in_its_room_revives_nothing_elsewhere(
     support.delete(said.id).wait()
     assert homes(support) == {}
     assert versions(home) == before
+
+
+REVISED = (
+    ("I live in Lisbon.", "I moved to Porto."),
+    ("The wifi password is tulip42.", "The wifi password is daffodil7."),
+)
+TAKEN_BACK: dict[str, Callable[[Client, str], Any]] = {
+    "deleted": lambda room, id: room.delete(id),
+    "edited": lambda room, id: room.update(id, text="Good morning."),
+    "cleared": lambda room, _: room.messages.clear(),
+    "gone back": lambda room, _: room.rollback("before"),
+    "undone": lambda room, id: room.undo(room.delete(id).wait()),
+}
+
+
+@pytest.mark.parametrize("way", TAKEN_BACK)
+@pytest.mark.parametrize("texts", REVISED, ids=["a fact", "no fact"])
+def test_what_a_room_key_takes_back_changes_no_revision_elsewhere(
+    memory: Memory, support: Client, clock: ManualClock, way: str, texts: tuple[str, str]
+):
+    home = memory.scope(user="ana", room="home")
+    home.messages.add("user", texts[0]).wait()
+    clock.advance(60)
+    memory.snapshot("before")
+    clock.advance(60)
+    said = memory.scope(user="ana", room="support").messages.add("user", texts[1]).wait()
+    assert home.count(kind="revision") == 1
+    clock.advance(60)
+    before = versions(home)
+    TAKEN_BACK[way](support, said.id).wait()
+    assert versions(home) == before
+    # Who sees both rooms takes it back everywhere.
+    clock.advance(60)
+    if way == "undone":
+        memory.delete(said.id).wait()
+        assert home.count(kind="revision") == 0
 
 
 @pytest.mark.parametrize("elsewhere", [None, "I have lived in Porto since 2019.", "I live in Faro."])

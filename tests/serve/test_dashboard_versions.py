@@ -141,7 +141,7 @@ def test_much_that_changed_is_bounded_and_hostile_text_does_nothing(
 def test_what_was_learned_anew_keeps_no_roll_back_from_being_undone(
     web: httpx.Client, board: Callable[..., Page], memory: Memory, clock: ManualClock
 ):
-    memory.scope(user="ana").add("I live in Lisbon.", id="said")
+    memory.scope(user="ana").add("I live in Lisbon.", id="said", learn=False)
     memory.facts.add("ana", "lives_in", "Lisbon")
     [fact] = memory.facts.list()
     clock.advance(1)

@@ -14,13 +14,13 @@ from rememo.model.check import check_label, check_limit, check_many, check_offse
 from rememo.model.filters import Condition, Filter, make_filter
 from rememo.model.hit import Hit
 from rememo.model.receipt import OnConflict, Receipt
-from rememo.model.record import Record
+from rememo.model.record import REVISION, Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 from rememo.model.unset import NOTHING, Unset
 
 _MOST_HITS = 1_000
-_LEARNED = frozenset({"fact", "relationship"})
+_LEARNED = frozenset({"fact", "relationship", REVISION})
 """Kinds of records that lessons make."""
 _ITEM_FIELDS = {
     "text", "kind", "data", "metadata", "occurred_at", "valid_from", "valid_to", "id", "on_conflict", "pinned",
@@ -210,7 +210,8 @@ class Records:
         """Return the latest `limit` records, oldest first; `offset` passes over the newest.
 
         They are ordered by when they happened, ties by arrival. `after` is included, `before` is not. Of `kind="fact"`
-        these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too.
+        these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too. What is
+        kept beside records about what became of them comes only with `kind="revision"` or by its id.
         """
         filter = self._view.filter(
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned, known_at=known_at,

@@ -29,7 +29,7 @@ from rememo.model.health import Health
 from rememo.model.ids import new_id, new_ids
 from rememo.model.job import NewJob
 from rememo.model.receipt import Change, OnConflict, Outcome, Receipt
-from rememo.model.record import Record, check_kind
+from rememo.model.record import LISTED, Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.shapes import check_data
 from rememo.model.times import Clock, to_seconds, to_utc
@@ -535,7 +535,7 @@ def _changes(commit: Commit) -> list[Change]:
             recorded_at=commit.recorded_at,
         )
         for one in commit.written
-        if one.outcome not in ("ignored", "unchanged")
+        if one.outcome not in ("ignored", "unchanged") and one.kind in LISTED
     ]
 
 

@@ -8,9 +8,10 @@ from datetime import datetime
 from rememo.engine.engine import Engine
 from rememo.errors import NotFound, VersionConflict
 from rememo.model.filters import Filter
+from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Revise
+from rememo.store.protocol import Jobs, Remove, Revise
 
 PAGE = 500
 OPERATION = "retention"
@@ -53,6 +54,14 @@ def _walk(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
             size *= 2  # all of one moment: larger steps, or what was seen would be read again and again
         else:
             after, seen, size = last, {one.id for one in page if one.at == last}, PAGE
+
+
+def every_job(store: Jobs, tenant: str) -> Iterator[Job]:
+    """Give the jobs of a tenant, the latest page first; memory is that of a page. They may be removed meanwhile."""
+    before: str | None = None
+    while page := store.latest_jobs(tenant, limit=PAGE, before=before):
+        yield from page
+        before = page[0].id
 
 
 class Pace:

@@ -5,6 +5,7 @@ from datetime import datetime
 from rememo.engine.view import View
 from rememo.model.changed import Changed, cursor_of, mark_of
 from rememo.model.check import check_limit
+from rememo.model.record import LISTED
 from rememo.model.times import from_micros, to_micros
 from rememo.store.protocol import Moved
 
@@ -25,7 +26,7 @@ def changes(view: View, after: datetime | str | None, limit: int) -> list[Change
             if told is not None and len(found) < most:
                 found.append(told)
             mark = one.mark
-        # What is in quarantine is passed over: there may be more behind it.
+        # What is in quarantine or not listed is passed over: there may be more behind it.
         if len(moved) < most:
             break
     return found
@@ -38,6 +39,8 @@ def present(view: View) -> str:
 
 def _told(one: Moved) -> Changed | None:
     record, ended = one.record, one.mark[1] == 0
+    if record.kind not in LISTED:
+        return None
     held = record.quarantine is not None
     if held and (ended or record.version == 1):
         return None

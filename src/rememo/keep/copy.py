@@ -10,10 +10,12 @@ from functools import partial
 
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, StorageError
+from rememo.keep.batches import every_job
 from rememo.keep.export import Transferred, chunks, load_versions
 from rememo.keep.translating import Translation, between_engines
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
+from rememo.model.job import Job
 from rememo.model.scope import Scope
 from rememo.store.protocol import Stored
 
@@ -79,18 +81,22 @@ def _copy_tenant(
         if progress is not None:
             progress(tenant, seen)
     snapshots = source.store.snapshots(tenant)
-    jobs = [replace(one, state="waiting", leased_until=None) if one.state == "running" else one
-            for one in source.store.jobs(tenant)]  # fmt: skip
+    jobs = every_job(source.store, tenant)
     entries = source.kv.dump(tenant, source.now())
     if translation is not None:
-        jobs = [translation.job(one) for one in jobs]
+        jobs = map(translation.job, jobs)
         entries = ((space, translation.entry(entry)) for space, entry in entries)
     return Transferred(
         versions=new,
         snapshots=target.store.load_snapshots(tenant, snapshots) if snapshots else 0,
         keys=sum(target.kv.load(tenant, space, entry) for space, entry in entries),
-        jobs=target.store.load_jobs(jobs) if jobs else 0,
+        jobs=sum(target.store.load_jobs(list(map(_not_begun, chunk))) for chunk in chunks(iter(jobs))),
     )
+
+
+def _not_begun(job: Job) -> Job:
+    """Return a job as one that waits, where somebody is just doing it for the store that is copied."""
+    return replace(job, state="waiting", leased_until=None) if job.state == "running" else job
 
 
 def _need_alike(theirs: Callable[[], Iterator[Stored]], source: Engine, target: Engine, tenant: str) -> int:

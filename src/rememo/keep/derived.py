@@ -1,6 +1,7 @@
 """What was made of records that an erasure removes: facts, relationships and summaries without them."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rememo.engine.engine import Engine
@@ -9,6 +10,7 @@ from rememo.learn.chapters import has_writer, is_chapter, without_sources
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
 from rememo.learn.payloads import ABSTRACT, WRITE_AGAIN
 from rememo.learn.relationships import CONNECTING, Link, link_writes
+from rememo.learn.revisions import Revisions
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
 from rememo.model.derived_ids import DerivedId
@@ -17,6 +19,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.record import REVISION, Record
+from rememo.model.revision import is_revision, revisions_of
 from rememo.model.scope import Scope
 from rememo.store.protocol import ErasingStore
 
@@ -121,7 +124,10 @@ class Derived:
         self._store.mark(self._number, self._tenant, links)
         self._settle(marks, facts)
         for record in naming.values():
-            if record.kind == REVISION:
+            if is_revision(record):
+                self._take_back(record.id, marks)
+                self._keep_or_remove(record.id, marks)
+            elif record.kind == REVISION:
                 self._remove([record.id])
             elif is_fact(record):
                 self._keep_or_remove(record.id, marks)
@@ -170,8 +176,24 @@ class Derived:
         filter = Filter(scope=slot.home, kinds=("fact",), conditions=conditions)
         return self._store.count(filter, self._engine.now()) > 0
 
+    def _take_back(self, id: str, marks: Mapping[str, Any]) -> None:
+        """Take what erased records made of another one out of its revision record; what the others made of it stays."""
+        scope = Scope(tenant=self._tenant)
+        for _ in range(_MOST_TRIES):
+            held = self._store.get(Filter(scope=scope, kinds=(REVISION,), ids=(id,)), self._engine.now())
+            if held is None or not is_revision(held) or held.data["record"] in marks:
+                return
+            changes = Revisions(self._tenant)
+            changes.clear(held, [key for key, revision in revisions_of(held).items() if revision.by in marks])
+            writes = changes.writes(self._engine)
+            if not writes:
+                return
+            with suppress(NotFound, VersionConflict):  # somebody was faster: look again
+                self._engine.commit(scope, writes)
+                return
+
     def _keep_or_remove(self, id: str, marks: Mapping[str, Any]) -> None:
-        """Keep a fact from the version on that names none of what is gone; without one, it goes too."""
+        """Keep a fact or a revision from the version on that names none of what is gone; without one, it goes too."""
         versions = self._store.history(Scope(tenant=self._tenant), id)
         naming = [one for one in versions if any(source in marks for source in _sources(one))]
         if not naming:
@@ -181,7 +203,8 @@ class Derived:
             for one in naming:
                 self._look_for(one.text)
             self._store.drop_versions(self._number, self._tenant, id, last + 1)
-            self._store.add_counts(self._number, self._tenant, {"facts_kept": 1})
+            if is_fact(versions[-1]):
+                self._store.add_counts(self._number, self._tenant, {"facts_kept": 1})
         else:
             self._remove([id])
 

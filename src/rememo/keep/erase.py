@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
 
@@ -15,10 +16,12 @@ from rememo.engine.audit import noting, space_of
 from rememo.engine.engine import Engine
 from rememo.errors import ArchiveError, MissingExtra, StorageError
 from rememo.keep.archive import holding
+from rememo.keep.batches import every_job
 from rememo.keep.derived import PIECES, Derived, note_of
 from rememo.keep.remnants import CACHES, CleanSession, Remnants, Search, named
 from rememo.keep.targets import doomed_keys
 from rememo.learn.chapters import is_chapter
+from rememo.learn.revise.sentence import forget_sentences
 from rememo.model.erasure import ErasureReceipt, Target
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -35,6 +38,7 @@ _FIRST_STEP, _LARGEST_STEP = 10, 400
 _MOST_TERMS = 100
 _MOST_ROUNDS = 20
 _LONGEST_WAIT = 15.0
+_AFTER_EVERY_LEASE = datetime.max.replace(tzinfo=UTC)
 _LEFT = ""
 """The mark of an erasure that has named copies which are still there; no record has such an id."""
 
@@ -112,6 +116,7 @@ def erase(engine: Engine, target: Target, clean: CleanSession) -> ErasureReceipt
             break
     run.clean_copies(clean)
     run.redact()
+    forget_sentences()
     return run.prove()
 
 
@@ -128,6 +133,8 @@ class _Erasure:
         self._needles = Needles()
         self._terms: dict[str, None] = {}
         self._remnants = Remnants()
+        self._jobs: dict[str, list[str]] = {}
+        """The jobs that are about each record."""
         self._unreadable: dict[int, str] = {}
         """Lines of the audit trail that were altered, with what is wrong with them."""
         self._derived = Derived(
@@ -142,6 +149,7 @@ class _Erasure:
 
     def remove_records(self) -> bool:
         """Remove what the target means and what was made of it; says whether there was anything."""
+        self._find_jobs()
         self._derived.rewrite_summaries()
         removed, documents = self._remove(self._target)
         if documents and self._target.ids is not None:
@@ -170,10 +178,19 @@ class _Erasure:
                 if record.kind == "document":
                     documents.add(record.id)
             began, removed = time.monotonic(), True
-            self._store.obliterate(self._number, self._tenant, marks)
+            # In the same transaction: whenever this is interrupted, no job is left for a record that is gone.
+            jobs = [job for id in marks for job in self._jobs.pop(id, ())]
+            self._store.obliterate(self._number, self._tenant, marks, jobs)
             taken = time.monotonic() - began
             size = max(1, min(_LARGEST_STEP, int(size * min(2.0, _STEP_SECONDS / max(taken, 0.001)))))
         return removed, documents
+
+    def _find_jobs(self) -> None:
+        """Find the jobs that are about each record: once, since no index leads from one to the other."""
+        self._jobs = {}
+        for job in every_job(self._store, self._tenant):
+            if isinstance(record := job.payload.get("record"), str):
+                self._jobs.setdefault(record, []).append(job.id)
 
     def _remove_ids(self, ids: Iterable[str]) -> None:
         wanted = sorted(ids)
@@ -193,7 +210,11 @@ class _Erasure:
     def _wait_for_workers(self) -> None:
         """Remove the jobs of what went; whoever is just learning from it may still write, so let him end first."""
         ends = time.monotonic() + _LONGEST_WAIT
-        while self._store.forget(self._number, self._target, self._engine.now()) and time.monotonic() < ends:
+        while self._store.forget(self._number, self._target, self._engine.now()):
+            if time.monotonic() >= ends:
+                # Whoever is still at it loses the lease, and stops: no job may name what is gone.
+                self._store.forget(self._number, self._target, _AFTER_EVERY_LEASE)
+                return
             time.sleep(_STEP_SECONDS)
 
     def _remove_keys(self) -> bool:

@@ -20,6 +20,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.renaming import plan_renames
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch, ModelChanged
 from rememo.files import open_new_text
+from rememo.keep.batches import every_job
 from rememo.keep.entries import EntryReader, KeyEntry, Line, Shape, Snapshot
 from rememo.keep.lines import LineLock
 from rememo.keep.translating import Translation
@@ -175,7 +176,7 @@ class _Lines:
             entry = kept if translation is None else translation.entry(kept)
             line = asdict(entry) | {"expires_at": None if entry.expires_at is None else entry.expires_at.isoformat()}
             yield {"kv": line, "space": space}, "keys"
-        for job in engine.store.jobs(scope.tenant):
+        for job in every_job(engine.store, scope.tenant):
             yield {"job": _job_line(job if translation is None else translation.job(job))}, "jobs"
 
     def _header(self) -> dict[str, Any]:

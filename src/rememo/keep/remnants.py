@@ -13,9 +13,10 @@ from typing import TypeVar
 
 from rememo.engine.audit import space_of
 from rememo.engine.engine import Engine
+from rememo.keep.batches import every_job
 from rememo.model.check import texts_in
 from rememo.model.erasure import Target
-from rememo.model.record import KINDS, STATE, Record
+from rememo.model.record import KINDS, REVISION, STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.store.kv.protocol import EMBED_CACHE, Entry, KeyValue
 from rememo.store.kv.routed import separate_stores
@@ -25,7 +26,7 @@ from rememo.store.protocol import ErasingStore
 CACHES = ("cached", EMBED_CACHE)
 """Namespaces that hold only copies of what is kept elsewhere: all of them may be removed at any time."""
 _SESSIONS = "sessions"
-_COPIES = (STATE, "summary")
+_COPIES = {STATE: "the value", "summary": "the summary", REVISION: "the revision"}
 """Kinds of records that nobody said: what stands in them was copied or made from elsewhere."""
 _EVERYTHING = datetime(1970, 1, 1, tzinfo=UTC)
 """A moment at which nothing that is stored had expired."""
@@ -81,8 +82,7 @@ class Search:
             else:
                 self.found.said |= pieces
         for (kind, id), (scope, pieces) in sorted(copies.items(), key=lambda one: one[0]):
-            what = "the value" if kind == STATE else "the summary"
-            self._leave(f"{what} {id!r}{_where(scope)}", pieces, f"erase(ids=[{id!r}]) removes it")
+            self._leave(f"{_COPIES[kind]} {id!r}{_where(scope)}", pieces, f"erase(ids=[{id!r}]) removes it")
 
     # ---- keys
 
@@ -160,9 +160,13 @@ class Search:
         """Take erased words out of the errors of jobs, and remove jobs that are told of them."""
         if not self._needles:
             return
-        jobs = self._store.jobs(self._tenant)
-        told = [one.id for one in jobs if self._holds(texts_in(one.payload))]
-        errors = [one.id for one in jobs if one.error is not None and self._holds([one.error])]
+        told: list[str] = []
+        errors: list[str] = []
+        for job in every_job(self._store, self._tenant):
+            if self._holds(texts_in(job.payload)):
+                told.append(job.id)
+            elif job.error is not None and self._holds([job.error]):
+                errors.append(job.id)
         self._store.clean_jobs(number, self._tenant, jobs=told, errors=errors)
 
     def search_snapshots(self) -> None:

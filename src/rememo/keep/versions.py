@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rememo.engine.engine import Engine
 from rememo.model.filters import Filter
-from rememo.model.record import Record
+from rememo.model.record import LISTED, Record
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Revise, Write
 
@@ -24,13 +24,20 @@ class Diff:
 
 
 def states(
-    engine: Engine, scope: Scope, ids: Iterable[str], at: datetime | None, *, quarantined: bool | None = None
+    engine: Engine,
+    scope: Scope,
+    ids: Iterable[str],
+    at: datetime | None,
+    *,
+    quarantined: bool | None = None,
+    kinds: tuple[str, ...] = (),
 ) -> dict[str, Record]:
     """Return the records as they were known at a moment, or as they are; in quarantine, free, or both."""
     wanted = list(ids)
     found: dict[str, Record] = {}
     for start in range(0, len(wanted), _CHUNK):
-        filter = Filter(scope=scope, ids=tuple(wanted[start : start + _CHUNK]), known_at=at, quarantined=quarantined)
+        some = tuple(wanted[start : start + _CHUNK])
+        filter = Filter(scope=scope, kinds=kinds, ids=some, known_at=at, quarantined=quarantined)
         found.update((record.id, record) for record in engine.store.read(filter, engine.now()))
     return found
 
@@ -39,7 +46,7 @@ def diff(engine: Engine, scope: Scope, before: datetime, after: datetime | None)
     """Return what was added, removed and changed from one moment to another, or until now."""
     early, late = (before, after) if after is None or before <= after else (after, before)
     ids = engine.store.touched(scope, early, late, engine.now())
-    old, new = (states(engine, scope, ids, at, quarantined=False) for at in (before, after))
+    old, new = (states(engine, scope, ids, at, quarantined=False, kinds=LISTED) for at in (before, after))
     return Diff(
         added=tuple(new[id] for id in ids if id in new and id not in old),
         removed=tuple(old[id] for id in ids if id in old and id not in new),

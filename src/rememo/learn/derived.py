@@ -13,6 +13,7 @@ from rememo.learn.facts import is_fact
 from rememo.learn.relationships import link_fields
 from rememo.learn.statements import Statement
 from rememo.model.record import Record
+from rememo.model.revision import is_revision
 from rememo.store.protocol import Remove, Revise, Write
 
 _BY_HAND: Final = ("metadata", "pinned", "expires_at", "quarantine")
@@ -129,5 +130,6 @@ _NONE: Final = _Kind(lambda _: False, lambda _: None, lambda _engine, _was, _now
 _KINDS: Final[Mapping[str, _Kind]] = {
     "fact": _Kind(is_fact, lambda record: _statements(record, by_hand=True), _merge_fact),
     "relationship": _Kind(_is_link, _own, _merge_link),
+    "revision": _Kind(is_revision, lambda _: None, lambda _engine, _was, _now: None),
     "summary": _Kind(is_chapter, lambda _: None, _merge_chapter, _gained),
 }

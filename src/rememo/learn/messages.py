@@ -15,12 +15,13 @@ from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settl
 from rememo.learn.predicates import RELATIONS
 from rememo.learn.revise.find import Found, revised_by
 from rememo.learn.revisions import Revisions
+from rememo.learn.sight import is_within
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import SURE, Revision
+from rememo.model.revision import SURE, Revision, is_revision, revisions_of
 from rememo.model.scope import Scope
 
 LEAST_TRUST = 0.3
@@ -85,7 +86,8 @@ def learn(
             failed[id] = error
     try:
         settle(engine, changes)
-        _revise(engine, tenant, [id for id in wanted if id not in failed], found, again)
+        done = [id for id in wanted if id not in failed]
+        _revise(engine, tenant, done, found, again=again, reaches=reaches or {})
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
@@ -98,21 +100,36 @@ def learn(
     return failed
 
 
-def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str, Record], again: Sequence[str]) -> None:
-    """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before."""
+def _revise(
+    engine: Engine,
+    tenant: str,
+    ids: Sequence[str],
+    found: Mapping[str, Record],
+    *,
+    again: Sequence[str],
+    reaches: Mapping[str, set[Scope]],
+) -> None:
+    """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before.
+
+    What somebody bound to labels changed makes and takes back nothing beyond them.
+    """
+    within = {id: _reach(found.get(id), reaches.get(id)) for id in {*ids, *again}}
+    held = {key for record in _revisions_of(engine, tenant, again) for key in record.data["revisions"]}
     made = {
-        id: revised_by(engine, record, _seen_by(record))
+        id: [one for one in revised_by(engine, record, _seen_by(record)) if is_within(one.record.scope, within[id])]
         for id in ids
-        if (record := found.get(id)) is not None and learnable(record)
+        # Where learning is switched off, only what was noted before follows its record's new words.
+        if (record := found.get(id)) is not None
+        and learnable(record)
+        and (engine.settings.learn or made_by(id) in held)
     }
     _end_facts(engine, tenant, made, found)
     for _ in range(_MOST_TRIES):
         revisions = Revisions(tenant)
         for record in _revisions_of(engine, tenant, again):
             for id in again:
-                if record.data["record"] == id:
-                    revisions.clear(record)
-                revisions.clear(record, made_by=made_by(id))
+                if is_within(record.scope, within[id]):
+                    revisions.clear(record, _outdated(record, id, found.get(id)))
         for id, statements in made.items():
             for one in statements:
                 revision = Revision(
@@ -132,6 +149,23 @@ def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str,
             continue
         return
     raise VersionConflict(f"revisions changed {_MOST_TRIES} times while they were being written; try again later")
+
+
+def _reach(record: Record | None, reach: set[Scope] | None) -> set[Scope] | None:
+    """Return how far what follows from a change of a record may go: as far as told, else as far as its writer; None for all."""
+    if reach is None and record is not None and (bound := bound_to(record)):
+        return {reach_of(record.scope, bound)}
+    return reach
+
+
+def _outdated(revision: Record, id: str, record: Record | None) -> list[str]:
+    """Return what of a revision record a change of a record takes back: what it made, and what was made of words it lost."""
+    found = [made_by(id)]
+    if revision.data["record"] == id:
+        for key, one in revisions_of(revision).items():
+            if record is None or not learnable(record) or (one.wording or record.text).strip() not in record.text:
+                found.append(key)
+    return found
 
 
 def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], found: Mapping[str, Record]) -> None:
@@ -195,10 +229,10 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
     made = Filter(scope=scope, kinds=(REVISION,))
     if len(ids) == 1:
         made = made.narrowed(conditions=(Condition("data", ("revisions", made_by(ids[0])), "$exists", True),))
-    found = {record.id: record for record in engine.store.read(own, engine.now())}
+    found = {record.id: record for record in engine.store.read(own, engine.now()) if is_revision(record)}
     keys = set(map(made_by, ids))
     for record in engine.store.read(made, engine.now()):
-        if not keys.isdisjoint(record.data["revisions"]):
+        if is_revision(record) and not keys.isdisjoint(record.data["revisions"]):
             found[record.id] = record
     return list(found.values())
 
@@ -257,8 +291,7 @@ def _gather(
     reach: set[Scope] | None,
 ) -> None:
     """Add what a record states now, and what is to go of what it stated before."""
-    if reach is None and record is not None and (bound := bound_to(record)):
-        reach = {reach_of(record.scope, bound)}
+    reach = _reach(record, reach)
     keys: set[Key] = set()
     # Where learning is switched off, only what was learned before follows its record's new words.
     if record is not None and learnable(record) and (learned != [] or engine.settings.learn):

@@ -4,7 +4,7 @@ What a slot of facts says about the messages it stands on follows from the slot 
 message that is taken back lets what it had ended hold again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,12 +32,11 @@ class Revisions:
         self.scopes[record_id] = scope
         self.wanted.setdefault(record_id, {})[key] = revision
 
-    def clear(self, record: Record, *, made_by: str | None = None) -> None:
-        """Take back what a revision record says: all of it, or what one record made."""
-        id = record.data["record"]
+    def clear(self, record: Record, keys: Container[str]) -> None:
+        """Take back what some makers say in a revision record."""
         for key in record.data["revisions"]:
-            if made_by is None or key == made_by:
-                self.set(id, record.scope, key, None)
+            if key in keys:
+                self.set(record.data["record"], record.scope, key, None)
 
     def writes(self, engine: Engine) -> list[Write]:
         """Return the writes that bring the revision records to what is wanted."""

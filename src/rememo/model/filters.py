@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from rememo.errors import InvalidFilter
 from rememo.model.check import Json, check_json, check_label, check_many, dump_json
-from rememo.model.record import Record, check_kind
+from rememo.model.record import KINDS, LISTED, Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 
@@ -53,6 +53,9 @@ class Condition:
         return _compare(self.operator, found, self.value)
 
 
+_EVERY_KIND = tuple(sorted(KINDS))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which records are meant; what is None or empty does not matter."""
@@ -60,9 +63,9 @@ class Filter:
     scope: Scope
     """The view's scope: always applied, before everything."""
     kinds: tuple[str, ...] = ()
-    """Any of these kinds."""
+    """Any of these kinds; without any, every kind that is listed (`LISTED`)."""
     ids: tuple[str, ...] | None = None
-    """Any of these ids; an empty tuple matches nothing."""
+    """Any of these ids, of whatever kind; an empty tuple matches nothing."""
     after: datetime | None = None
     """Its moment (`Record.at`) is this or later."""
     before: datetime | None = None
@@ -79,6 +82,11 @@ class Filter:
     """What held in the world then; None does not ask."""
     quarantined: bool | None = False
     """What is free, or what is in quarantine; None for both."""
+
+    @property
+    def meant_kinds(self) -> tuple[str, ...]:
+        """The kinds that are meant: those that are asked for, else all that are listed, or any for what is named by its id."""
+        return self.kinds or (LISTED if self.ids is None else _EVERY_KIND)
 
     @property
     def selects_everything(self) -> bool:
@@ -129,7 +137,7 @@ class Filter:
             and record.recorded_at <= moment
             and (record.superseded_at is None or record.superseded_at > moment)
             and (record.expires_at is None or record.expires_at > moment)
-            and (not self.kinds or record.kind in self.kinds)
+            and record.kind in self.meant_kinds
             and (self.ids is None or record.id in self.ids)
             and (self.after is None or record.at >= self.after)
             and (self.before is None or record.at < self.before)

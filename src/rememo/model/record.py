@@ -12,7 +12,7 @@ from rememo.model.times import to_utc
 STATE = "state"
 """What an agent holds: kept in versions like everything, listed and counted, but never found by search."""
 REVISION = "revision"
-"""What became of an earlier record: kept beside it in versions like everything, never found by search itself."""
+"""What became of an earlier record: kept beside it in versions like everything, and shown only where it is asked for."""
 UNSEARCHED = (STATE, REVISION)
 """The kinds that search never looks among."""
 KINDS = frozenset(
@@ -32,6 +32,8 @@ KINDS = frozenset(
         *UNSEARCHED,
     }
 )
+LISTED = tuple(sorted(KINDS - {REVISION}))
+"""The kinds that a filter without kinds means: a revision belongs to a record as an index entry does, and is none itself."""
 FOUND = tuple(sorted(KINDS - set(UNSEARCHED)))
 """The kinds that search looks among."""
 _TIMES = ("created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")

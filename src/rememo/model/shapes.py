@@ -123,6 +123,16 @@ _STATEMENT: Final = _of(
     },
     "object", "said", "known", "confidence",
 )  # fmt: skip
+_REVISION: Final = _of(
+    {"by": _text, "reason": _text, "confidence": _unit, "at": _micros, "wording": _or_none(_text)},
+    "by", "reason", "confidence", "at", "wording",
+)  # fmt: skip
+
+
+def _revisions(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_REVISION, cast("dict[str, Any]", value).values()))
+
+
 _MET: Final = {"count": _count, "first": _or_none(_micros), "last": _or_none(_micros)}
 _PLAN: Final[dict[str, Test]] = {
     "status": _text, "priority": _count, "parent": _or_none(_text), "done_at": _or_none(_time), "due": _or_none(_time)
@@ -161,6 +171,7 @@ _FIELDS: Final[dict[str, dict[str, Test]]] = {
         "learned": _or_none(_of(_MET, "count", "first", "last")),
         "match": _of({"entity": _text, "target": _text, "type": _text}, "entity", "target", "type"),
     },
+    "revision": {"record": _text, "revisions": _revisions, "sources": _texts},
     "summary": {
         "made_by": _text, "writer": _text, "from": _time, "to": _time, "count": _count, "sources": _texts,
         "kept": _texts, "left_out": _texts, "machines": _texts, "worth": _number, "gist": _text, "max_tokens": _count,
@@ -179,6 +190,7 @@ _MOST_CHUNKS: Final = 200_000
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "fact": tuple(_FIELDS["fact"]),
     "relationship": ("entity", "target", "type", "strength", "count", "first", "last", "own", "match"),
+    "revision": ("record", "revisions", "sources"),
     "summary": ("made_by", "from", "to", "count", "sources"),
     "document": ("title", "summary", "media_type", "size", "hash", "characters", "chunks"),
     "chunk": ("document", "place", "start", "end"),

@@ -216,9 +216,12 @@ class Stats:
     """What a store holds of one tenant, and what the whole store weighs."""
 
     records: int
+    """Current records of the kinds that are listed."""
     versions: int
+    """Current and past versions of every kind."""
     vectors: int
     kinds: Mapping[str, int]
+    """Current records by kind, of those that are listed."""
     jobs: Mapping[str, int]
     keys: int
     file_bytes: int
@@ -613,8 +616,11 @@ class Erasing(Protocol):
         """Return all versions of the first so many records that have one within a target."""
         ...
 
-    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any]) -> None:
-        """Remove every version of records for good, and note them as removed by an erasure."""
+    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any], jobs: Sequence[str] = ()) -> None:
+        """Remove every version of records for good, and note them as removed by an erasure, in one transaction.
+
+        Jobs go with them, by their ids; one that is just being done is left to `forget`.
+        """
         ...
 
     def drop_versions(self, number: int, tenant: str, id: str, below: int) -> None:

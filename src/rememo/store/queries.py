@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from rememo.model.filters import Condition, Filter
-from rememo.model.record import UNSEARCHED
+from rememo.model.record import REVISION, UNSEARCHED
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 
@@ -14,6 +14,8 @@ Sql = tuple[str, list[Any]]
 _LAST = chr(0x10FFFF)
 SEARCHED = f"kind NOT IN ({', '.join(repr(kind) for kind in UNSEARCHED)})"
 """The condition of being something that search looks among."""
+IS_LISTED = f"kind <> '{REVISION}'"
+"""The condition of being of one of the kinds `LISTED`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.settings import Settings
 from rememo.testing.base import OpenMemory, Suite
-from rememo.testing.clock import ManualClock
+from rememo.testing.clock import START, ManualClock
 
 ROUNDS = 5
 LESSONS = Settings(durability="fast", learn_wait=30.0)
@@ -136,6 +136,47 @@ class LessonsSuite(Suite):
         assert not ana.documents.add(text="I live in Porto.").jobs
         assert not ana.add("I live in Braga.", kind="document").jobs
         assert objects(ana) == []
+
+    # ---- what became of records
+
+    @pytest.mark.requirement("record.kinds")
+    def test_a_revision_is_shown_only_where_it_is_asked_for(self, taught: Memory, clock: ManualClock) -> None:
+        ana = taught.scope(user="ana", room="chat")
+        old = ana.messages.add("user", "The wifi password is tulip42.").wait().id
+        clock.advance()
+        taught.snapshot("before")
+        clock.advance()
+        new = ana.messages.add("user", "The wifi password is daffodil7.").wait().id
+        moment = clock.advance()
+        (revision,) = ana.list(kind="revision")
+        assert (revision.data["record"], ana.count(kind="revision")) == (old, 1)
+        assert ana.get(revision.id) == revision == ana.list(ids=[revision.id])[0]
+        assert ana.history(revision.id) == [revision]
+        for view in (ana, taught, ana.as_of(moment), taught.scope(room="chat")):
+            kinds = [one.kind for one in view.list(limit=100)]
+            assert "revision" not in kinds
+            assert {old, new} <= {one.id for one in view.list(limit=100)}
+            assert view.count() == len(kinds)
+        assert ana.count(known_at=moment) == ana.count() == ana.count(after=START, before=moment)
+        assert ana.count(metadata={"none": {"$exists": False}}) == ana.count()
+        stats = taught.stats()
+        assert "revision" not in stats.kinds
+        assert stats.records == taught.count()
+        assert not [one for one in taught.changes(limit=1_000) if one.record.kind == "revision"]
+        different = taught.diff("before")
+        assert not [one for one in different.added if one.kind == "revision"]
+        taught.delete(old).wait()
+        taught.delete(new).wait()
+        assert not taught.list(kind="revision")
+
+    @pytest.mark.requirement("record.kinds")
+    def test_a_label_that_only_a_revision_has_is_not_listed(self, taught: Memory) -> None:
+        taught.scope(user="ana", room="chat", agent="helper").add("", kind="revision", id="own")
+        assert (taught.rooms(), taught.users(), taught.agents(), taught.rooms(prefix="c")) == ([], [], [], [])
+        assert (taught.count(), taught.list(), taught.count(kind="revision")) == (0, [], 1)
+        taught.update("own", metadata={"a": 1}, ttl="1h")
+        assert (taught.count(), taught.count(kind="revision")) == (0, 1)
+        assert (taught.get("own").kind, len(taught.history("own"))) == ("revision", 2)
 
     # ---- kinds with rules of their own
 

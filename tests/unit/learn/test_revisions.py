@@ -7,6 +7,7 @@ import pytest
 
 from rememo import Memory
 from rememo.learn.revise.signals import TABLE, SignalRow, find_signals
+from rememo.settings import Settings
 
 START = datetime(2024, 1, 5, 10, tzinfo=UTC)
 LATER = START + timedelta(days=200)
@@ -129,3 +130,65 @@ def test_an_erased_message_leaves_no_revision_behind(memory: Memory) -> None:
     assert view.list(kind="revision")
     assert memory.erase(ids=[old]).ok
     assert not view.list(kind="revision")
+
+
+def test_erasing_one_of_two_later_statements_leaves_what_the_other_revised(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    old, gone, new = say(view, "I live in Lisbon.", "I moved to Porto.", "I moved to Berlin.")
+    memory.add("a caller's own", kind="revision", id="own")
+    assert memory.erase(ids=[gone]).ok
+    (revision,) = view.list(kind="revision")
+    assert revision.data["record"] == old
+    assert gone not in str([one.to_dict() for one in memory.history(revision.id)])
+    assert f"record {new}" in revision.data["revisions"] or "lives_in ana" in revision.data["revisions"]
+    (hit,) = [hit for hit in view.search("where do I live?", at=LATER) if hit.record.kind == "fact"]
+    assert "Berlin" in hit.record.text
+    assert memory.get("own").text == "a caller's own"
+    assert memory.verify().faults == ()
+
+
+def test_a_callers_own_record_of_the_kind_disturbs_no_lesson(memory: Memory) -> None:
+    memory.add("a caller's own", kind="revision", data={"revisions": 3})
+    view = memory.scope(user="ana", room="r")
+    ids = say(view, "I live in Lisbon.", "I always use vim.")
+    for id in ids:
+        view.update(id, text="I live in Porto.")
+    assert [fact.object for fact in view.facts.list()] == ["Porto"]
+    assert not [job for job in memory.jobs.list() if job.error]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [("I live in Lisbon.", "I moved to Porto."), ("The wifi password is tulip42.", "The wifi password is daffodil7.")],
+)
+def test_an_edit_keeps_what_was_revised_as_long_as_the_words_are_there(
+    memory: Memory, earlier: str, later: str
+) -> None:
+    view = memory.scope(user="ana", room="r")
+    old, _ = say(view, earlier, later)
+    (before,) = view.list(kind="revision")
+    view.update(old, text=f"{earlier} The weather is nice.").wait()
+    assert view.list(kind="revision")[0].data["revisions"].keys() == before.data["revisions"].keys()
+    view.update(old, text="The weather is nice.").wait()
+    assert not view.list(kind="revision")
+
+
+def test_nothing_is_revised_where_learning_is_switched_off() -> None:
+    with Memory(":memory:", settings=Settings(learn=False)) as memory:
+        view = memory.scope(user="ana", room="r")
+        _, new = say(view, "The wifi password is tulip42.", "Hello there.")
+        view.update(new, text="The wifi password is daffodil7.").wait()
+        assert not memory.list(kind="revision")
+
+
+def test_what_was_revised_anew_keeps_no_roll_back_from_being_undone(memory: Memory) -> None:
+    view = memory.scope(user="ana", room="r")
+    old = say(view, "The wifi password is tulip42.")[0]
+    memory.snapshot("before")
+    new = view.messages.add("user", "The wifi password is daffodil7.", at=LATER).wait().id
+    assert view.count(kind="revision") == 1
+    receipt = memory.rollback("before").wait()
+    assert not view.list(kind="revision")
+    memory.undo(receipt).wait()
+    assert {one.id for one in view.list()} == {old, new}
+    assert [one.data["record"] for one in view.list(kind="revision")] == [old]

@@ -18,8 +18,8 @@ from rememo.recall.subjects import other_subject, speaks_of_others
 
 Terms = Callable[[str], Sequence[str]]
 
-_REMEMBERED: Final = 512
-"""Texts whose sentences are kept."""
+_REMEMBERED, _LONGEST_REMEMBERED = 512, 2_000
+"""Texts whose sentences are kept, since what was compared lately will be compared again; and their longest."""
 _MOST_SENTENCES: Final = 40
 _LONGEST_SENTENCE: Final = 400
 _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\n": " "})
@@ -175,12 +175,20 @@ class Sentence:
 
 
 def sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
-    """Return the sentences of a text that state something; what was compared lately will be compared again."""
-    return _sentences_of(without_recalled(text), terms_of)
+    """Return the sentences of a text that state something."""
+    said = without_recalled(text)
+    return (_remembered if len(said) <= _LONGEST_REMEMBERED else _split)(said, terms_of)
 
 
-@lru_cache(_REMEMBERED)
-def _sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
+def forget_sentences() -> None:
+    """Let go of the texts that were compared lately; an erasure leaves none of them in memory."""
+    _remembered.cache_clear()
+
+
+def _split(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
     places = islice(own_sentences(text), _MOST_SENTENCES)
     said = [text[begin:end].strip() for begin, end in places if end - begin <= _LONGEST_SENTENCE]
     return tuple(Sentence(sentence, terms_of) for sentence in said if not sentence.endswith("?"))
+
+
+_remembered: Final = lru_cache(_REMEMBERED)(_split)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from rememo.model.record import KINDS
+from rememo.model.record import LISTED
 from rememo.serve.dashboard.chart import Column, columns, steps
 from rememo.serve.dashboard.jobs import STATES
 from rememo.serve.dashboard.visit import Visit
@@ -26,9 +26,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if whole else None
     held = memory.quarantine.count()
-    kinds = (
-        {kind: memory.count(kind=kind) for kind in sorted(KINDS)} if stats is None else _free(visit, stats.kinds, held)
-    )
+    kinds = {kind: memory.count(kind=kind) for kind in LISTED} if stats is None else _free(visit, stats.kinds, held)
     shown = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda one: (-one[1], one[0]))
     if not shown and not held and "known_at" not in visit.query:
         return "first.html", {"narrowed": visit.narrowed}

@@ -7,7 +7,7 @@ from typing import Any, Final
 from rememo.errors import InvalidInput, VersionConflict
 from rememo.keep.versions import differing, states
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record import LISTED, Record
 from rememo.model.times import from_micros, to_utc
 from rememo.serve.dashboard.visit import Visit
 
@@ -49,7 +49,7 @@ def _between(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     early, late = (since, until) if until is None or since <= until else (until, since)
     ids = engine.store.touched(scope, early, late, engine.now())
     some = ids[-_COMPARED:]
-    old, new = (states(engine, scope, some, at, quarantined=False) for at in (since, until))
+    old, new = (states(engine, scope, some, at, quarantined=False, kinds=LISTED) for at in (since, until))
     pairs: list[Pair] = [(old.get(id), new.get(id)) for id in some]
     told = _told([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
     return told | {"compared": "moments", "since": since, "until": until, "touched": len(ids), "looked_at": len(some)}
@@ -65,10 +65,14 @@ def _going_back(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     seen = from_micros(engine.store.clock(scope.tenant))
     ids = engine.store.touched(scope, to, None, engine.now())
     some = ids[-_COMPARED:]
-    pairs = [(now, was) for was, now in differing(engine, scope, some, to)]
+    pairs = [(now, was) for was, now in differing(engine, scope, some, to) if all(map(_is_listed, (was, now)))]
     return _told(pairs) | {
         "compared": "back", "since": to, "until": None, "seen": seen, "touched": len(ids), "looked_at": len(some),
     }  # fmt: skip
+
+
+def _is_listed(record: Record | None) -> bool:
+    return record is None or record.kind in LISTED
 
 
 def _told(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -96,6 +96,9 @@ _RULES = (
             "SELECT jobs.tenant || '/' || jobs.id FROM jobs WHERE state IN ('waiting', 'running')"
             " AND payload::json ->> 'record' IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
             " WHERE records.tenant = jobs.tenant AND records.id = payload::json ->> 'record')"
+            # An erasure waits for whoever is just at a job, and is resumed where it was interrupted.
+            " AND NOT (state = 'running' AND EXISTS (SELECT 1 FROM erased WHERE erased.tenant = jobs.tenant"
+            " AND erased.id = payload::json ->> 'record'))"
         ),
     ),
 )

@@ -56,6 +56,7 @@ _JOBS = f"""SELECT id, payload, state, leased_until FROM jobs WHERE tenant = %s 
 ORDER BY id LIMIT {_CHUNK}"""
 _DROP_KEYS = """DELETE FROM keys WHERE tenant = %s AND (scope, key) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"""
 _DROP_JOBS = "DELETE FROM jobs WHERE tenant = %s AND id = ANY(%s::text[])"
+_DROP_ENDED_JOBS = f"{_DROP_JOBS} AND state <> 'running'"
 _DROP_ERRORS = "UPDATE jobs SET error = NULL WHERE tenant = %s AND id = ANY(%s::text[])"
 _DROP_SNAPSHOTS = "DELETE FROM snapshots WHERE tenant = %s"
 # Dead rows can go when nobody can see them any more: no transaction that began before, here or on a replica that says so.
@@ -170,11 +171,15 @@ class Eraser(Part):
         )
         return [to_record(row, tenant, contents) for row in rows]
 
-    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any]) -> None:
-        """Remove every version of records for good, and note them as removed by an erasure."""
+    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any], jobs: Sequence[str] = ()) -> None:
+        """Remove every version of records for good with their jobs, and note them as removed by an erasure.
+
+        A job that is just being done is left to `forget`, which waits for it.
+        """
 
         def run(session: Session) -> None:
             counts = _remove_versions(session, tenant, _OF_RECORDS, (tenant, list(marks)))
+            counts["jobs"] = session.changed(_DROP_ENDED_JOBS, (tenant, list(jobs)))
             self._mark(session, number, tenant, marks)
             _count(session, number, tenant, {"records": len(marks), **counts})
 

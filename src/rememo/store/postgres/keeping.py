@@ -26,6 +26,7 @@ from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import Vectors, column, from_wire
 from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, job_rows, store_jobs, store_versions
 from rememo.store.protocol import Condition, Stats, Stored, Written
+from rememo.store.queries import IS_LISTED
 
 _CHUNK = 500
 _ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON CONFLICT (tenant, name) DO NOTHING"
@@ -51,8 +52,8 @@ _FORGET_KEYS = """DELETE FROM keys WHERE tenant = %(tenant)s AND (scope, key) IN
 _OLD_JOBS = "SELECT DISTINCT tenant FROM jobs WHERE state = 'done' AND created_at < %s ORDER BY tenant LIMIT %s"
 _FORGET_JOBS = """DELETE FROM jobs WHERE tenant = %(tenant)s AND id IN (SELECT id FROM jobs
 WHERE tenant = %(tenant)s AND state = 'done' AND created_at < %(before)s LIMIT %(limit)s FOR UPDATE SKIP LOCKED)"""
-_KINDS = """SELECT kind, count(*) FROM records
-WHERE tenant = %s AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > %s) GROUP BY kind"""
+_KINDS = f"""SELECT kind, count(*) FROM records WHERE tenant = %s AND superseded_at IS NULL
+AND (expires_at IS NULL OR expires_at > %s) AND {IS_LISTED} GROUP BY kind"""
 _COUNTS = """SELECT (SELECT count(*) FROM records WHERE tenant = %(tenant)s),
   CASE WHEN %(vectors)s THEN
     (SELECT count(*) FROM vectors WHERE tenant = %(tenant)s AND model = (SELECT model FROM models WHERE current)) ELSE 0 END,

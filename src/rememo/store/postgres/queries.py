@@ -6,10 +6,9 @@ from typing import Any, cast
 
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition, Filter
-from rememo.model.record import KINDS
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.queries import Dialect, Sql
+from rememo.store.queries import IS_LISTED, Dialect, Sql
 
 COLUMNS = (
     'id, version, kind, agent, "user", room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,'
@@ -17,7 +16,6 @@ COLUMNS = (
 )
 # Where the id is known: so that only the key can be used, and no index of what is current.
 CURRENT_BY_ID = "coalesce(superseded_at, 0) = 0"
-_ALL_KINDS = sorted(KINDS)
 
 
 def within(scope: Scope) -> Sql:
@@ -56,6 +54,8 @@ def select(filter: Filter, moment: datetime, columns: str, numbers: Sequence[int
     condition, values = _where(filter, moment, numbers)
     if filter.kinds:
         condition, values = f"{condition} AND kind = ANY(%s::text[])", [*values, list(filter.kinds)]
+    elif filter.ids is None:
+        condition = f"{condition} AND {IS_LISTED}"
     return _union(
         [
             (f"SELECT {columns} FROM records WHERE {condition} AND {sql}", [*values, *more])
@@ -79,7 +79,7 @@ def select_ordered(
     """
     order = "at, arrival" if oldest else "at DESC, arrival DESC"
     condition, values = _where(filter, moment, numbers)
-    kinds = list(filter.kinds) or _ALL_KINDS
+    kinds = list(filter.meant_kinds)
     parts: list[Sql] = []
     for sql, more in _versions(filter):
         if len(kinds) == 1 or filter.ids is not None:

@@ -87,6 +87,9 @@ _RULES = (
             "SELECT jobs.tenant || '/' || jobs.id FROM jobs WHERE state IN ('waiting', 'running')"
             " AND json_extract(payload, '$.record') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM records"
             " WHERE records.tenant = jobs.tenant AND records.id = json_extract(payload, '$.record'))"
+            # An erasure waits for whoever is just at a job, and is resumed where it was interrupted.
+            " AND NOT (state = 'running' AND EXISTS (SELECT 1 FROM erased JOIN erasures ON number = erasure"
+            " WHERE erasures.tenant = jobs.tenant AND erased.id = json_extract(payload, '$.record')))"
         ),
     ),
 )

@@ -122,8 +122,11 @@ class Eraser(Part):
         contents = self._safe.contents(tenant)
         return [to_record(row, tenant, contents) for row in rows]
 
-    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any]) -> None:
-        """Remove every version of records for good, and note them as removed by an erasure."""
+    def obliterate(self, number: int, tenant: str, marks: Mapping[str, Any], jobs: Sequence[str] = ()) -> None:
+        """Remove every version of records for good with their jobs, and note them as removed by an erasure.
+
+        A job that is just being done is left to `forget`, which waits for it.
+        """
 
         def run(connection: Connection) -> None:
             rows: list[Any] = connection.execute(
@@ -132,6 +135,11 @@ class Eraser(Part):
                 (tenant, dump_json(list(marks))),
             ).fetchall()
             counts = _remove_versions(connection, tenant, rows)
+            connection.execute(
+                "DELETE FROM jobs WHERE tenant = ? AND id IN (SELECT value FROM json_each(?)) AND state <> 'running'",
+                (tenant, dump_json(list(jobs))),
+            )
+            counts["jobs"] = connection.changes()
             self._mark(connection, number, tenant, marks)
             _count(connection, number, {"records": len(marks), **counts})
 

@@ -26,6 +26,7 @@ from rememo.store.contents import Contents
 from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.kv.sqlite import keep_floor
 from rememo.store.protocol import Condition, Stats, Stored
+from rememo.store.queries import IS_LISTED
 from rememo.store.sqlite.auditing import append
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.models import model_in_use, need_model
@@ -300,7 +301,7 @@ class Keeper(Part):
         now = to_micros(moment)
         with self._database.snapshot() as connection:
             # By the indexes alone: what has expired has one of its own.
-            current = "SELECT kind, count(*) FROM records WHERE tenant = ? AND superseded_at IS NULL"
+            current = f"SELECT kind, count(*) FROM records WHERE tenant = ? AND superseded_at IS NULL AND {IS_LISTED}"
             kinds: Counter[str] = Counter(dict(connection.execute(f"{current} GROUP BY kind", (tenant,))))
             kinds -= Counter(dict(connection.execute(f"{current} AND expires_at <= ? GROUP BY kind", (tenant, now))))
             jobs = connection.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY state", (tenant,))

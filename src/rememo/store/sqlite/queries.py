@@ -6,10 +6,9 @@ from typing import Any, cast
 
 from rememo.model.check import dump_json
 from rememo.model.filters import Condition, Filter
-from rememo.model.record import KINDS
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.queries import Dialect, Sql
+from rememo.store.queries import IS_LISTED, Dialect, Sql
 
 COLUMNS = (
     "id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
@@ -57,7 +56,7 @@ def selects(
             else [("1", [])]
         )
     else:
-        kinds = [("kind = ?", [kind]) for kind in filter.kinds or sorted(KINDS)]
+        kinds = [("kind = ?", [kind]) for kind in filter.meant_kinds]
     return [
         (
             f"SELECT {columns} FROM records WHERE {kind_sql} AND {version_sql} AND {condition}{tail}",
@@ -79,10 +78,9 @@ def counted(filter: Filter, moment: datetime) -> Sql | None:
     for sign, at in ((">=", filter.after), ("<", filter.before)):
         if at is not None:
             inside, values = f"{inside} AND at {sign} ?", [*values, to_micros(at)]
-    now, kinds = to_micros(moment), list(filter.kinds or sorted(KINDS))
+    now, kinds = to_micros(moment), list(filter.meant_kinds)
     # The plus keeps the index of kinds out of it: there are many of a kind, and few that have expired or are held.
-    some = " AND +kind IN (SELECT value FROM json_each(?))" if filter.kinds else ""
-    rest = [*values, dump_json(kinds)] if filter.kinds else values
+    some, rest = " AND +kind IN (SELECT value FROM json_each(?))", [*values, dump_json(kinds)]
     current = f"SELECT count(*) AS found FROM records WHERE {inside} AND superseded_at IS NULL"
     held: Sql = (f"{current}{some} AND quarantine IS NOT NULL AND (expires_at IS NULL OR expires_at > ?)", [*rest, now])
     if filter.quarantined:
@@ -109,7 +107,7 @@ def held_labels(filter: Filter, column: str, moment: datetime) -> Sql | None:
         f" SELECT ({following} AND {column} > one.label) FROM one WHERE label IS NOT NULL)"
         " SELECT label FROM one WHERE label IS NOT NULL AND EXISTS (SELECT 1 FROM records"
         f" WHERE tenant = ?1 AND {column} = label AND superseded_at IS NULL AND quarantine IS NULL"
-        " AND (expires_at IS NULL OR expires_at > ?2)) ORDER BY label"
+        f" AND (expires_at IS NULL OR expires_at > ?2) AND {IS_LISTED}) ORDER BY label"
     )
     return sql, [filter.scope.tenant, to_micros(moment)]
 
