@@ -9,6 +9,7 @@ from rememo.learn.chapters import has_writer, is_chapter, without_sources
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
 from rememo.learn.payloads import ABSTRACT, WRITE_AGAIN
 from rememo.learn.relationships import CONNECTING, Link, link_writes
+from rememo.learn.revisions import without_records
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
 from rememo.model.derived_ids import DerivedId
@@ -122,7 +123,7 @@ class Derived:
         self._settle(marks, facts)
         for record in naming.values():
             if record.kind == REVISION:
-                self._remove([record.id])
+                self._rewrite_revisions(record.id, marks)
             elif is_fact(record):
                 self._keep_or_remove(record.id, marks)
             else:
@@ -184,6 +185,25 @@ class Derived:
             self._store.add_counts(self._number, self._tenant, {"facts_kept": 1})
         else:
             self._remove([id])
+
+    def _rewrite_revisions(self, id: str, erased: Container[str]) -> None:
+        """Keep what records that are left made of an earlier one; without any such, or without the earlier one, it goes."""
+        scope = Scope(tenant=self._tenant)
+        for _ in range(_MOST_TRIES):
+            held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self._engine.now())
+            if held is None:
+                break
+            if not any(one in erased for one in _sources(held)):
+                self._store.drop_versions(self._number, self._tenant, id, held.version)
+                return
+            write = without_records(self._engine, held, erased)
+            if write is None:
+                break
+            try:
+                self._engine.commit(scope, [write])
+            except (NotFound, VersionConflict):
+                continue  # somebody was faster: look again
+        self._remove([id])
 
     def _ended(self, id: str) -> bool:
         versions = self._store.history(Scope(tenant=self._tenant), id)

@@ -20,7 +20,7 @@ from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import SURE, Revision
+from rememo.model.revision import SURE, Revision, is_revision
 from rememo.model.scope import Scope
 
 LEAST_TRUST = 0.3
@@ -198,9 +198,9 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
     found = {record.id: record for record in engine.store.read(own, engine.now())}
     keys = set(map(made_by, ids))
     for record in engine.store.read(made, engine.now()):
-        if not keys.isdisjoint(record.data["revisions"]):
+        if is_revision(record) and not keys.isdisjoint(record.data["revisions"]):
             found[record.id] = record
-    return list(found.values())
+    return [record for record in found.values() if is_revision(record)]
 
 
 def forget_source(view: View, record_id: str) -> None:

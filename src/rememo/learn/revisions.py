@@ -4,7 +4,7 @@ What a slot of facts says about the messages it stands on follows from the slot 
 message that is taken back lets what it had ended hold again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from rememo.learn.sight import Share
 from rememo.learn.statements import Statement
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import Revision
+from rememo.model.revision import Revision, is_revision
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Write
 
@@ -54,14 +54,13 @@ class Revisions:
     def _write(
         self, engine: Engine, id: str, changes: Mapping[str, Revision | None], record: Record | None
     ) -> Sequence[Write]:
-        before: dict[str, Any] = {} if record is None else record.data["revisions"]
+        # What a caller made of it is written over.
+        before: dict[str, Any] = record.data["revisions"] if record is not None and is_revision(record) else {}
         after = {key: values for key, values in before.items() if key not in changes}
         after |= {key: revision.to_dict() for key, revision in changes.items() if revision is not None}
         if after == before:
             return []
-        # Named as sources, so that they leave with what they were made of.
-        sources = [id, *dict.fromkeys(values["by"] for values in after.values())]
-        data = {"record": id, "revisions": after, "sources": sources}
+        data = _data(id, after)
         if record is None:
             fields = {
                 "text": "",
@@ -74,6 +73,14 @@ class Revisions:
         if not after:
             return [Remove(id=record.id, scope=record.scope, expected=record.version)]
         return [engine.revise(record, {"data": data})]
+
+
+def without_records(engine: Engine, record: Record, erased: Container[str]) -> Write | None:
+    """Return the write that takes out of a revision record what erased records made; None where nothing would be left."""
+    if not is_revision(record) or record.data["record"] in erased:
+        return None
+    left = {key: values for key, values in record.data["revisions"].items() if values["by"] not in erased}
+    return engine.revise(record, {"data": _data(record.data["record"], left)}) if left else None
 
 
 def slot_revisions(
@@ -100,6 +107,12 @@ def slot_revisions(
                 if revision is not None or one.source.id not in found:
                     found[one.source.id] = share.scope, revision
     return found
+
+
+def _data(id: str, revisions: Mapping[str, Any]) -> dict[str, Any]:
+    # Named as sources, so that they leave with what they were made of.
+    sources = [id, *dict.fromkeys(values["by"] for values in revisions.values())]
+    return {"record": id, "revisions": dict(revisions), "sources": sources}
 
 
 def _holds(run: Run) -> bool:

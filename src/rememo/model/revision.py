@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from rememo.model.record import Record
+from rememo.model.record import REVISION, Record
+from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros
 
 HitStatus = Literal["current", "superseded", "unknown"]
@@ -55,6 +56,11 @@ class Revision:
             at=from_micros(values["at"]),
             wording=values["wording"],
         )
+
+
+def is_revision(record: Record) -> bool:
+    """Whether a record was made here, and not by a caller who used the kind for something of his own."""
+    return record.kind == REVISION and is_own(REVISION, record.data)
 
 
 def revisions_of(record: Record) -> dict[str, Revision]:

@@ -112,6 +112,10 @@ def _sourced(value: Any) -> bool:
     return ("source" in value) == ("version" in value)
 
 
+def _map_of(test: Test) -> Test:
+    return lambda value: isinstance(value, dict) and all(test(one) for one in cast("dict[str, Any]", value).values())
+
+
 # ---- tables
 
 _STATEMENT: Final = _of(
@@ -122,6 +126,10 @@ _STATEMENT: Final = _of(
         "importance": _or_none(_unit),
     },
     "object", "said", "known", "confidence",
+)  # fmt: skip
+_REVISION: Final = _of(
+    {"by": _text, "reason": _text, "confidence": _unit, "at": _micros, "wording": _or_none(_text)},
+    "by", "reason", "confidence", "at", "wording",
 )  # fmt: skip
 _MET: Final = {"count": _count, "first": _or_none(_micros), "last": _or_none(_micros)}
 _PLAN: Final[dict[str, Test]] = {
@@ -170,6 +178,7 @@ _FIELDS: Final[dict[str, dict[str, Test]]] = {
         "title": _text, "summary": _text, "media_type": _text, "size": _count, "hash": _text, "characters": _count,
         "chunks": lambda value: _count(value) and value <= _MOST_CHUNKS, "tags": _texts, "source": _or_none(_text),
     },
+    "revision": {"record": _text, "revisions": _map_of(_REVISION), "sources": _texts},
     "chunk": {
         "document": _text, "place": _count, "start": _count, "end": _count, "headings": _texts, "tags": _texts,
         "source": _or_none(_text),
@@ -182,6 +191,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "summary": ("made_by", "from", "to", "count", "sources"),
     "document": ("title", "summary", "media_type", "size", "hash", "characters", "chunks"),
     "chunk": ("document", "place", "start", "end"),
+    "revision": ("record", "revisions", "sources"),
 }
 _REFUSED: Final = frozenset({"message", "goal", "task", "action", "thought", "post"})
 """Kinds that have no field by which their own are told from others'."""
