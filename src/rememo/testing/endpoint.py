@@ -104,7 +104,7 @@ class ScriptedEndpoint:
     vectors of `dimension` numbers made from each text answer embeddings.
     """
 
-    def __init__(self, *, default: Scripted = Said("ok"), dimension: int = 8) -> None:  # noqa: B008 - frozen
+    def __init__(self, *, default: Scripted = Said("ok"), dimension: int = 8) -> None:
         self.default = default
         self.dimension = dimension
         self.requests: list[Request] = []
