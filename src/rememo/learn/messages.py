@@ -15,6 +15,7 @@ from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settl
 from rememo.learn.predicates import RELATIONS
 from rememo.learn.revise.find import Found, revised_by
 from rememo.learn.revisions import Revisions
+from rememo.learn.sight import is_within
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
@@ -85,7 +86,7 @@ def learn(
             failed[id] = error
     try:
         settle(engine, changes)
-        _revise(engine, tenant, [id for id in wanted if id not in failed], found, again)
+        _revise(engine, tenant, [id for id in wanted if id not in failed], found, again, reaches=reaches or {})
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
@@ -98,8 +99,19 @@ def learn(
     return failed
 
 
-def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str, Record], again: Sequence[str]) -> None:
-    """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before."""
+def _revise(
+    engine: Engine,
+    tenant: str,
+    ids: Sequence[str],
+    found: Mapping[str, Record],
+    again: Sequence[str],
+    *,
+    reaches: Mapping[str, set[Scope]],
+) -> None:
+    """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before.
+
+    Beyond the reach of who changed a record, what it had revised stays revised.
+    """
     made = {
         id: revised_by(engine, record, _seen_by(record))
         for id in ids
@@ -110,6 +122,8 @@ def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str,
         revisions = Revisions(tenant)
         for record in _revisions_of(engine, tenant, again):
             for id in again:
+                if not is_within(record.scope, reaches.get(id)):
+                    continue
                 if record.data["record"] == id:
                     revisions.clear(record)
                 revisions.clear(record, made_by=made_by(id))
@@ -117,7 +131,8 @@ def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str,
             for one in statements:
                 revision = Revision(
                     by=id,
-                    reason=one.reason,
+                    # Who sees the earlier record need not see the later one, nor a word of it.
+                    reason=one.reason if one.record.scope.contains(found[id].scope) else "",
                     confidence=one.confidence,
                     at=found[id].at,
                     wording=one.earlier.text,
