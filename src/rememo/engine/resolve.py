@@ -275,7 +275,7 @@ class Resolver:
         active = [one for one in revisions if one.at <= moment]
         if active and self._concerned(record, active):
             newest = max(active, key=lambda one: one.at)
-            return replace(hit, status="superseded", superseded_by=newest.by)
+            return replace(hit, status="superseded", superseded_by=newest.by or None)
         if record.kind == "fact":
             holds = record.data.get("status") in ("current", "disputed") and (
                 record.valid_to is None or record.valid_to > moment

@@ -111,8 +111,18 @@ def slot_revisions(
 
 def _data(id: str, revisions: Mapping[str, Any]) -> dict[str, Any]:
     # Named as sources, so that they leave with what they were made of.
-    sources = [id, *dict.fromkeys(values["by"] for values in revisions.values())]
+    sources = [id, *dict.fromkeys(values["by"] for values in revisions.values() if values["by"])]
     return {"record": id, "revisions": dict(revisions), "sources": sources}
+
+
+def _revised_by(scope: Scope, saying: Statement, fact: str) -> str:
+    """Return the record that a revision names to those who see `scope`: a fact only where they may see it too.
+
+    The id of a fact follows from what it says, so it could be found by guessing; that of a message tells nothing.
+    """
+    if scope.contains(saying.scope):
+        return fact
+    return "" if saying.source is None else saying.source.id
 
 
 def _holds(run: Run) -> bool:
@@ -129,7 +139,7 @@ def _revision(
         newest = max(after, key=lambda other: max(one.said for one in other.asserted))
         saying = max(newest.asserted, key=lambda one: (one.said, one.known))
         return Revision(
-            by=fact_of(newest, saying),
+            by=_revised_by(share.scope, saying, fact_of(newest, saying)),
             reason=predicate,
             confidence=min(1.0, saying.confidence),
             at=run.valid_to or saying.said,

@@ -129,3 +129,22 @@ def test_an_erased_message_leaves_no_revision_behind(memory: Memory) -> None:
     assert view.list(kind="revision")
     assert memory.erase(ids=[old]).ok
     assert not view.list(kind="revision")
+
+
+def test_a_revision_from_another_room_tells_nothing_of_it(memory: Memory) -> None:
+    here, there = memory.scope(user="ana", room="r1"), memory.scope(user="ana", room="r2")
+    say(here, "I live in Lisbon.", "Our daily standup is at 9am.", "My favourite colour is green.")
+    later = [
+        there.messages.add("user", text, at=LATER).wait().id
+        for text in ("I moved to Porto.", "Standup moved to 10:30 from now on.")
+    ]
+    there.facts.add("ana", "favourite_colour", "blue", valid_from=LATER)
+    facts = {fact.id for fact in there.facts.list(current_only=False)}
+    assert facts
+    told = [values for one in here.list(kind="revision") for values in one.data["revisions"].values()]
+    assert {values["by"] for values in told} <= {*later, ""}
+    assert {values["reason"] for values in told} <= {"", "lives_in", "favourite_colour"}
+    # Ids of facts follow from what they say: whoever sees only one room could guess them.
+    assert not facts & {hit.superseded_by for hit in here.search("where do I live?", at=LATER)}
+    assert memory.scope(user="ana").search("where do I live?", at=LATER)[0].text == "ana lives in Porto"
+    assert memory.scope(user="ana").search("when is the standup?", at=LATER)[0].id == later[1]
