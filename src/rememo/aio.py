@@ -711,8 +711,8 @@ class AsyncMessages(Mirror):
         """Return the newest messages that fit a number of tokens, oldest first, whole and without a hole.
 
         System messages are always there. What a summary of the room stands for is passed over, and the summary is shown
-        before the turns, as a system message whose `record.kind` is `summary`, in a quarter of the tokens at the most and
-        where the newest turn leaves room for it. A tool call and its
+        before the turns, as a system message whose `record.kind` is `summary`, in a quarter of the tokens at the most, or in
+        what the turns leave, and where the newest turn leaves room for it. A tool call and its
         results are shown together or not at all; a result whose call is gone is left out. When the newest turn alone does
         not fit, its longest text is cut at the end and marked with "…"; `InvalidInput` when even that does not help. A
         message costs 4 tokens beside its text, an image 765.

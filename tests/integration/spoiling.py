@@ -51,6 +51,7 @@ def fill(memory: Memory) -> None:
     chat.flow("order", steps=["a", "b"]).start()
     memory.typed("config", {"a": 1}).set({"a": 2})
     memory.snapshot("before")
+    chat.messages.add("user", "I left Lisbon, I moved to Rome.").wait()  # what was said before is revised
     memory.update(last.id, text="Then snow.", metadata={"mem0:replaces": ["other"]})
     chat.messages.add("user", "I live in Porto now.")  # what it says is still to be learned
 

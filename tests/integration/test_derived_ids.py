@@ -29,6 +29,7 @@ from rememo.model.derived_names import (
     external_name,
     fact_name,
     relationship_name,
+    revision_name,
     typed_name,
     value_name,
 )
@@ -158,7 +159,11 @@ def test_without_the_key_no_guess_is_confirmed(raw: Raw):
         derive = memory._engine.ids.derive  # pyright: ignore[reportPrivateUsage] - what the key is needed for
         held = {one.id for one in memory.list(limit=200)}
         assert derive("default", fact_name(HOME, "ana", "lives_in", "lisbon", 0)) in held
+        revised = [one.data["record"] for one in memory.list(kind="revision")]
+        assert revised
     assert raw.confirmed(guesses()) == []
+    # Ids of records stand there as they are; which of them were revised does not.
+    assert raw.confirmed({id: _forms(revision_name(id)) for id in revised}) == []
     with raw.open() as memory:
         before = {one.id for one in memory.list(limit=200)}
         memory.rotate_keys(reencrypt=True).wait()

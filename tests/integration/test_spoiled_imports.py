@@ -160,6 +160,34 @@ def test_a_wrong_field_is_refused_or_harmless(place: Place, tmp_path: Path, requ
     assert not [one for one in other.jobs.list() if one.state != "done"]
 
 
+_READ_ON_EVERY_SEARCH = ("fact", "revision", "chunk")
+
+
+def test_wrong_data_of_what_every_search_reads_breaks_no_search(tmp_path: Path):
+    whole = _export(tmp_path)
+    looked = dict.fromkeys(_READ_ON_EVERY_SEARCH, 0)
+    with Memory(":memory:", embedder=WordEmbedder(), settings=FAST) as memory:
+        for number, one in enumerate(spoiled(whole)):
+            if not one.field.startswith("record.data.") or one.wrong not in ([1], -1, None, {}):
+                continue
+            kind = one.lines[one.line - 1]["record"]["kind"]
+            if kind not in looked:
+                continue
+            tenant = memory.scope(tenant=f"tenant-{number}")
+            if _refused(tenant, one, tmp_path / "spoiled.jsonl"):
+                continue
+            looked[kind] += 1
+            chat = tenant.scope(user="ana", room="r1", agent="bot")
+            try:
+                for view in (tenant, chat):
+                    view.search("where does ana live, Lisbon ships?")
+                    view.context("where does ana live, Lisbon ships?", max_tokens=500)
+                chat.messages.add("user", "I moved to Faro.").wait()
+            except Exception as error:
+                raise AssertionError(f"{one.field} = {one.wrong!r} in line {one.line} was imported") from error
+    assert all(looked.values()), looked
+
+
 def test_a_wrong_field_over_the_wire_is_an_answer_that_names_it(tmp_path: Path):
     whole, headers = _export(tmp_path), {"Content-Type": "application/x-ndjson"}
     with ExitStack() as stack:

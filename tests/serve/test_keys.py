@@ -80,6 +80,14 @@ def test_an_open_server_does_not_take_those_for_local_who_come_through_a_proxy(
 
 def test_an_open_server_does_not_answer_a_proxy_that_names_nobody(web: httpx.Client):
     assert web.get("/v1/records", headers={"Via": "1.1 gateway"}).status_code == 401
+    for name, value in (
+        ("X-Forwarded-Host", "example.org"),
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Port", "443"),
+    ):
+        assert web.get("/v1/records", headers={name: value}).status_code == 401
+        # One that says it speaks for somebody here is as good as no proxy.
+        assert web.get("/v1/records", headers={name: value, "X-Forwarded-For": "127.0.0.1"}).status_code == 200
 
 
 def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys: Keys):

@@ -59,6 +59,11 @@ GIVEN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tenant of drop_key": (lambda memory: memory.drop_key(tenant=True), "tenant must be text, not bool"),
     "plain": (lambda memory: memory.export("never-made.jsonl", plain="no"), "plain must be True or False, not 'no'"),
     "learn": (lambda memory: memory.messages.add("user", "hello", learn="no"), "learn must be True or False, not 'no'"),
+    "keep_ttl": (lambda memory: memory.kv.set("key", 1, keep_ttl="no"), "keep_ttl must be True or False, not 'no'"),
+    "current_only": (
+        lambda memory: memory.facts.list(current_only="no"),
+        "current_only must be True or False, not 'no'",
+    ),
     "sliding": (lambda memory: memory.kv.set("key", 1, ttl=9, sliding="no"), "sliding must be True or False, not 'no'"),
     "rollback": (lambda memory: memory.rollback(True), "snapshot must be text, not bool"),
     "path": (lambda memory: memory.documents.add(path=3), "path must be the path of a file, not int"),

@@ -13,7 +13,7 @@ from rememo.learn.facts import POLICY_SPACE, Changes, Slot, holds, is_fact, poli
 from rememo.learn.llm.models import model_for
 from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
-from rememo.model.check import check_label, check_limit, check_many, check_text, check_unit, dump_json
+from rememo.model.check import check_flag, check_label, check_limit, check_many, check_text, check_unit, dump_json
 from rememo.model.derived_names import digest_name
 from rememo.model.fact import Conflict, Fact, FactStatus, Source
 from rememo.model.filters import Condition, Filter
@@ -270,6 +270,7 @@ class Facts:
         least: float,
     ) -> "list[Fact]":
         check_unit(least, "min_confidence")
+        check_flag(current_only, "current_only")
         if known_at is None:
             self._view.wait_for_lessons()
         moment = self._moment(known_at)

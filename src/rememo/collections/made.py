@@ -10,6 +10,7 @@ _FOLLOWS: Final = {
     "chunk": ("text", "data", "kind", "source"),
     "document": ("text", "data", "kind", "source"),
     "fact": ("text", "data", "kind", "valid_from", "valid_to"),
+    "revision": ("text", "data", "kind"),
     "relationship": ("text", "data", "kind", "occurred_at"),
     "summary": ("text", "data", "kind", "occurred_at"),
 }
@@ -36,6 +37,7 @@ def _pointer(record: Record) -> str | None:
     # What knows these kinds is loaded only when one of them is changed.
     from rememo.learn.chapters import is_chapter  # noqa: PLC0415
     from rememo.learn.facts import is_fact  # noqa: PLC0415
+    from rememo.model.revision import is_revision  # noqa: PLC0415
 
     data = record.data
     if record.kind == "document" and "chunks" in data:
@@ -46,6 +48,8 @@ def _pointer(record: Record) -> str | None:
         return "it follows from what was stated; use facts.update()"
     if record.kind == "relationship" and "own" in data:
         return "it follows from who is connected with whom; use relationships.update()"
+    if is_revision(record):
+        return "it follows from what was said later; change or delete that"
     if is_chapter(record):
         return "it is made of its messages; change or delete those, or delete the summary"
     return None

@@ -184,7 +184,7 @@ def standing(view: View, item: Item, titles: dict[str, str]) -> str:
     if document not in titles:
         found = view.find(document) if document else None
         titles[document] = str(found.data.get("title", "")) if found is not None else ""
-    above = [str(one) for one in item.record.data.get("headings", ())]
+    above = [str(one) for one in item.record.data.get("headings", ())] if is_own("chunk", item.record.data) else []
     return " / ".join(one for one in (titles[document], *(one for one in above if one != titles[document])) if one)
 
 

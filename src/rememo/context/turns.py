@@ -18,7 +18,7 @@ _FIRST_PAGE, _FARTHEST = 32, 16_384
 _MANY_NEW = 500
 _RULES = "system messages"
 _SUMMARY = 0.25
-"""What of a window a summary of the past may take."""
+"""What of a window a summary of the past may take from the turns."""
 _MOST_TRIES = 4
 """How often a summary is made shorter, where counters differ, before it is left out."""
 
@@ -27,10 +27,12 @@ def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Reco
     """Return the newest messages that fit, behind a summary of what is not shown any more, where the view sees one.
 
     The summary is a record of kind `summary` with the role of a system message and its text in a fence. It stands after
-    the system messages, takes a quarter of the tokens at the most, and nothing that the newest turn needs.
+    the system messages, takes a quarter of the tokens at the most, or what the turns leave, and nothing that the newest
+    turn needs.
     """
     turns = newest_turns(view, counter, most)
-    summary = _summary(view, counter, int(most * _SUMMARY))
+    unused = most - sum(message_tokens(counter, one.text, one.data) for one in turns)
+    summary = _summary(view, counter, max(int(most * _SUMMARY), unused))
     if summary is None:
         return turns
     left = most - message_tokens(counter, summary.text, summary.data)

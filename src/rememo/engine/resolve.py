@@ -13,10 +13,11 @@ from typing import Final, TypeAlias
 from rememo.engine.about import OF_ANOTHER, About
 from rememo.engine.engine import Engine
 from rememo.engine.succession import MOST_CLAIMS, Succession
+from rememo.model.fact import predicate_of, source_ids
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import SURE, Revision, revisions_of
+from rememo.model.revision import SURE, Revision, is_revision, revisions_of
 from rememo.model.scope import Scope
 from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where
 from rememo.recall.subjects import value_left_behind
@@ -61,9 +62,11 @@ def read_revisions(
     """Return what later statements made of some records, by record and by what made it."""
     if not ids:
         return {}
-    wanted = tuple(engine.ids.revision(tenant, id) for id in ids)
-    filter = Filter(scope=Scope(tenant=tenant), kinds=(REVISION,), ids=wanted, known_at=known_at)
-    return {record.data["record"]: revisions_of(record) for record in engine.store.read(filter, engine.now())}
+    wanted: dict[str, str] = {engine.ids.revision(tenant, id): id for id in ids}
+    filter = Filter(scope=Scope(tenant=tenant), kinds=(REVISION,), ids=tuple(wanted), known_at=known_at)
+    records = engine.store.read(filter, engine.now())
+    # By its own id: what a caller wrote into its data makes it say nothing about another record.
+    return {wanted[record.id]: revisions_of(record) for record in records if is_revision(record)}
 
 
 def active_revisions(revisions: Iterable[Revision], moment: datetime, *, least: float = SURE) -> list[Revision]:
@@ -132,7 +135,7 @@ class Resolver:
             revision.by
             for id in first
             for revision in revisions.get(id, {}).values()
-            if revision.at <= self._asked and revision.by not in here
+            if revision.by and revision.at <= self._asked and revision.by not in here
         }
         records = self._allowed(wanted)
         return [*hits[:MOST_CLAIMS], *(Hit(record=record, score=0.0) for record in records), *hits[MOST_CLAIMS:]]
@@ -175,7 +178,7 @@ class Resolver:
 
     def _is_direct(self, record: Record) -> bool:
         """Tell whether a fact is the one answer: of the very person, and of a matter that has one value."""
-        return record.data["predicate"] in SINGLE and self._is_about_named(record)
+        return predicate_of(record) in SINGLE and self._is_about_named(record)
 
     def _names_subject(self, record: Record) -> bool:
         """Tell whether the question has the words for the subject of a fact: "my sister"."""
@@ -220,7 +223,7 @@ class Resolver:
     def _lifted(self, hit: Hit, predicates: frozenset[str], *, where: bool) -> Hit:
         if hit.record.kind != "fact":
             return hit
-        predicate = hit.record.data.get("predicate")
+        predicate = predicate_of(hit.record)
         if predicate in predicates:
             if self._is_about_named(hit.record):
                 return _scaled(hit, 1 + (1 - hit.score) * _LIFT, "asked")
@@ -309,7 +312,7 @@ class Resolver:
         active = [one for one in revisions if one.at <= moment]
         if active and self._concerned(record, active):
             newest = max(active, key=lambda one: one.at)
-            return replace(hit, status="superseded", superseded_by=newest.by)
+            return replace(hit, status="superseded", superseded_by=newest.by or None)
         if record.kind == "fact":
             holds = record.data.get("status") in ("current", "disputed") and (
                 record.valid_to is None or record.valid_to > moment
@@ -349,7 +352,7 @@ class Resolver:
         tenant = Filter(scope=Scope(tenant=self.filter.scope.tenant), ids=tuple(missing), known_at=self.filter.known_at)
         for record in self.engine.store.read(tenant, now):
             # A filter that leaves facts out means the message behind the fact.
-            for id in (record.id, *reversed(record.data.get("sources") or ())):
+            for id in (record.id, *reversed(source_ids(record))):
                 if id in here:
                     found[record.id] = replace(here[id], status="current")
                     break
@@ -364,7 +367,7 @@ def _with_facts(hits: Sequence[Hit]) -> list[Hit]:
     replacing = {hit.id: hit.superseded_by for hit in hits if hit.status == "superseded"}
     found: list[Hit] = []
     for hit in hits:
-        sources = hit.record.data.get("sources") or () if hit.record.kind == "fact" else ()
+        sources = source_ids(hit.record)
         if sources and hit.status == "current" and replacing.keys() >= set(sources):
             newest = replacing[sources[-1]]
             if newest not in (None, hit.id):
@@ -397,7 +400,7 @@ def _joined(hits: Sequence[Hit]) -> list[Hit]:
             continue
         sources = [
             other
-            for id in hit.record.data.get("sources") or ()
+            for id in source_ids(hit.record)
             if (other := places.get(id)) is not None
             and other not in gone
             and (hits[other].status == "superseded") == (hit.status == "superseded")

@@ -13,6 +13,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.resolve import Resolver, pool_size
 from rememo.errors import EmbeddingFailed, ModelChanged
 from rememo.model.counts import counts
+from rememo.model.fact import predicate_of, subject_of
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
@@ -131,9 +132,9 @@ def _calibrated(
 
 def _answers(hit: Hit, predicates: frozenset[str], names: Sequence[str]) -> bool:
     """Tell whether a hit is a fact of the kind that was asked for, about a person who was meant."""
-    if hit.record.kind != "fact" or hit.record.data.get("predicate") not in predicates:
+    if predicate_of(hit.record) not in predicates:
         return False
-    subject = str(hit.record.data.get("match", {}).get("subject", ""))
+    subject = subject_of(hit.record)
     meant = [" ".join(name.casefold().split()) for name in names]
     return any(subject == name or subject.startswith(f"{name}'s ") for name in meant)
 

@@ -134,7 +134,8 @@ def _revise(
             for one in statements:
                 revision = Revision(
                     by=id,
-                    reason=one.reason,
+                    # Who sees the earlier record need not see the later one, nor a word of it.
+                    reason=one.reason if one.record.scope.contains(found[id].scope) else "",
                     confidence=one.confidence,
                     at=found[id].at,
                     wording=one.earlier.text,
@@ -234,7 +235,7 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
     for record in engine.store.read(made, engine.now()):
         if is_revision(record) and not keys.isdisjoint(record.data["revisions"]):
             found[record.id] = record
-    return list(found.values())
+    return [record for record in found.values() if is_revision(record)]
 
 
 def forget_source(view: View, record_id: str) -> None:

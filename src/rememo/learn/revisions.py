@@ -14,7 +14,7 @@ from rememo.learn.sight import Share
 from rememo.learn.statements import Statement
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import Revision
+from rememo.model.revision import Revision, is_revision
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Write
 
@@ -53,14 +53,13 @@ class Revisions:
     def _write(
         self, engine: Engine, id: str, changes: Mapping[str, Revision | None], record: Record | None
     ) -> Sequence[Write]:
-        before: dict[str, Any] = {} if record is None else record.data["revisions"]
+        # What a caller made of it is written over.
+        before: dict[str, Any] = record.data["revisions"] if record is not None and is_revision(record) else {}
         after = {key: values for key, values in before.items() if key not in changes}
         after |= {key: revision.to_dict() for key, revision in changes.items() if revision is not None}
         if after == before:
             return []
-        # Named as sources, so that they leave with what they were made of.
-        sources = [id, *dict.fromkeys(values["by"] for values in after.values())]
-        data = {"record": id, "revisions": after, "sources": sources}
+        data = _data(id, after)
         if record is None:
             fields = {
                 "text": "",
@@ -101,6 +100,22 @@ def slot_revisions(
     return found
 
 
+def _data(id: str, revisions: Mapping[str, Any]) -> dict[str, Any]:
+    # Named as sources, so that they leave with what they were made of.
+    sources = [id, *dict.fromkeys(values["by"] for values in revisions.values() if values["by"])]
+    return {"record": id, "revisions": dict(revisions), "sources": sources}
+
+
+def _revised_by(scope: Scope, saying: Statement, fact: str) -> str:
+    """Return the record that a revision names to those who see `scope`: a fact only where they may see it too.
+
+    The id of a fact follows from what it says, so it could be found by guessing; that of a message tells nothing.
+    """
+    if scope.contains(saying.scope):
+        return fact
+    return "" if saying.source is None else saying.source.id
+
+
 def _holds(run: Run) -> bool:
     return run.status in ("current", "disputed") and bool(run.asserted)
 
@@ -115,7 +130,7 @@ def _revision(
         newest = max(after, key=lambda other: max(one.said for one in other.asserted))
         saying = max(newest.asserted, key=lambda one: (one.said, one.known))
         return Revision(
-            by=fact_of(newest, saying),
+            by=_revised_by(share.scope, saying, fact_of(newest, saying)),
             reason=predicate,
             confidence=min(1.0, saying.confidence),
             at=run.valid_to or saying.said,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from rememo.model.record import Record
 
@@ -53,3 +53,21 @@ class Conflict:
     predicate: str
     facts: tuple[Fact, ...]
     """The one that was said first, first."""
+
+
+def source_ids(record: Record) -> tuple[str, ...]:
+    """Return the ids of the records that a stored fact stands on; none where the kind was used for something else."""
+    ids = record.data.get("sources") if record.kind == "fact" else None
+    return tuple(one for one in cast("list[Any]", ids) if isinstance(one, str)) if isinstance(ids, list) else ()
+
+
+def predicate_of(record: Record) -> str:
+    """Return the predicate of a stored fact; empty where the kind was used for something else."""
+    predicate = record.data.get("predicate") if record.kind == "fact" else None
+    return predicate if isinstance(predicate, str) else ""
+
+
+def subject_of(record: Record) -> str:
+    """Return the subject of a stored fact in the form in which subjects are compared; empty where it has none."""
+    match: object = record.data.get("match") if record.kind == "fact" else None
+    return str(cast("dict[str, Any]", match).get("subject", "")) if isinstance(match, dict) else ""

@@ -26,9 +26,9 @@ class Revision:
     """One statement of an earlier record that something later replaced or ended."""
 
     by: str
-    """The record that holds now: a fact, or the message that said so."""
+    """The record that holds now: a fact, or the message that said so. Empty for a fact of another room that nobody said."""
     reason: str
-    """Why it is held to be revised: a fact's predicate, or the sign of change in the later message."""
+    """Why it is held to be revised: a fact's predicate, or the sign of change in the later message of the same room."""
     confidence: float
     """From 0 to 1."""
     at: datetime

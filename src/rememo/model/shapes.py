@@ -112,6 +112,10 @@ def _sourced(value: Any) -> bool:
     return ("source" in value) == ("version" in value)
 
 
+def _map_of(test: Test) -> Test:
+    return lambda value: isinstance(value, dict) and all(test(one) for one in cast("dict[str, Any]", value).values())
+
+
 # ---- tables
 
 _STATEMENT: Final = _of(
@@ -127,11 +131,6 @@ _REVISION: Final = _of(
     {"by": _text, "reason": _text, "confidence": _unit, "at": _micros, "wording": _or_none(_text)},
     "by", "reason", "confidence", "at", "wording",
 )  # fmt: skip
-
-
-def _revisions(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_REVISION, cast("dict[str, Any]", value).values()))
-
 
 _MET: Final = {"count": _count, "first": _or_none(_micros), "last": _or_none(_micros)}
 _PLAN: Final[dict[str, Test]] = {
@@ -171,7 +170,7 @@ _FIELDS: Final[dict[str, dict[str, Test]]] = {
         "learned": _or_none(_of(_MET, "count", "first", "last")),
         "match": _of({"entity": _text, "target": _text, "type": _text}, "entity", "target", "type"),
     },
-    "revision": {"record": _text, "revisions": _revisions, "sources": _texts},
+    "revision": {"record": _text, "revisions": _map_of(_REVISION), "sources": _texts},
     "summary": {
         "made_by": _text, "writer": _text, "from": _time, "to": _time, "count": _count, "sources": _texts,
         "kept": _texts, "left_out": _texts, "machines": _texts, "worth": _number, "gist": _text, "max_tokens": _count,

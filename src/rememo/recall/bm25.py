@@ -85,12 +85,18 @@ def gather(postings: Sequence[Postings], timeline: Timeline) -> Occurrences:
 
 
 def strongest(
-    occurrences: Occurrences, timeline: Timeline, lengths: Lengths, settings: RecallSettings, *, eligible: Flags | None
+    occurrences: Occurrences,
+    timeline: Timeline,
+    lengths: Lengths,
+    settings: RecallSettings,
+    *,
+    eligible: Flags | None,
+    least: int,
 ) -> NDArray[np.intp]:
     """Return the documents that are worth working out: all, or the best few thousand by their own words.
 
-    A very common word occurs in a good part of a large scope; where it is all that a document has, the document cannot
-    become a hit.
+    A very common word occurs in a good part of a large scope; where it is all that a document has, the document becomes
+    a hit only where there are fewer than `least` better ones, and then the newest do.
     """
     most = settings.word_candidates
     if len(occurrences.documents) <= most:
@@ -106,7 +112,16 @@ def strongest(
     members = np.bincount(classes[classes > 0], minlength=_CLASSES + 1)
     from_above = np.cumsum(members[::-1])[::-1]
     lowest = max(1, int(np.searchsorted(-from_above, -most)))
-    return np.flatnonzero(classes >= lowest)
+    found = np.flatnonzero(classes >= lowest)
+    # Too many are alike to take all of them: without the newest, a word that stands everywhere would find nothing.
+    while len(found) < least and lowest > 1:
+        lowest = int(classes[classes < lowest].max(initial=0))
+        alike = np.flatnonzero(classes == lowest) if lowest else found[:0]
+        wanted = min(len(alike), least - len(found))
+        if wanted:
+            newest = np.argpartition(timeline.time[alike], len(alike) - wanted)[len(alike) - wanted :]
+            found = np.sort(np.concatenate([found, alike[newest]]))
+    return found
 
 
 def words(occurrences: Occurrences, spread: Spread, settings: RecallSettings) -> WordScores:

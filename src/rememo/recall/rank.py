@@ -74,7 +74,9 @@ def rank(
     near = nearness(candidates if question.mode == "hybrid" else Candidates(), settings, scope=len(timeline))
     structure = structure or arrange(timeline, settings)
     occurrences = gather(candidates.postings, timeline)
-    found = strongest(occurrences, timeline, structure.lengths, settings, eligible=candidates.eligible)
+    found = strongest(
+        occurrences, timeline, structure.lengths, settings, eligible=candidates.eligible, least=2 * question.limit
+    )
     spread = touch([near.documents, found], structure.neighbours, structure.lengths, settings)
     told = information(question.terms, candidates.postings, len(timeline)) or 1.0
     by_words = words(occurrences, spread, settings)

@@ -40,7 +40,9 @@ def clients_behind_proxies(headers: Headers) -> Iterator[str]:
             pairs = (pair.strip().partition("=") for pair in hop.split(";"))
             named = [client for key, _, client in pairs if key.lower() == "for"]
             yield from (_without_port(client.strip('"')) for client in named or [""])
-    if "via" in headers:
+    names_client = any(name in headers for name in (*_CLIENT_HEADERS, "forwarded"))
+    # A proxy that says by which name or scheme it was asked speaks for somebody too.
+    if "via" in headers or (not names_client and any(name.startswith("x-forwarded-") for name in headers)):
         yield ""
 
 

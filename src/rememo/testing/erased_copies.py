@@ -302,6 +302,46 @@ class ErasedCopiesSuite(Suite):
         memory.erase(user="kim")
         assert WORDS not in memory.compose("hello").text
 
+    # ---- revisions
+
+    @pytest.mark.requirement("erase.proof")
+    def test_revisions_go_with_who_said_them(self, memory: Memory, clock: ManualClock) -> None:
+        kim = memory.scope(user="kim", room="r")
+        for said in (
+            "My zebrafinch lives in Lisbon.",
+            "The zebrafinch moved to Porto.",
+            "I live in Faro.",
+            "I moved to Rome.",
+        ):
+            kim.messages.add("user", said).wait()
+            clock.advance(86_400)
+        [*revisions] = memory.list(kind="revision")
+        assert "zebrafinch" in repr([one.data for one in revisions])
+        receipt = memory.erase(user="kim")
+        assert receipt.ok, receipt.leftovers
+        assert not is_left(memory)
+        assert memory.stats().versions == 0
+
+    @pytest.mark.requirement("erase.proof")
+    def test_what_others_records_revised_stays_revised(self, memory: Memory, clock: ManualClock) -> None:
+        room = memory.scope(user="kim", room="r")
+        said: list[str] = []
+        for text in (
+            "Our daily standup is at 9am.",
+            "Standup moved to 10:30 from now on.",
+            "Standup moved to 11:15 from now on.",
+        ):
+            said.append(room.messages.add("user", text).wait().id)
+            clock.advance(86_400)
+        receipt = memory.erase(ids=[said[2]])
+        assert receipt.ok, receipt.leftovers
+        [revision] = memory.list(kind="revision")
+        assert (revision.data["record"], revision.data["sources"]) == (said[0], said[:2])
+        assert len(memory.history(revision.id)) == 1
+        assert {hit.id: hit.status for hit in room.search("when is the standup?")}[said[0]] == "superseded"
+        assert said[2] not in everything(memory)
+        assert memory.verify().faults == ()
+
     # ---- summaries
 
     @pytest.mark.requirement("erase.proof")

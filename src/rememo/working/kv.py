@@ -143,7 +143,7 @@ class KeyValues:
         settings = self._engine.settings
         if check_flag(sliding, "sliding") and ttl is None:
             raise InvalidInput("sliding needs a ttl: say how long a value lives after each read")
-        if keep_ttl and ttl is not None:
+        if check_flag(keep_ttl, "keep_ttl") and ttl is not None:
             raise InvalidInput("give ttl or keep_ttl, not both: keep_ttl leaves the end as it is")
         if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 0):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"expected_version must be a whole number from 0, not {expected!r}")

@@ -116,7 +116,9 @@ def test_a_window_shows_the_summary_of_what_it_no_longer_shows(memory: Memory, c
     assert "Summary of 35 messages" in summary.content
     assert "I bought" in summary.content
     assert is_recalled(summary.content), "what people said gives no orders to a model"
-    # It takes a quarter at the most, and nothing that the newest turn needs.
+    # Where the turns leave room, it takes that: else a small window would hide most of a talk and say nothing of it.
+    assert [one.record.kind for one in chat.messages.window(240)] == ["message", "summary", *["message"] * 5]
+    # Of what turns need it takes a quarter at the most, and nothing that the newest turn needs.
     for most in range(35, 400, 7):
         shown = chat.messages.window(most)
         assert sum(message_tokens(default_counter(), one.content, one.record.data) for one in shown) <= most

@@ -190,5 +190,24 @@ def test_what_was_revised_anew_keeps_no_roll_back_from_being_undone(memory: Memo
     receipt = memory.rollback("before").wait()
     assert not view.list(kind="revision")
     memory.undo(receipt).wait()
-    assert {one.id for one in view.list()} == {old, new}
+    assert {one.id for one in view.list(kind="message")} == {old, new}
     assert [one.data["record"] for one in view.list(kind="revision")] == [old]
+
+
+def test_a_revision_from_another_room_tells_nothing_of_it(memory: Memory) -> None:
+    here, there = memory.scope(user="ana", room="r1"), memory.scope(user="ana", room="r2")
+    say(here, "I live in Lisbon.", "Our daily standup is at 9am.", "My favourite colour is green.")
+    later = [
+        there.messages.add("user", text, at=LATER).wait().id
+        for text in ("I moved to Porto.", "Standup moved to 10:30 from now on.")
+    ]
+    there.facts.add("ana", "favourite_colour", "blue", valid_from=LATER)
+    facts = {fact.id for fact in there.facts.list(current_only=False)}
+    assert facts
+    told = [values for one in here.list(kind="revision") for values in one.data["revisions"].values()]
+    assert {values["by"] for values in told} <= {*later, ""}
+    assert {values["reason"] for values in told} <= {"", "lives_in", "takes_place", "favourite_colour"}
+    # Ids of facts follow from what they say: whoever sees only one room could guess them.
+    assert not facts & {hit.superseded_by for hit in here.search("where do I live?", at=LATER)}
+    assert memory.scope(user="ana").search("where do I live?", at=LATER)[0].text == "ana lives in Porto"
+    assert memory.scope(user="ana").search("when is the standup?", at=LATER)[0].id == later[1]
