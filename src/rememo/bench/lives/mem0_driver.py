@@ -34,7 +34,7 @@ def ask(sent: dict[str, Any]) -> list[str]:
     found = client(sent).search(
         sent["question"], filters={"user_id": sent["user"] or "*"}, reference_date=sent["at"][:10]
     )
-    return [one["memory"] for one in found["results"]]
+    return [" | ".join([one["memory"], *(source["memory"] for source in one["sources"])]) for one in found["results"]]
 
 
 out = sys.stdout
