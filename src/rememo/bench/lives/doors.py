@@ -12,7 +12,8 @@
 ``langgraph``
     LangGraph's store on a memory, in an environment of its own.
 
-The last two have no context: what was found stands there instead, a line each, as their guides paste it into prompts.
+The last two have no context: what was found stands there instead, a line each, as their guides paste it into prompts;
+of LangGraph's items without those that are marked as superseded and stand behind what replaced them.
 """
 
 import subprocess
@@ -235,5 +236,5 @@ class _Outside:
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
         asked = {"question": question.text, "user": question.user, "at": question.at.isoformat()}
-        hits: list[str] = self._driver.send({**self._place, "life": life.name, **asked})
-        return Answered(hits=hits, context="\n".join(" ".join(hit.split()) for hit in hits))
+        found: dict[str, list[str]] = self._driver.send({**self._place, "life": life.name, **asked})
+        return Answered(hits=found["hits"], context="\n".join(" ".join(hit.split()) for hit in found["prompt"]))

@@ -193,6 +193,7 @@ def _filters(asked: Asked, given: Narrowing, *conditions: Condition) -> list[tup
 def _standing(asked: Asked, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return records as memories, each with whether it still holds."""
     view = view_of(asked.view())
+    view.wait_for_lessons()
     found = standings(view.engine, view.scope.tenant, records, view.engine.now())
     return [{**memory_of(one), **found[one.id].to_dict()} for one in records]
 
