@@ -14,7 +14,7 @@ from rememo.learn.extract import FoundFact, corrections, extract
 from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settle_each, slot_of
 from rememo.learn.predicates import RELATIONS
 from rememo.learn.revise.find import Found, revised_by
-from rememo.learn.revisions import Revisions
+from rememo.learn.revisions import RevisionWrites, decisions_of, rejected_of
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
@@ -58,11 +58,12 @@ def learn(
     reaches: Mapping[str, set[Scope]] | None = None,
     *,
     ended: Container[str] | None = None,
+    anew: bool = False,
 ) -> dict[str, Exception]:
     """Learn from records as they are now, together; returns what went wrong, by record.
 
     A record that is gone takes what was learned from it along: any, or only those that `ended` holds. Doing it again
-    changes nothing. `reaches` says of records that somebody changed who was bound to labels how far that may go; beyond,
+    changes nothing. `anew` takes back what was learned from records that did not change. `reaches` says of records that somebody changed who was bound to labels how far that may go; beyond,
     facts stay as they are.
     """
     wanted = list(dict.fromkeys(ids))
@@ -73,7 +74,7 @@ def learn(
         held = _quarantined(engine, tenant, [id for id in wanted if id not in found and id not in ended])
         wanted = [id for id in wanted if id in found or id in ended or id in held]
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
-    again = [id for id in wanted if id not in found or found[id].version > 1]
+    again = [id for id in wanted if anew or id not in found or found[id].version > 1]
     learned = facts_from(engine, tenant, again)
     for id in wanted:
         try:
@@ -85,7 +86,7 @@ def learn(
             failed[id] = error
     try:
         settle(engine, changes)
-        _revise(engine, tenant, [id for id in wanted if id not in failed], found, again)
+        _revise(engine, tenant, [id for id in wanted if id not in failed], found, again, changed=not anew)
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
@@ -98,19 +99,28 @@ def learn(
     return failed
 
 
-def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str, Record], again: Sequence[str]) -> None:
+def _revise(
+    engine: Engine,
+    tenant: str,
+    ids: Sequence[str],
+    found: Mapping[str, Record],
+    again: Sequence[str],
+    *,
+    changed: bool,
+) -> None:
     """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before."""
     made = {
         id: revised_by(engine, record, _seen_by(record))
         for id in ids
         if (record := found.get(id)) is not None and learnable(record)
     }
+    made = _as_decided(engine, tenant, made)
     _end_facts(engine, tenant, made, found)
     for _ in range(_MOST_TRIES):
-        revisions = Revisions(tenant)
+        revisions = RevisionWrites(tenant)
         for record in _revisions_of(engine, tenant, again):
             for id in again:
-                if record.data["record"] == id:
+                if record.data["record"] == id and changed:
                     revisions.clear(record)
                 revisions.clear(record, made_by=made_by(id))
         for id, statements in made.items():
@@ -132,6 +142,32 @@ def _revise(engine: Engine, tenant: str, ids: Sequence[str], found: Mapping[str,
             continue
         return
     raise VersionConflict(f"revisions changed {_MOST_TRIES} times while they were being written; try again later")
+
+
+def _as_decided(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]]) -> dict[str, list[Found]]:
+    """Return what records revise, as sure as somebody has decided; what was rejected ends nothing, and stays noted so."""
+    ids = {one.record.id for some in made.values() for one in some}
+    if not ids:
+        return {id: [] for id in made}
+    filter = Filter(
+        scope=Scope(tenant=tenant), kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in sorted(ids))
+    )
+    decided = {one.data["record"]: decisions_of(one) for one in engine.store.read(filter, engine.now())}
+    certain = {"confirmed": 1.0, "rejected": 0.0}
+    found: dict[str, list[Found]] = {}
+    for id, some in made.items():
+        found[id] = []
+        for one in some:
+            decision = decided.get(one.record.id, {}).get(made_by(id))
+            found[id].append(one if decision is None else replace(one, confidence=certain[decision]))
+    return found
+
+
+def relearn(engine: Engine, tenant: str, record_id: str) -> None:
+    """Learn from a record as if for the first time, after somebody decided on what it revises."""
+    failed = learn(engine, tenant, [record_id], anew=True)
+    if failed:
+        raise failed[record_id]
 
 
 def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], found: Mapping[str, Record]) -> None:
@@ -192,14 +228,16 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
         return []
     scope = Scope(tenant=tenant)
     own = Filter(scope=scope, kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in ids))
-    made = Filter(scope=scope, kinds=(REVISION,))
+    made = [Filter(scope=scope, kinds=(REVISION,))]
     if len(ids) == 1:
-        made = made.narrowed(conditions=(Condition("data", ("revisions", made_by(ids[0])), "$exists", True),))
+        named = (Condition("data", (name, made_by(ids[0])), "$exists", True) for name in ("revisions", "rejected"))
+        made = [made[0].narrowed(conditions=(one,)) for one in named]
     found = {record.id: record for record in engine.store.read(own, engine.now())}
     keys = set(map(made_by, ids))
-    for record in engine.store.read(made, engine.now()):
-        if not keys.isdisjoint(record.data["revisions"]):
-            found[record.id] = record
+    for filter in made:
+        for record in engine.store.read(filter, engine.now()):
+            if not keys.isdisjoint((*record.data["revisions"], *rejected_of(record))):
+                found[record.id] = record
     return list(found.values())
 
 
