@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from rememo.context.current import wants_past
 from rememo.engine.engine import Engine
-from rememo.engine.search import Query, search
+from rememo.engine.search import Query, search, with_sources
 from rememo.engine.standing import standings
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
@@ -83,7 +83,8 @@ def find(asked: Asked) -> dict[str, Any]:
     least = from_their_scale(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
     at = None if given.reference_date is None else moment(given.reference_date, "reference_date")
     best: dict[str, Hit] = {}
-    for engine, filter in _filters(asked, given):
+    filters = _filters(asked, given)
+    for engine, filter in filters:
         whole = given.latest_only is False or wants_past(given.query, at or engine.now())
         query = Query(
             text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
@@ -100,6 +101,8 @@ def find(asked: Asked) -> dict[str, Any]:
             if hit.record.id not in best or hit.score > best[hit.record.id].score:
                 best[hit.record.id] = hit
     ranked = sorted(best.values(), key=lambda hit: -hit.score)[:top]
+    for engine, filter in filters:
+        ranked = with_sources(engine, filter, ranked)
     return {"results": [_only(given.fields, found_of(hit)) for hit in ranked]}
 
 
