@@ -119,8 +119,8 @@ OPERATIONS: Final = (
     _read("POST", "/facts:policy", "facts.policy", sets="mode", also="tenant"),
     # Revisions
     _read("GET", "/revisions", "revisions.list"),
-    _write("POST", "/revisions:confirm", "revisions.confirm"),
-    _write("POST", "/revisions:reject", "revisions.reject"),
+    _write("POST", "/revisions/{id}/confirm", "revisions.confirm"),
+    _write("POST", "/revisions/{id}/reject", "revisions.reject"),
     # Relationships
     _write("POST", "/relationships", "relationships.add", status=201),
     _read("GET", "/relationships", "relationships.list"),
