@@ -20,6 +20,7 @@ CLASSES = {
     "Cached": "working/cached.py",
     "Messages": "collections/messages.py",
     "Facts": "collections/facts.py",
+    "Revisions": "collections/revisions.py",
     "Relationships": "collections/relationships.py",
     "Documents": "collections/documents.py",
     "Goals": "collections/goals.py",

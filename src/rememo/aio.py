@@ -28,6 +28,7 @@ from rememo.collections.posts import Post, Posts
 from rememo.collections.pruning import Pruned
 from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
+from rememo.collections.revisions import Revised, Revisions
 from rememo.collections.summaries import Summaries
 from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task, Tasks
@@ -915,6 +916,32 @@ class AsyncFacts(Mirror):
         `ModelFailed` or `OverBudget` when it gives nothing.
         """
         return await self._call(self._own.extract, text, speaker=speaker, at=at, model=model)
+
+
+class AsyncRevisions(Mirror):
+    """What later statements made of earlier ones, in one scope."""
+
+    @property
+    def _own(self) -> Revisions:
+        return cast("Revisions", self._mirrored)
+
+    async def list(
+        self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100
+    ) -> "list[Revised]":
+        """Return the latest `limit` revisions of records that this view sees, oldest first.
+
+        `id` is an earlier record. `max_confidence=0.6` gives those that do not count by themselves; `decided` those that
+        somebody confirmed or rejected, or (false) the others.
+        """
+        return await self._call(self._own.list, id=id, max_confidence=max_confidence, decided=decided, limit=limit)
+
+    async def confirm(self, id: str, by: str) -> Revised:
+        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
+        return await self._call(self._own.confirm, id, by)
+
+    async def reject(self, id: str, by: str) -> Revised:
+        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
+        return await self._call(self._own.reject, id, by)
 
 
 class AsyncRelationships(Mirror):
@@ -2483,6 +2510,11 @@ class AsyncMemory(AsyncRecords):
     def facts(self) -> "AsyncFacts":
         """What is known of whom, with sources, confidence and validity."""
         return AsyncFacts(self._own.facts, self._threads)
+
+    @property
+    def revisions(self) -> "AsyncRevisions":
+        """What later statements made of earlier ones."""
+        return AsyncRevisions(self._own.revisions, self._threads)
 
     @property
     def relationships(self) -> "AsyncRelationships":

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rememo.collections.messages import Messages
     from rememo.collections.posts import Posts
     from rememo.collections.relationships import Relationships
+    from rememo.collections.revisions import Revisions
     from rememo.collections.summaries import Summaries
     from rememo.collections.tasks import Tasks
     from rememo.collections.thoughts import Thoughts
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 _POOL = "pool:"
 _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
-    "collections.relationships", "collections.summaries", "context.compose", "keep.audit",
+    "collections.relationships", "collections.revisions", "collections.summaries", "context.compose", "keep.audit",
     "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "learn.answering", "learn.llm.learning",
     "working.flowing", "working.hooks", "working.imported", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
@@ -173,6 +174,13 @@ class Memory(Records):
         from rememo.collections.facts import Facts
 
         return Facts(self._view)
+
+    @property
+    def revisions(self) -> Revisions:
+        """What later statements made of earlier ones."""
+        from rememo.collections.revisions import Revisions
+
+        return Revisions(self._view)
 
     @property
     def relationships(self) -> Relationships:

@@ -197,13 +197,14 @@ def test_a_memory_lives_its_life(client: Client, memory: Memory):
 
     found = client.search("where does ana live?", filters={"user_id": "ana"}, top_k=3)["results"]
     assert found[0]["memory"] == "ana lives in Lisbon"
-    assert set(found[0]) == FIELDS | {"score", "status", "superseded_by"}
+    assert set(found[0]) == FIELDS | {"score", "status", "superseded_by", "sources"}
     assert (found[0]["status"], found[0]["superseded_by"]) == ("current", None)
+    assert [one["memory"] for one in found[0]["sources"]] == [SAID[0]["content"]]
     assert 1 < len(found) <= 3
     assert 0 < found[-1]["score"] <= found[0]["score"] <= 1
 
     home = found[0]["id"]
-    assert set(client.get(home)) == FIELDS
+    assert set(client.get(home)) == FIELDS | {"status", "superseded_by"}
     changed = client.update(home, text="ana lives in Porto", metadata={"topic": "move"})
     assert (changed["memory"], changed["categories"], changed["metadata"]) == (
         "ana lives in Porto", ["fact"], {"topic": "move"},
@@ -477,8 +478,38 @@ def test_what_was_taken_back_is_not_found(sync: Client, memory: Memory, clock: M
     assert sync.get_all(filters=facts, latest_only=False)["count"] == 1
     sync.delete(ids[0])
     assert idle(memory).facts.list(subject="ana", predicate="lives_in", current_only=False) == []
-    kind, said = sync.refused("search", "x", latest_only=False)
-    assert (kind, "search looks among what holds now" in said) == ("ValidationError", True)
+
+
+def test_what_was_superseded_is_left_out_of_searches_and_marked_elsewhere(
+    sync: Client, memory: Memory, clock: ManualClock
+):
+    question, mine = "where does ana live?", {"user_id": "ana"}
+    [lisbon] = sync.add("I live in Lisbon.", user_id="ana")["results"]
+    clock.advance(20 * 86_400)
+    sync.add("I moved to Porto.", user_id="ana")
+    sync.add("I live in Paris.", user_id="bob")
+    found = sync.search(question, filters=mine)["results"]
+    assert (found[0]["memory"], found[0]["status"]) == ("ana lives in Porto", "current")
+    assert not [one for one in found if "Lisbon" in one["memory"]]
+    # What held before is found where that is asked for, and with everything else where all of it is.
+    assert "Lisbon" in sync.search("where did ana live before Porto?", filters=mine)["results"][0]["memory"]
+    everything = sync.search(question, filters={"user_id": "*"}, latest_only=False)["results"]
+    assert everything[0]["memory"] == "ana lives in Porto"
+    [old] = [one for one in everything if one["memory"] == "I live in Lisbon."]
+    assert (old["status"], old["superseded_by"]) == ("superseded", found[0]["id"])
+    # Lists and single memories say so too.
+    marks = {one["memory"]: one["status"] for one in sync.get_all(filters=mine)["results"]}
+    assert marks == {"I live in Lisbon.": "superseded", "I moved to Porto.": "unknown", "ana lives in Porto": "current"}
+    assert sync.get(lisbon["id"])["superseded_by"] == found[0]["id"]
+
+
+def test_what_was_written_elsewhere_is_learned_when_it_is_read(sync: Client, memory: Memory):
+    view = memory.scope(user="ana", room="r1")
+    for town in ("Lisbon", "Porto", "Faro", "Braga"):
+        view.messages.add("user", f"I moved to {town}.")
+        found = sync.search("where does ana live?", filters={"user_id": "ana"})["results"]
+        assert found[0]["memory"] == f"ana lives in {town}"
+        assert texts(sync.get_all(filters={"user_id": "ana", "categories": "fact"})) == [f"ana lives in {town}"]
 
 
 def test_images_tools_and_what_is_held_back(sync: Client, memory: Memory):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
+from rememo.adapters.finding import Found, judged, spare, without_mark
 from rememo.adapters.needs import needs
 from rememo.adapters.opening import Opening, id_of
 from rememo.adapters.reading import latest
@@ -123,7 +124,11 @@ class RememoStorage(Opening):
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return the nearest records with their cosines, best first; filters come before the best are chosen."""
+        """Return the nearest records with their cosines, best first; filters come before the best are chosen.
+
+        What something later superseded stands behind it, with the same score at the most, and says so under `rememo` in
+        its metadata.
+        """
         if limit <= 0 or not any(query_embedding):
             return []
         lengths = self._vectors.lengths()
@@ -133,9 +138,10 @@ class RememoStorage(Opening):
         if _within(scope_prefix) or categories or metadata_filter:
             among = {record.id for record, _ in self._chosen(scope_prefix, categories, metadata_filter)}
         near = [(id, min(1.0, max(0.0, score))) for id, score in self._vectors.nearest(query_embedding, among=among)]
-        best = [(id, score) for id, score in near[: min(limit, _MOST)] if score >= min_score]
+        best = [(id, score) for id, score in near[: min(spare(limit), _MOST)] if score >= min_score]
         records = {one.id: one for one in self._view.list(kind=_KIND, ids=[id for id, _ in best], limit=_MOST)}
-        return [(_record(records[id]), score) for id, score in best if id in records]
+        found = judged(self._view, [Found(record=records[id], score=score) for id, score in best if id in records])
+        return [(_found_record(one), one.score or 0.0) for one in found[:limit]]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return a record, or None when there is none of that id."""
@@ -229,11 +235,12 @@ def _fields(record: MemoryRecord) -> dict[str, Any]:
     path = normalize_scope_path(record.scope)
     parts = path.strip("/").split("/") if path != "/" else []
     scopes = ["/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
-    data = kept(record.model_dump(mode="json") | {"scope": path})
+    held = record.model_dump(mode="json")
+    data = kept(held | {"scope": path, "metadata": without_mark(held["metadata"])})
     if record.embedding:
         data[FIELD] = packed(record.embedding)
     try:
-        own = check_object(record.metadata, "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
+        own = check_object(without_mark(record.metadata), "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
     except InvalidInput:
         own = {}  # what cannot be filtered by stands in the data
     return {
@@ -265,6 +272,12 @@ def _record(record: Record) -> MemoryRecord:
         last_accessed=at,
         embedding=embedding,
     )
+
+
+def _found_record(found: Found) -> MemoryRecord:
+    """Return a record that was found, with whether it still holds where it does not."""
+    record = _record(found.record)
+    return record.model_copy(update={"metadata": {**record.metadata, **found.mark}}) if found.mark else record
 
 
 def _within(scope_prefix: str | None) -> dict[str, Any]:

@@ -1,23 +1,48 @@
-"""Finding as frameworks expect it: the nearest, whatever they are worth."""
+"""Finding as frameworks expect it: the nearest, whatever they are worth, each with whether it still holds."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Final, Literal, cast
 
 from rememo.adapters.verbatim import plain
-from rememo.errors import InvalidInput
+from rememo.context.current import wants_past
+from rememo.engine.standing import Standing, standings
+from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import dump_json
+from rememo.model.hit import Hit
 from rememo.model.record import Record
+from rememo.model.times import now
 
 Mode = Literal["hybrid", "words", "vector"]
 _MOST_HITS: Final = 1_000
+_FEWEST_NEAREST: Final = 40
 _LONGEST_FILTERED: Final = 1_000
 _MOST_FILTERED: Final = 32_768
 _MOST_WHOLE: Final = 2**63
 _DEEPEST: Final = 12
 _LEFT_OUT: Final = object()
+_UNKNOWN: Final = Standing()
+MARK: Final = "rememo"
+"""The name in a framework's metadata under which a record's standing is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A record that was found."""
+
+    record: Record
+    score: float | None
+    """None for one that is only there."""
+    standing: Standing = _UNKNOWN
+    """Whether it still holds."""
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """What a framework's metadata gets: `rememo` with the standing of what was superseded, else nothing."""
+        return {MARK: self.standing.to_dict()} if self.standing.status == "superseded" else {}
 
 
 def best(
@@ -28,25 +53,102 @@ def best(
     mode: Mode = "hybrid",
     kind: str | None = None,
     metadata: Mapping[str, Any] | None = None,
-) -> list[tuple[Record, float | None]]:
-    """Return `limit` records with their scores, best first, as long as there are that many.
+) -> list[Found]:
+    """Return `limit` records, best first, as long as there are that many.
 
     Frameworks expect the nearest whatever they are worth: after those that answer come the nearest by meaning, and last
     the newest that have no vector, without a score.
     """
     most = min(limit, _MOST_HITS)
-    found: dict[str, tuple[Record, float | None]] = {}
-    for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode=mode):
-        found[hit.record.id] = (hit.record, hit.score)
+    found: dict[str, Found] = {}
+    if mode == "hybrid" and kind is not None:
+        found = _by_facts(view, query, most, kind, metadata)
+    if not found or len(found) < limit:
+        least = min((one.score for one in found.values() if one.score is not None), default=1.0)
+        for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode=mode):
+            found.setdefault(hit.id, found_hit(replace(hit, score=min(hit.score, least))))
     if len(found) < limit:
         rest = view.list(kind=kind, metadata=metadata, limit=limit)
+        more: dict[str, Found] = {}
         if mode == "hybrid" and len(rest) > len(found):
             with suppress(InvalidInput):  # a memory that keeps no vectors
                 for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode="vector"):
-                    found.setdefault(hit.record.id, (hit.record, hit.score))
+                    more[hit.id] = Found(record=hit.record, score=hit.score)
         for record in reversed(rest):
-            found.setdefault(record.id, (record, None))
+            more.setdefault(record.id, Found(record=record, score=None))
+        found |= {one.record.id: one for one in judged(view, [one for id, one in more.items() if id not in found])}
     return list(found.values())[:limit]
+
+
+def _by_facts(view: Memory, query: str, limit: int, kind: str, metadata: Mapping[str, Any] | None) -> dict[str, Found]:
+    """Return what a search with facts finds, each fact as what it was learned from; nothing where no fact answers."""
+    hits = view.search(query, kind=[kind, "fact"], limit=spare(limit))
+    if not hits or hits[0].record.kind != "fact":
+        return {}
+    places: dict[str, Found] = {}
+    for hit in hits:
+        sources = reversed(hit.record.data.get("sources") or ()) if hit.record.kind == "fact" else (hit.id,)
+        for id in sources:
+            places.setdefault(id, found_hit(hit))
+    records = {one.id: one for one in view.list(kind=kind, ids=list(places), metadata=metadata, limit=len(places))}
+    known = {id: replace(one, record=records[id]) for id, one in places.items() if id in records}
+    return dict(list(known.items())[:limit])
+
+
+def spare(limit: int) -> int:
+    """Return how many of the nearest to look at for so many, so that what holds is among them beside what it replaced."""
+    return min(_MOST_HITS, max(_FEWEST_NEAREST, 2 * limit))
+
+
+def found_hit(hit: Hit) -> Found:
+    """Return a hit of `search`."""
+    standing = Standing(status=hit.status, superseded_by=hit.superseded_by)
+    return Found(record=hit.record, score=hit.score, standing=standing)
+
+
+def told_as_true(query: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that may be put before a model as they are: those that were superseded only for questions about the past."""
+    past = wants_past(query, now())
+    return [hit for hit in hits if past or hit.status != "superseded"]
+
+
+def judged(view: Memory, found: Sequence[Found]) -> list[Found]:
+    """Return what was found without regard to what holds, with that, and what was superseded behind what replaced it."""
+    held, moment = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    held.wait_for_lessons()
+    known = standings(held.engine, held.scope.tenant, [one.record for one in found], moment, known_at=held.known_at)
+    here = {one.record.id: replace(one, standing=known[one.record.id]) for one in found}
+    ordered: dict[str, Found] = {}
+    for one in here.values():
+        newer = _replacement(view, one, here)
+        if newer is not None and newer.record.id not in ordered and newer.score is not None and one.score is not None:
+            ordered[newer.record.id] = replace(newer, score=max(newer.score, one.score))
+        ordered.setdefault(one.record.id, one)
+    return list(ordered.values())
+
+
+def _replacement(view: Memory, found: Found, others: Mapping[str, Found]) -> Found | None:
+    """Return what holds instead of something that was found, where that was found too."""
+    record = None if found.standing.superseded_by in others else holding_record(view, found.standing)
+    id = found.standing.superseded_by if record is None else record.id
+    return others.get(id or "")
+
+
+def holding_record(view: Memory, standing: Standing) -> Record | None:
+    """Return what was written, if this view may see it, that holds instead of something: for a fact, what it was learned from."""
+    if standing.superseded_by is None:
+        return None
+    with suppress(NotFound):
+        record = view.get(standing.superseded_by)
+        return view.get(record.data["sources"][-1]) if record.kind == "fact" and record.data.get("sources") else record
+    return None
+
+
+def without_mark(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata that may have been found here before without our mark: what holds may have changed since."""
+    mark: object = metadata.get(MARK)
+    ours = isinstance(mark, Mapping) and set(cast("Mapping[str, Any]", mark)) == {"status", "superseded_by"}
+    return {name: value for name, value in metadata.items() if not (ours and name == MARK)}
 
 
 def filterable(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How an item of a store stands in a memory: by namespace and key. What importers write is what adapters read."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 from uuid import UUID, uuid5
@@ -13,6 +14,17 @@ ITEM: Final[Mapping[str, Any]] = {"langgraph": "item"}
 ROOMS: Final = "store:"
 _IDS: Final = UUID("b7e3d2a4-52c1-5f0e-8d27-4f0a6c1e9b35")
 _LONGEST_TEXT: Final = 200_000
+_NO_USER: Final = re.compile(
+    r"(?:(?:long|short)[-_ ]?term[-_ ]?)?(?:memor(?:y|ies)|stores?|users?|people|persons?|facts?|notes?|docs?|documents?"
+    r"|profiles?|preferences?|settings|instructions|history|episodes?|semantic|episodic|procedural|data|default|shared"
+    r"|global|public|system|app|apps|tools?|cache|collection)"
+    r"|(?:chat|room|thread|session|conversation|run)s?(?:[-_: ]?\w+)?",
+    re.IGNORECASE,
+)
+"""Labels of namespaces that say what is kept or in which conversation, and not for whom."""
+_NUMBER: Final = re.compile(r"\w?\d+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+"""What names a user where it stands alone, and a conversation beside a name."""
+_MOST_LABELS: Final = 3
 
 
 def item_name(bound: Scope, namespace: Sequence[str], key: str) -> str:
@@ -23,6 +35,17 @@ def item_name(bound: Scope, namespace: Sequence[str], key: str) -> str:
 def item_room(namespace: Sequence[str]) -> str:
     """Return the room of a namespace."""
     return ROOMS + ".".join(namespace)  # no label of a namespace has a dot
+
+
+def item_user(namespace: Sequence[str]) -> str | None:
+    """Return whom the items of a namespace are kept for, where its labels leave no doubt, else None.
+
+    That is so for `("ana",)`, `("ana", "memories")`, `("memories", "ana")` and `("ana", "chat-1")`: one label is a name.
+    """
+    names = [label for label in namespace if not _NO_USER.fullmatch(label)]
+    if len(names) > 1:
+        names = [label for label in names if not _NUMBER.fullmatch(label)]
+    return names[0] if len(names) == 1 and len(namespace) <= _MOST_LABELS else None
 
 
 def item_data(key: str, value: Mapping[str, Any], lives: float | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Commands that show what was learned: facts, what contradicts, who has to do with whom."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,12 +10,14 @@ from rich.tree import Tree
 from rememo.cli.opening import open_memory
 from rememo.cli.output import AsJson, File, console, moment, print_json, print_table
 from rememo.cli.records import Label, Tenant
+from rememo.collections.revisions import UNSURE, Revised
 
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     cli.command()(facts)
     cli.command()(conflicts)
+    cli.command()(revisions)
     cli.command()(graph)
 
 
@@ -55,11 +58,13 @@ def conflicts(
     agent: Label = None,
     json: AsJson = False,
 ) -> None:
-    """Show facts that contradict each other and wait to be settled."""
+    """Show facts that contradict each other and wait to be settled, and revisions that are less likely than not."""
     with open_memory(file, tenant=tenant) as memory:
-        found = memory.scope(user=user, room=room, agent=agent).facts.conflicts()
+        view = memory.scope(user=user, room=room, agent=agent)
+        found = view.facts.conflicts()
+        unsure = view.revisions.list(max_confidence=UNSURE, decided=False)
     if json:
-        print_json(found)
+        print_json([*found, *unsure])
         return
     rows = [
         [one.subject, one.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.id]
@@ -67,6 +72,45 @@ def conflicts(
         for fact in one.facts
     ]
     print_table(["subject", "predicate", "object", "sure", "from", "id"], rows)
+    if unsure:
+        _print_revisions(unsure)
+
+
+def revisions(
+    file: File,
+    confirm: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="ID BY", help="Say that the record BY did replace what ID says.")
+    ] = None,
+    reject: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="ID BY", help="Say that it did not, and ID holds.")
+    ] = None,
+    unsure: Annotated[bool, typer.Option("--unsure", help="Only those that are less likely than not.")] = False,
+    limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+    json: AsJson = False,
+) -> None:
+    """Show which earlier statements later ones are held to have replaced, or decide on one."""
+    with open_memory(file, tenant=tenant) as memory:
+        view = memory.scope(user=user, room=room, agent=agent)
+        if confirm is not None or reject is not None:
+            decided = [view.revisions.confirm(*confirm)] if confirm is not None else []
+            found = [*decided, *([view.revisions.reject(*reject)] if reject is not None else [])]
+        else:
+            found = view.revisions.list(max_confidence=UNSURE if unsure else 1.0, limit=limit)
+    if json:
+        print_json(found)
+    else:
+        _print_revisions(found)
+
+
+def _print_revisions(revisions: Sequence[Revised]) -> None:
+    rows = [
+        [one.wording, one.text, one.reason, f"{one.confidence:.2f}", one.decision, one.id, one.by] for one in revisions
+    ]
+    print_table(["earlier", "later", "reason", "sure", "decision", "id", "by"], rows)
 
 
 def graph(

@@ -18,6 +18,7 @@ from rememo.collections.message import Message
 from rememo.collections.posts import Post
 from rememo.collections.pruning import Pruned
 from rememo.collections.records import Duration
+from rememo.collections.revisions import Revised
 from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task
 from rememo.collections.thoughts import Thought
@@ -459,6 +460,36 @@ class RemoteFacts:
             "list[FoundFact]",
             self._asking.call("facts.extract", {"text": text, "speaker": speaker, "at": at, "model": model}),
         )
+
+
+class RemoteRevisions:
+    """What later statements made of earlier ones, in one scope."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    def list(
+        self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100
+    ) -> "list[Revised]":
+        """Return the latest `limit` revisions of records that this view sees, oldest first.
+
+        `id` is an earlier record. `max_confidence=0.6` gives those that do not count by themselves; `decided` those that
+        somebody confirmed or rejected, or (false) the others.
+        """
+        return cast(
+            "list[Revised]",
+            self._asking.call(
+                "revisions.list", {"id": id, "max_confidence": max_confidence, "decided": decided, "limit": limit}
+            ),
+        )
+
+    def confirm(self, id: str, by: str) -> Revised:
+        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
+        return cast("Revised", self._asking.call("revisions.confirm", {"id": id, "by": by}))
+
+    def reject(self, id: str, by: str) -> Revised:
+        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
+        return cast("Revised", self._asking.call("revisions.reject", {"id": id, "by": by}))
 
 
 class RemoteRelationships:
@@ -2437,6 +2468,11 @@ class RemoteMemory:
     def facts(self) -> RemoteFacts:
         """What is known of whom, with sources, confidence and validity."""
         return RemoteFacts(self._asking)
+
+    @property
+    def revisions(self) -> RemoteRevisions:
+        """What later statements made of earlier ones."""
+        return RemoteRevisions(self._asking)
 
     @property
     def relationships(self) -> RemoteRelationships:

@@ -7,7 +7,7 @@ from typing import Any
 from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fields
 from rememo.collections.made import check_plain_change
 from rememo.engine.engine import Engine
-from rememo.engine.search import Mode, Query, search, similar
+from rememo.engine.search import Mode, Query, search, similar, with_sources
 from rememo.engine.view import View
 from rememo.errors import InvalidFilter, InvalidInput, ModelChanged
 from rememo.model.check import check_label, check_limit, check_many, check_offset, check_text, check_unit
@@ -322,7 +322,7 @@ class Records:
             from rememo.learn.llm.searching import sharpened  # noqa: PLC0415 - models are loaded when one is wanted
 
             return sharpened(self._view, asked, rerank=rerank, rewrite=rewrite)
-        return search(self._engine, asked)
+        return with_sources(self._engine, filter, search(self._engine, asked))
 
     def similar(
         self,

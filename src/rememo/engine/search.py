@@ -111,6 +111,25 @@ def search(engine: Engine, query: Query) -> list[Hit]:
     return [hit for hit in found if hit.score >= query.threshold][: query.limit]
 
 
+def with_sources(engine: Engine, filter: Filter, hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits, facts with the newest of what they were learned from, though its own words did not answer.
+
+    What the filter hides stays hidden, and what is a hit by itself or stands with another fact is not told twice.
+    """
+    told = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
+    wanted: dict[str, str] = {}
+    for hit in hits:
+        sources = hit.record.data.get("sources") or () if hit.record.kind == "fact" and not hit.sources else ()
+        if sources and sources[-1] not in told and (filter.ids is None or sources[-1] in filter.ids):
+            told.add(sources[-1])
+            wanted[hit.id] = sources[-1]
+    if not wanted:
+        return list(hits)
+    found = engine.store.read(filter.narrowed(ids=tuple(wanted.values())), engine.now())
+    records = {record.id: record for record in found}
+    return [replace(hit, sources=(records[wanted[hit.id]],)) if wanted.get(hit.id) in records else hit for hit in hits]
+
+
 def _calibrated(
     hits: Sequence[Hit], question: Question, timeline: Timeline, asker: str | None, *, words_only: bool
 ) -> list[Hit]:

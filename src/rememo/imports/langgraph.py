@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from rememo.adapters.items import all_texts, item_data, item_metadata, item_name, item_room, joined
+from rememo.adapters.items import all_texts, item_data, item_metadata, item_name, item_room, item_user, joined
 from rememo.errors import InvalidInput
 from rememo.imports.files import Place, need
 from rememo.imports.item import (
@@ -76,7 +76,8 @@ def _item(values: Json, bound: Scope) -> Item:
     value = as_object(json.loads(values["value"], parse_constant=_refuse))
     minutes = values.get("ttl_minutes")
     return Item(
-        kind="note", origin=(str(values["prefix"]), key), id=item_name(bound, namespace, key), derived=True, room=item_room(namespace),
+        kind="note", origin=(str(values["prefix"]), key), id=item_name(bound, namespace, key), derived=True,
+        user=None if bound.user is not None else item_user(namespace), room=item_room(namespace),
         text=joined(all_texts(value)), at=moment(values["updated_at"]), expires_at=moment(values.get("expires_at")),
         data=item_data(key, value, None if minutes is None else minutes * 60), metadata=item_metadata(namespace, value),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from rememo.learn.chapters import has_writer, is_chapter, without_sources
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
 from rememo.learn.payloads import ABSTRACT, WRITE_AGAIN
 from rememo.learn.relationships import CONNECTING, Link, link_writes
-from rememo.learn.revisions import Revisions
+from rememo.learn.revisions import RevisionWrites, rejected_of
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
 from rememo.model.derived_ids import DerivedId
@@ -183,8 +183,9 @@ class Derived:
             held = self._store.get(Filter(scope=scope, kinds=(REVISION,), ids=(id,)), self._engine.now())
             if held is None or not is_revision(held) or held.data["record"] in marks:
                 return
-            changes = Revisions(self._tenant)
-            changes.clear(held, [key for key, revision in revisions_of(held).items() if revision.by in marks])
+            changes = RevisionWrites(self._tenant)
+            noted = {**revisions_of(held), **rejected_of(held)}
+            changes.clear(held, [key for key, revision in noted.items() if revision.by in marks])
             writes = changes.writes(self._engine)
             if not writes:
                 return

@@ -18,7 +18,7 @@ from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, Version
 from rememo.learn.conflicts import POLICIES, Policy, Run, default_policy
 from rememo.learn.oppositions import Matter, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
-from rememo.learn.revisions import Revisions, slot_revisions
+from rememo.learn.revisions import RevisionWrites, slot_revisions
 from rememo.learn.sentences import sentence
 from rememo.learn.sight import Share, is_within, shares_of
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
@@ -245,7 +245,7 @@ class _Plan:
         self._policies = policies
         self._new: dict[Scope, list[dict[str, Any]]] = {}
         self._links: dict[DerivedId, Link | None] = {}
-        self._revisions = Revisions(changes.tenant)
+        self._revisions = RevisionWrites(changes.tenant)
         self.writes: list[Write] = []
         self.places: dict[tuple[Slot, Key], str] = {}
         self.versions: dict[str, int] = {}

@@ -14,7 +14,7 @@ from rememo.learn.extract import FoundFact, corrections, extract
 from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settle_each, slot_of
 from rememo.learn.predicates import RELATIONS
 from rememo.learn.revise.find import Found, revised_by
-from rememo.learn.revisions import Revisions
+from rememo.learn.revisions import RevisionWrites, decisions_of, rejected_of
 from rememo.learn.sight import is_within
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
@@ -59,11 +59,12 @@ def learn(
     reaches: Mapping[str, set[Scope]] | None = None,
     *,
     ended: Container[str] | None = None,
+    anew: bool = False,
 ) -> dict[str, Exception]:
     """Learn from records as they are now, together; returns what went wrong, by record.
 
     A record that is gone takes what was learned from it along: any, or only those that `ended` holds. Doing it again
-    changes nothing. `reaches` says of records that somebody changed who was bound to labels how far that may go; beyond,
+    changes nothing. `anew` takes back what was learned from records that did not change. `reaches` says of records that somebody changed who was bound to labels how far that may go; beyond,
     facts stay as they are.
     """
     wanted = list(dict.fromkeys(ids))
@@ -74,7 +75,7 @@ def learn(
         held = _quarantined(engine, tenant, [id for id in wanted if id not in found and id not in ended])
         wanted = [id for id in wanted if id in found or id in ended or id in held]
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
-    again = [id for id in wanted if id not in found or found[id].version > 1]
+    again = [id for id in wanted if anew or id not in found or found[id].version > 1]
     learned = facts_from(engine, tenant, again)
     for id in wanted:
         try:
@@ -114,7 +115,11 @@ def _revise(
     What somebody bound to labels changed makes and takes back nothing beyond them.
     """
     within = {id: _reach(found.get(id), reaches.get(id)) for id in {*ids, *again}}
-    held = {key for record in _revisions_of(engine, tenant, again) for key in record.data["revisions"]}
+    held = {
+        key
+        for record in _revisions_of(engine, tenant, again)
+        for key in (*record.data["revisions"], *rejected_of(record))
+    }
     made = {
         id: [one for one in revised_by(engine, record, _seen_by(record)) if is_within(one.record.scope, within[id])]
         for id in ids
@@ -123,9 +128,10 @@ def _revise(
         and learnable(record)
         and (engine.settings.learn or made_by(id) in held)
     }
+    made = _as_decided(engine, tenant, made)
     _end_facts(engine, tenant, made, found)
     for _ in range(_MOST_TRIES):
-        revisions = Revisions(tenant)
+        revisions = RevisionWrites(tenant)
         for record in _revisions_of(engine, tenant, again):
             for id in again:
                 if is_within(record.scope, within[id]):
@@ -163,10 +169,37 @@ def _outdated(revision: Record, id: str, record: Record | None) -> list[str]:
     """Return what of a revision record a change of a record takes back: what it made, and what was made of words it lost."""
     found = [made_by(id)]
     if revision.data["record"] == id:
-        for key, one in revisions_of(revision).items():
+        for key, one in {**revisions_of(revision), **rejected_of(revision)}.items():
             if record is None or not learnable(record) or (one.wording or record.text).strip() not in record.text:
                 found.append(key)
     return found
+
+
+def _as_decided(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]]) -> dict[str, list[Found]]:
+    """Return what records revise, as sure as somebody has decided; what was rejected ends nothing, and stays noted so."""
+    ids = {one.record.id for some in made.values() for one in some}
+    if not ids:
+        return {id: [] for id in made}
+    filter = Filter(
+        scope=Scope(tenant=tenant), kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in sorted(ids))
+    )
+    kept = [record for record in engine.store.read(filter, engine.now()) if is_revision(record)]
+    decided = {record.data["record"]: decisions_of(record) for record in kept}
+    certain = {"confirmed": 1.0, "rejected": 0.0}
+    found: dict[str, list[Found]] = {}
+    for id, some in made.items():
+        found[id] = []
+        for one in some:
+            decision = decided.get(one.record.id, {}).get(made_by(id))
+            found[id].append(one if decision is None else replace(one, confidence=certain[decision]))
+    return found
+
+
+def relearn(engine: Engine, tenant: str, record_id: str) -> None:
+    """Learn from a record as if for the first time, after somebody decided on what it revises."""
+    failed = learn(engine, tenant, [record_id], anew=True)
+    if failed:
+        raise failed[record_id]
 
 
 def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], found: Mapping[str, Record]) -> None:
@@ -227,15 +260,17 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
         return []
     scope = Scope(tenant=tenant)
     own = Filter(scope=scope, kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in ids))
-    made = Filter(scope=scope, kinds=(REVISION,))
+    made = [Filter(scope=scope, kinds=(REVISION,))]
     if len(ids) == 1:
-        made = made.narrowed(conditions=(Condition("data", ("revisions", made_by(ids[0])), "$exists", True),))
+        named = (Condition("data", (name, made_by(ids[0])), "$exists", True) for name in ("revisions", "rejected"))
+        made = [made[0].narrowed(conditions=(condition,)) for condition in named]
     found = {record.id: record for record in engine.store.read(own, engine.now()) if is_revision(record)}
     keys = set(map(made_by, ids))
-    for record in engine.store.read(made, engine.now()):
-        if is_revision(record) and not keys.isdisjoint(record.data["revisions"]):
-            found[record.id] = record
-    return [record for record in found.values() if is_revision(record)]
+    for filter in made:
+        for record in engine.store.read(filter, engine.now()):
+            if is_revision(record) and not keys.isdisjoint((*record.data["revisions"], *rejected_of(record))):
+                found[record.id] = record
+    return list(found.values())
 
 
 def forget_source(view: View, record_id: str) -> None:

@@ -5,27 +5,35 @@ message that is taken back lets what it had ended hold again.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 from rememo.engine.engine import Engine
+from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.learn.conflicts import Run
 from rememo.learn.sight import Share
 from rememo.learn.statements import Statement
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import Revision, is_revision
+from rememo.model.revision import Revision, is_revision, revisions_of
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Write
 
+Decision = Literal["confirmed", "rejected"]
+"""What somebody said about a revision."""
+_CONFIRMED, _REJECTED = "confirmed", "rejected"
+_MOST_TRIES: Final = 100
+
 
 @dataclass(slots=True)
-class Revisions:
+class RevisionWrites:
     """Revisions to be set or taken back, by the record they are about and by what makes them."""
 
     tenant: str
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
     wanted: dict[str, dict[str, Revision | None]] = field(default_factory=dict[str, dict[str, Revision | None]])
+    decisions: dict[tuple[str, str], Decision | None] = field(default_factory=dict[tuple[str, str], Decision | None])
+    """What somebody decides now."""
 
     def set(self, record_id: str, scope: Scope, key: str, revision: Revision | None) -> None:
         """Say what `key` makes of a record; None takes back what it made."""
@@ -34,9 +42,29 @@ class Revisions:
 
     def clear(self, record: Record, keys: Container[str]) -> None:
         """Take back what some makers say in a revision record."""
-        for key in record.data["revisions"]:
+        for key in (*record.data["revisions"], *rejected_of(record)):
             if key in keys:
                 self.set(record.data["record"], record.scope, key, None)
+
+    def decide(self, record: Record, key: str, decision: Decision | None) -> None:
+        """Keep what somebody decided on a revision, whatever is learned later; None forgets the decision."""
+        id = record.data["record"]
+        self.scopes[id] = record.scope
+        self.wanted.setdefault(id, {})[key] = {**revisions_of(record), **rejected_of(record)}[key]
+        self.decisions[id, key] = decision
+
+    def commit(self, engine: Engine) -> None:
+        """Write what is wanted; others that write at the same time are waited for."""
+        for _ in range(_MOST_TRIES):
+            writes = self.writes(engine)
+            if not writes:
+                return
+            try:
+                engine.commit(Scope(tenant=self.tenant), writes)
+            except (AlreadyExists, VersionConflict, NotFound):
+                continue
+            return
+        raise VersionConflict(f"revisions changed {_MOST_TRIES} times while they were being written; try again later")
 
     def writes(self, engine: Engine) -> list[Write]:
         """Return the writes that bring the revision records to what is wanted."""
@@ -53,14 +81,27 @@ class Revisions:
     def _write(
         self, engine: Engine, id: str, changes: Mapping[str, Revision | None], record: Record | None
     ) -> Sequence[Write]:
-        # What a caller made of it is written over.
-        before: dict[str, Any] = record.data["revisions"] if record is not None and is_revision(record) else {}
-        after = {key: values for key, values in before.items() if key not in changes}
-        after |= {key: revision.to_dict() for key, revision in changes.items() if revision is not None}
-        if after == before:
-            return []
-        data = _data(id, after)
+        own = record if record is not None and is_revision(record) else None  # what a caller made of it is written over
+        decisions: dict[str, Decision | None] = {} if own is None else {**decisions_of(own)}
+        decisions |= {key: self.decisions[id, key] for key in changes if (id, key) in self.decisions}
+        kept: dict[str, Revision] = {} if own is None else {**revisions_of(own), **rejected_of(own)}
+        kept = {key: one for key, one in kept.items() if key not in changes}
+        kept |= {key: one for key, one in changes.items() if one is not None}
+        confirmed = [key for key in kept if decisions.get(key) == "confirmed"]
+        rejected = {key: one.to_dict() for key, one in kept.items() if decisions.get(key) == "rejected"}
+        after = {
+            key: (replace(one, confidence=1.0) if key in confirmed else one).to_dict()
+            for key, one in kept.items()
+            if key not in rejected
+        }
+        # Named as sources, so that they leave with what they were made of.
+        sources = [id, *dict.fromkeys(one.by for one in kept.values() if one.by)]
+        data: dict[str, Any] = {"record": id, "revisions": after, "sources": sources}
+        data |= {_CONFIRMED: confirmed} if confirmed else {}
+        data |= {_REJECTED: rejected} if rejected else {}
         if record is None:
+            if not kept:
+                return []
             fields = {
                 "text": "",
                 "kind": REVISION,
@@ -69,9 +110,25 @@ class Revisions:
                 "source": "learn",
             }
             return engine.puts(self.scopes[id], [fields])
-        if not after:
+        if not kept:
             return [Remove(id=record.id, scope=record.scope, expected=record.version)]
-        return [engine.revise(record, {"data": data})]
+        same = all(record.data.get(name) == data.get(name) for name in ("revisions", _CONFIRMED, _REJECTED))
+        return [] if same else [engine.revise(record, {"data": data})]
+
+
+def rejected_of(record: Record) -> dict[str, Revision]:
+    """Return what a revision record holds that somebody said is none: it counts for nothing."""
+    return {key: Revision.from_dict(values) for key, values in record.data.get(_REJECTED, {}).items()}
+
+
+def decisions_of(record: Record) -> dict[str, Decision]:
+    """Return what was decided on the revisions of a record, by what made them."""
+    found = dict[str, Decision]()
+    for key in record.data.get(_CONFIRMED, ()):
+        found[key] = "confirmed"
+    for key in record.data.get(_REJECTED, ()):
+        found[key] = "rejected"
+    return found
 
 
 def slot_revisions(
@@ -98,12 +155,6 @@ def slot_revisions(
                 if revision is not None or one.source.id not in found:
                     found[one.source.id] = share.scope, revision
     return found
-
-
-def _data(id: str, revisions: Mapping[str, Any]) -> dict[str, Any]:
-    # Named as sources, so that they leave with what they were made of.
-    sources = [id, *dict.fromkeys(values["by"] for values in revisions.values() if values["by"])]
-    return {"record": id, "revisions": dict(revisions), "sources": sources}
 
 
 def _revised_by(scope: Scope, saying: Statement, fact: str) -> str:

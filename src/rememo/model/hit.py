@@ -22,7 +22,7 @@ class Hit:
     superseded_by: str | None = None
     """The id of the record that holds now, where this one was superseded."""
     sources: tuple[Record, ...] = ()
-    """The records that a fact was learned from, where they were found too: one hit for all of them."""
+    """The records that a fact was learned from: those that were found too, else the newest. One hit for all of them."""
 
     @property
     def id(self) -> str:

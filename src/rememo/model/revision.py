@@ -17,7 +17,7 @@ HitStatus = Literal["current", "superseded", "unknown"]
 """`current`: it is known to hold. `superseded`: something later took its place. `unknown`: nothing is known either way."""
 SURE = 0.6
 """The confidence from which a revision counts by itself: the earlier statement is shown as superseded."""
-POSSIBLE = 0.2
+POSSIBLE = 0.3
 """The least that is noted: the later statement is then looked at where a question finds the earlier one."""
 
 

@@ -170,7 +170,7 @@ _FIELDS: Final[dict[str, dict[str, Test]]] = {
         "learned": _or_none(_of(_MET, "count", "first", "last")),
         "match": _of({"entity": _text, "target": _text, "type": _text}, "entity", "target", "type"),
     },
-    "revision": {"record": _text, "revisions": _map_of(_REVISION), "sources": _texts},
+    "revision": {"record": _text, "revisions": _map_of(_REVISION), "sources": _texts, "confirmed": _texts, "rejected": _map_of(_REVISION)},
     "summary": {
         "made_by": _text, "writer": _text, "from": _time, "to": _time, "count": _count, "sources": _texts,
         "kept": _texts, "left_out": _texts, "machines": _texts, "worth": _number, "gist": _text, "max_tokens": _count,

@@ -330,3 +330,21 @@ def test_what_is_saved_is_learned_from(memory: Memory):
     storage.save([MemoryRecord(content="The user moved to Porto.")])
     assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
     assert storage.count() == 1
+
+
+@pytest.mark.requirement("conflict.policy")
+def test_what_was_superseded_stands_behind_what_holds_and_says_so(memory: Memory):
+    storage = RememoStorage(memory.scope(user="ana"))
+    old, new = record("I live in Lisbon.", [1.0, 0.0]), record("I moved to Porto.", [0.7, 0.7])
+    storage.save([old.model_copy(update={"created_at": NOON})])
+    storage.save([new.model_copy(update={"created_at": NOON + timedelta(days=20)})])
+    first, second = storage.search([1.0, 0.1])
+    assert (first[0].content, second[0].content) == (new.content, old.content)
+    assert first[1] >= second[1]
+    assert "rememo" not in first[0].metadata
+    assert second[0].metadata["rememo"]["status"] == "superseded"
+    assert contents(storage.search([1.0, 0.1], limit=1)) == [new.content]
+    # A mark that comes back with its record is not kept: what holds may change.
+    storage.update(second[0])
+    storage.delete(record_ids=[new.id])
+    assert storage.search([1.0, 0.1])[0][0].metadata == old.metadata

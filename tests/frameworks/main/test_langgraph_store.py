@@ -393,3 +393,65 @@ def test_what_an_item_says_is_learned_from():
         store.delete(("memories",), "home")
         assert ana.facts.list() == []
         assert store.list_namespaces() == []
+
+
+# ---- what holds now
+
+LIVES = (("chat-1", "I live in Lisbon."), ("chat-2", "I moved to Porto."))
+
+
+def tell(store: RememoStore, clock: ManualClock, *spaces: tuple[str, ...]) -> None:
+    """Put what ana says weeks apart into namespaces, and what bob says into one of his own."""
+    for place, (space, (key, text)) in enumerate(zip(spaces, LIVES, strict=True)):
+        clock.advance(20 * 86_400 * place)
+        store.put(space, key, {"text": text})
+    bob = tuple("bob" if label == "ana" else label for label in spaces[0])
+    store.put(bob, "home", {"text": "I live in Paris."})
+
+
+@pytest.mark.requirement("conflict.policy")
+@pytest.mark.parametrize(
+    "spaces",
+    [
+        [("ana",), ("ana",)], [("memories", "ana"), ("memories", "ana")], [("ana", "memories"), ("ana", "preferences")],
+        [("ana", "chat-1"), ("ana", "chat-2")],
+    ],
+)  # fmt: skip
+def test_what_holds_now_comes_first_and_what_does_not_says_so(spaces: list[tuple[str, ...]]):
+    clock = ManualClock()
+    with Memory(":memory:", clock=clock) as memory:
+        store = RememoStore(memory, clock=clock)
+        tell(store, clock, *spaces)
+        everybody = store.search((), query="where does ana live?")
+        assert [item.value["text"] for item in everybody] == [
+            "I moved to Porto.", "I live in Lisbon.", "I live in Paris.",
+        ]  # fmt: skip
+        prefix = next(space[: space.index("ana") + 1] for space in spaces)
+        found: list[Any] = list(store.search(prefix, query="where do I live?"))
+        assert [(item.key, item.status) for item in found] == [("chat-2", "current"), ("chat-1", "superseded")]
+        assert found[1].superseded_by == (spaces[1], "chat-2")
+        assert found[1].dict()["superseded_by"] == {"namespace": list(spaces[1]), "key": "chat-2"}
+        assert "status" not in found[0].dict()
+        assert memory.scope(user="ana").facts.list(predicate="lives_in")[0].object == "Porto"
+
+
+@pytest.mark.parametrize("space", [("acme", "ana"), ("docs",), ("memories",), ("a", "b", "c", "d")])
+def test_a_namespace_that_names_no_user_has_none(space: tuple[str, ...]):
+    with Memory(":memory:") as memory:
+        RememoStore(memory).put(space, "k", {"text": "I live in Lisbon."})
+        assert memory.users() == []
+        RememoStore(memory, user_of=lambda namespace: namespace[-1]).put((*space, "x"), "k", {"text": "Rome"})
+        assert memory.users() == ["x"]
+
+
+def test_items_from_before_their_users_were_known_stay_where_they_are():
+    with Memory(":memory:") as memory:
+        RememoStore(memory, user_of=lambda _: None).put(("ana",), "old", {"text": "I live in Lisbon."})
+        store = RememoStore(memory)
+        store.put(("ana",), "old", {"text": "I live in Faro."})
+        store.put(("ana",), "new", {"text": "I have a cat."})
+        assert {item.key for item in store.search(("ana",), query="what about me?")} == {"old", "new"}
+        store.delete(("ana",), "old")
+        store.delete(("ana",), "new")
+        store.put(("ana",), "old", {"text": "I live in Rome."})
+        assert [item.value["text"] for item in store.search(("ana",))] == ["I live in Rome."]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from rememo.adapters.finding import Found, found_hit, told_as_true
 from rememo.adapters.google_adk.events import IN_MEMORY, IN_SESSION, MARK, event_id, put, read, record_id, said
 from rememo.adapters.needs import needs
 from rememo.adapters.opening import Opening, derived_name
@@ -77,14 +78,19 @@ class RememoMemoryService(Opening, BaseMemoryService):
         await done(self._add_entries, (app_name, user_id), memories, custom_metadata or {})
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return the memories of a user that answer a question, best first; none for a blank one."""
+        """Return the memories of a user that answer a question, best first; none for a blank one.
+
+        The kit's tools put them before the model as they are: what something later superseded is left out, unless the
+        question is about the past. Then its `custom_metadata` says so under `rememo`.
+        """
         if not query.strip():
             return SearchMemoryResponse()
         view = self._memory.scope(agent=app_name, user=user_id)
         hits = await done(
             view.search, plain(query), metadata={IN_MEMORY: True}, limit=self._limit, threshold=self._threshold
         )
-        return SearchMemoryResponse(memories=[_memory(hit.record) for hit in hits])
+        found = [found_hit(hit) for hit in told_as_true(query, hits)]
+        return SearchMemoryResponse(memories=[_found_memory(one) for one in found])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Forget a memory by the id that a search gave; its session keeps the event."""
@@ -158,6 +164,11 @@ class RememoMemoryService(Opening, BaseMemoryService):
                 continue
             return
         raise VersionConflict(f"the memory changed {_MOST_TRIES} times while this was tried; try again later")
+
+
+def _found_memory(found: Found) -> MemoryEntry:
+    entry = _memory(found.record)
+    return entry.model_copy(update={"custom_metadata": {**entry.custom_metadata, **found.mark}})
 
 
 def _memory(record: Record) -> MemoryEntry:

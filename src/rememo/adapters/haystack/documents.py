@@ -1,12 +1,14 @@
 """Documents of Haystack as notes."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, cast
 
 from haystack import Document
 from haystack.dataclasses import ByteStream, SparseEmbedding
 
+from rememo.adapters.finding import Found, without_mark
 from rememo.adapters.opening import derived_id
 from rememo.adapters.vectors import FIELD, packed, unpacked
 from rememo.adapters.verbatim import given, kept, plain
@@ -37,9 +39,10 @@ def fields(document: Document, id: str) -> dict[str, Any]:
     rest: dict[str, Any] = {}
     if document.content != text:
         rest["content"] = document.content
-    metadata = _filterable(document.meta)
+    meta = without_mark(document.meta)
+    metadata = _filterable(meta)
     if metadata is None:
-        rest["meta"] = document.meta
+        rest["meta"] = meta
     if document.blob is not None:
         rest["blob"] = document.blob.to_dict()
     if document.sparse_embedding is not None:
@@ -71,6 +74,12 @@ def document_of(record: Record, *, embedding: bool = True, score: float | None =
         embedding=None if vector is None else unpacked(vector),
         score=rest.get("score") if score is None else score,
     )
+
+
+def found_document(found: Found, *, embedding: bool) -> Document:
+    """Return the document of a note that was found; one that was superseded says so in its meta, under `rememo`."""
+    document = document_of(found.record, embedding=embedding, score=found.score)
+    return replace(document, meta={**document.meta, **found.mark}) if found.mark else document
 
 
 def _filterable(meta: dict[str, Any]) -> dict[str, Any] | None:

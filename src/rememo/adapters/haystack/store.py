@@ -12,8 +12,9 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
 from haystack.utils.filters import document_matches_filter
 
+from rememo.adapters.finding import Found, found_hit, judged, spare
 from rememo.adapters.haystack.asynchronous import Asynchronous
-from rememo.adapters.haystack.documents import KIND, ODD, document_of, fields, record_id
+from rememo.adapters.haystack.documents import KIND, ODD, document_of, fields, found_document, record_id
 from rememo.adapters.haystack.filters import check, conditions
 from rememo.adapters.opening import id_of
 from rememo.adapters.reading import latest
@@ -186,10 +187,13 @@ class RememoDocumentStore(Asynchronous):
         if not query_embedding or top_k < 0:
             raise InvalidInput("embedding_retrieval() needs a query_embedding, and a top_k from 0")
         among = None if not filters else {record.id for record, _ in self._matching(filters)}
-        near = self._vectors.nearest(query_embedding, among=among, by=self.embedding_similarity_function)[:top_k]
+        near = self._vectors.nearest(query_embedding, among=among, by=self.embedding_similarity_function)[
+            : spare(top_k)
+        ]
         records = {one.id: one for one in self._read([id for id, _ in near])}
+        found = judged(self._view, [Found(record=records[id], score=score) for id, score in near if id in records])
         whole = self.return_embedding if return_embedding is None else return_embedding
-        return [document_of(records[id], embedding=whole, score=score) for id, score in near if id in records]
+        return [found_document(one, embedding=whole) for one in found[:top_k]]
 
     def text_retrieval(
         self,
@@ -208,7 +212,7 @@ class RememoDocumentStore(Asynchronous):
         ids = None if not filters else [record.id for record, _ in self._matching(filters)]
         hits = self._view.search(plain(query), kind=KIND, ids=ids, limit=top_k, mode=mode)
         whole = self.return_embedding if return_embedding is None else return_embedding
-        return [document_of(hit.record, embedding=whole, score=hit.score) for hit in hits]
+        return [found_document(found_hit(hit), embedding=whole) for hit in hits]
 
     # ---- inside
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from langchain_core.documents import Document
 
-from rememo.adapters.finding import filterable
+from rememo.adapters.finding import Found, filterable, without_mark
 from rememo.adapters.verbatim import given, kept, plain
 from rememo.errors import InvalidInput
 from rememo.model.record import Record
@@ -19,7 +19,7 @@ def fields_of(text: str, metadata: Mapping[str, Any], id: str | None) -> dict[st
     """Return a document as `add_many` takes it; it comes back as it was, whatever a record can hold."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"the text of a document must be text, not {type(text).__name__}")
-    said = plain(text)
+    said, metadata = plain(text), without_mark(metadata)
     whole = {"id": id, "metadata": dict(metadata), "text": None if said == text else text}
     return {"text": said, "kind": KIND, "data": kept(whole), "metadata": {**filterable(metadata), **OURS}}
 
@@ -31,3 +31,9 @@ def document_of(record: Record) -> Document:
     whole = given(record.data)
     text = record.text if whole["text"] is None else whole["text"]
     return Document(id=whole["id"] or record.id, page_content=text, metadata=whole["metadata"])
+
+
+def found_document(found: Found) -> Document:
+    """Return the document of a record that was found; one that was superseded says so in its metadata, under `rememo`."""
+    document = document_of(found.record)
+    return document if not found.mark else document.model_copy(update={"metadata": {**document.metadata, **found.mark}})

@@ -11,13 +11,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from rememo.adapters.finding import Mode, best
-from rememo.adapters.langchain.documents import KIND, OURS, document_of, fields_of
+from rememo.adapters.finding import Found, Mode, best, judged, spare
+from rememo.adapters.langchain.documents import KIND, OURS, document_of, fields_of, found_document
 from rememo.adapters.langchain.embedder import LangChainEmbedder
 from rememo.adapters.opening import Given, Opening, derived_id
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
-from rememo.model.record import Record
 from rememo.recall.embed.protocol import Embedder, Vector, embed_question
 from rememo.recall.embed.static import StaticEmbedder
 
@@ -127,7 +126,7 @@ class RememoVectorStore(Opening, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[tuple[Document, float]]:
         """Return the `k` documents that answer best with their scores, from 0 to 1: higher is better."""
-        return [(document_of(record), score) for record, score in self._found(query, k, filter)]
+        return [(found_document(one), one.score or 0.0) for one in self._found(query, k, filter)]
 
     def similarity_search_by_vector(
         self,
@@ -139,10 +138,12 @@ class RememoVectorStore(Opening, VectorStore):
     ) -> list[Document]:
         """Return the `k` documents whose vectors are nearest; those that point away from it come last."""
         wanted = {**(filter or {}), **OURS}
-        found = {hit.id: hit.record for hit in self._memory.similar(embedding, limit=k, kind=KIND, metadata=wanted)}
+        hits = self._memory.similar(embedding, limit=spare(k), kind=KIND, metadata=wanted)
+        found = {hit.id: Found(record=hit.record, score=hit.score) for hit in hits}
         if len(found) < k:
-            found |= {one.id: one for one in self._memory.list(kind=KIND, metadata=wanted, limit=k)}
-        return [document_of(one) for one in list(found.values())[:k]]
+            more = (Found(record=one, score=None) for one in self._memory.list(kind=KIND, metadata=wanted, limit=k))
+            found |= {one.record.id: one for one in more if one.record.id not in found}
+        return [found_document(one) for one in judged(self._memory, list(found.values()))[:k]]
 
     def max_marginal_relevance_search(
         self,
@@ -155,22 +156,21 @@ class RememoVectorStore(Opening, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[Document]:
         """Return `k` of the `fetch_k` best documents that answer and say different things (1: the answer alone counts)."""
-        found = [record for record, _ in self._found(query, fetch_k, filter)]
+        found = self._found(query, fetch_k, filter)
         wanted = embed_question(self._embedder, query)
-        vectors = self._embedder.embed([one.text for one in found])
+        vectors = self._embedder.embed([one.record.text for one in found])
         nothing: Vector = np.zeros(self._embedder.dimension, np.float32)
         rows = [nothing if one is None else one for one in vectors]
         if wanted is None or not rows:
-            return [document_of(one) for one in found[:k]]
+            return [found_document(one) for one in found[:k]]
         chosen = maximal_marginal_relevance(wanted, [row.tolist() for row in rows], lambda_mult, k)
-        return [document_of(found[place]) for place in chosen]
+        return [found_document(found[place]) for place in chosen]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda score: score
 
-    def _found(self, query: str, k: int, filter: Filter) -> list[tuple[Record, float]]:
-        found = best(self._memory, query, k, mode=self._mode, kind=KIND, metadata={**(filter or {}), **OURS})
-        return [(record, score or 0.0) for record, score in found]
+    def _found(self, query: str, k: int, filter: Filter) -> list[Found]:
+        return best(self._memory, query, k, mode=self._mode, kind=KIND, metadata={**(filter or {}), **OURS})
 
     def _id(self, id: str) -> str:
         bound = self._memory.bound

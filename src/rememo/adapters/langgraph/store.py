@@ -17,7 +17,6 @@ from langgraph.store.base import (
     Op,
     PutOp,
     Result,
-    SearchItem,
     SearchOp,
     TTLConfig,
     ensure_embeddings,
@@ -25,14 +24,16 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import EmbeddingsFunc
 
-from rememo.adapters.finding import Mode, best
-from rememo.adapters.items import ITEM, ROOMS, item_data, item_metadata, item_name, item_of, item_room
+from rememo.adapters.finding import Found, Mode, best, holding_record
+from rememo.adapters.items import ITEM, ROOMS, item_data, item_metadata, item_name, item_of, item_room, item_user
 from rememo.adapters.langchain.embedder import LangChainEmbedder
+from rememo.adapters.langgraph.found import FoundItem
 from rememo.adapters.langgraph.values import conditions, text_of, within
 from rememo.adapters.opening import Given, Opening, derived_id
 from rememo.adapters.waiting import done
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
+from rememo.model.check import check_label
 from rememo.model.record import Record
 from rememo.model.times import Clock, now
 
@@ -48,6 +49,9 @@ class RememoStore(Opening, BaseStore):
     value are searched, every text in it unless given; its `embed` is the model of a memory that is opened here. `ttl` is
     as LangGraph has it, in minutes; what has expired is never returned. `mode` is that of `memory.search`.
 
+    `user_of` names the user of a namespace: "I" in its items is that user, and what they say in one of their namespaces
+    revises what they said in another. A view that is bound to a user keeps everything for that one.
+
     The reads of a batch see what was there before it; its writes are one transaction.
     """
 
@@ -60,6 +64,7 @@ class RememoStore(Opening, BaseStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
         mode: Mode = "hybrid",
+        user_of: Callable[[tuple[str, ...]], str | None] = item_user,
         clock: Clock = now,
     ) -> None:
         index = index or {}
@@ -83,6 +88,7 @@ class RememoStore(Opening, BaseStore):
         self.ttl_config = ttl
         self._fields = index.get("fields")
         self._mode: Mode = mode
+        self._user_of = user_of
         self._clock = clock
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -111,27 +117,48 @@ class RememoStore(Opening, BaseStore):
             return Item(**_parts(found[0])) if found else None
         if isinstance(op, SearchOp):
             hits = self._search(op)
-            self._refresh([record for record, _ in hits], wanted=op.refresh_ttl)
-            return [SearchItem(**_parts(record), score=score) for record, score in hits]
+            self._refresh([one.record for one in hits], wanted=op.refresh_ttl)
+            return [self._shown(one) for one in hits]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
         return None
 
-    def _search(self, op: SearchOp) -> list[tuple[Record, float | None]]:
+    def _search(self, op: SearchOp) -> list[Found]:
         prefix = tuple(op.namespace_prefix)
-        view, metadata = self._memory, {**ITEM, **within(prefix), **conditions(op.filter or {})}
-        if prefix and not view.rooms(prefix=f"{item_room(prefix)}."):
-            view = self._view(prefix)  # nothing lies below: the room alone is searched, at once
+        view, metadata = self._within(prefix), {**ITEM, **within(prefix), **conditions(op.filter or {})}
         if op.query:
             return best(view, op.query, op.offset + op.limit, mode=self._mode, kind=_KIND, metadata=metadata)[
                 op.offset :
             ]
         found = view.list(kind=_KIND, metadata=metadata, limit=op.limit, offset=op.offset)
-        return [(record, None) for record in reversed(found)]
+        return [Found(record=record, score=None) for record in reversed(found)]
+
+    def _within(self, prefix: tuple[str, ...]) -> Memory:
+        """Return the view of what lies in a namespace or below it: of its user alone, where all of it has the same."""
+        name = item_room(prefix)
+        rooms = [room for room in self._memory.rooms(prefix=name) if not prefix or f"{room}.".startswith(f"{name}.")]
+        users = {self._user(_namespace_of(room)) for room in rooms}
+        view = self._memory
+        if len(users) == 1 and (user := users.pop()) is not None:
+            own = self._memory.scope(user=user)
+            # What was stored before its user was known has no user.
+            view = own if set(own.rooms(prefix=name)).issuperset(rooms) else view
+        # Where nothing lies below, the room alone is searched, at once.
+        return view.scope(room=name) if prefix and rooms in ([], [name]) else view
+
+    def _shown(self, found: Found) -> FoundItem:
+        holding = holding_record(self._memory, found.standing)
+        item = _parts(holding) if holding is not None and "langgraph" in holding.metadata else None
+        return FoundItem(
+            **_parts(found.record),
+            score=found.score,
+            status=found.standing.status,
+            superseded_by=None if item is None else (item["namespace"], item["key"]),
+        )
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         rooms = self._memory.rooms(prefix=ROOMS)
-        spaces = (tuple(room.removeprefix(ROOMS).split(".")) for room in rooms)
+        spaces = map(_namespace_of, rooms)
         wanted = {one[: op.max_depth] for one in spaces if all(_matches(one, by) for by in op.match_conditions or ())}
         return sorted(wanted)[op.offset : op.offset + op.limit]
 
@@ -162,13 +189,14 @@ class RememoStore(Opening, BaseStore):
         for op in ops:
             if op.value is not None:
                 added.setdefault(tuple(op.namespace), []).append(self._item(op, op.value))
+        homes = {namespace: self._home(namespace) for namespace in added}
         doomed = [self._id(op.namespace, op.key) for op in ops if op.value is None]
         for tries in range(_MOST_TRIES):
             there = self._memory.list(ids=doomed, limit=len(doomed)) if doomed else []
             try:
                 with self._memory.batch() as batch:
                     for namespace, items in added.items():
-                        batch.scope(room=item_room(namespace)).add_many(items)
+                        batch.scope(user=homes[namespace], room=item_room(namespace)).add_many(items)
                     for record in there:
                         batch.delete(record.id)
             except NotFound:  # another was faster to delete
@@ -193,8 +221,15 @@ class RememoStore(Opening, BaseStore):
             "on_conflict": "replace",
         }
 
-    def _view(self, namespace: tuple[str, ...]) -> Memory:
-        return self._memory.scope(room=item_room(namespace))
+    def _user(self, namespace: tuple[str, ...]) -> str | None:
+        return None if self._memory.bound.user is not None else self._user_of(namespace)
+
+    def _home(self, namespace: tuple[str, ...]) -> str | None:
+        """Return the user of a namespace's records; none where it has records from before its user was known."""
+        user, room = self._user(namespace), check_label(item_room(namespace), "room")
+        if user is None or room in self._memory.scope(user=user).rooms(prefix=room):
+            return user
+        return None if room in self._memory.rooms(prefix=room) else user
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
         return derived_id(self._memory, item_name(self._memory.bound, namespace, key))
@@ -214,6 +249,10 @@ def _parts(record: Record) -> dict[str, Any]:
         "created_at": record.created_at,
         "updated_at": max(record.at, record.created_at),  # by another clock, and a moment before it was stored
     }
+
+
+def _namespace_of(room: str) -> tuple[str, ...]:
+    return tuple(room.removeprefix(ROOMS).split("."))
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:

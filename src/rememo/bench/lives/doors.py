@@ -6,13 +6,14 @@
     `Client` on a `rememo serve` of its own, a tenant for each life.
 ``mcp``
     The tools ``recall`` and ``context`` of the same kind of server, through the protocol's official client. The tools that write
-    take no time of their own, so messages are told over REST; they are asked now.
+    take no time of their own, so messages are told over REST.
 ``mem0``
     mem0's own `MemoryClient` on a `rememo serve`, in an environment of its own.
 ``langgraph``
     LangGraph's store on a memory, in an environment of its own.
 
-The last two have no context: what was found stands there instead, a line each, as their guides paste it into prompts.
+The last two have no context: what was found stands there instead, a line each, as their guides paste it into prompts;
+of LangGraph's items without those that are marked as superseded and stand behind what replaced them.
 """
 
 import subprocess
@@ -186,11 +187,10 @@ class _Mcp(_Rest):
         self._portal = portal
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
-        user = {} if question.user is None else {"user": question.user}
-        found = self._portal.call(self._call, life, "recall", {"query": question.text, **user})
-        context = self._portal.call(
-            self._call, life, "context", {"query": question.text, "max_tokens": _TOKENS, **user}
-        )
+        asked = {"query": question.text, "at": question.at.isoformat()}
+        asked |= {} if question.user is None else {"user": question.user}
+        found = self._portal.call(self._call, life, "recall", asked)
+        context = self._portal.call(self._call, life, "context", {**asked, "max_tokens": _TOKENS})
         items = cast("list[dict[str, Any]]", found.get("items", []))
         return Answered(
             hits=[" | ".join([item["text"], *item.get("sources", ())]) for item in items], context=context["text"]
@@ -235,5 +235,5 @@ class _Outside:
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
         asked = {"question": question.text, "user": question.user, "at": question.at.isoformat()}
-        hits: list[str] = self._driver.send({**self._place, "life": life.name, **asked})
-        return Answered(hits=hits, context="\n".join(" ".join(hit.split()) for hit in hits))
+        found: dict[str, list[str]] = self._driver.send({**self._place, "life": life.name, **asked})
+        return Answered(hits=found["hits"], context="\n".join(" ".join(hit.split()) for hit in found["prompt"]))

@@ -15,6 +15,11 @@ from rememo.memory import Memory
 langgraph: Any = importlib.import_module("rememo.adapters.langgraph")  # not in the environment that checks this file
 
 
+def first_label(namespace: tuple[str, ...]) -> str:
+    """Return the user of a namespace."""
+    return namespace[0]
+
+
 class Told:
     """A life in a store."""
 
@@ -22,7 +27,7 @@ class Told:
         """Open an empty one."""
         self.time = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
         self.memory = Memory(":memory:", clock=lambda: self.time)
-        self.store = langgraph.RememoStore(self.memory, clock=lambda: self.time)
+        self.store = langgraph.RememoStore(self.memory, user_of=first_label, clock=lambda: self.time)
 
     def tell(self, messages: list[dict[str, Any]]) -> list[str]:
         """Store messages."""
@@ -32,11 +37,18 @@ class Told:
             self.store.put((message["user"], message["room"]), str(number), value, index=["text"])
         return []
 
-    def ask(self, question: str, user: str | None, at: str) -> list[str]:
-        """Return what was found, best first."""
+    def ask(self, question: str, user: str | None, at: str) -> dict[str, list[str]]:
+        """Return what was found, best first, and what of it goes into a prompt: not what stands behind what replaced it."""
         self.time = datetime.fromisoformat(at)
         found = self.store.search(() if user is None else (user,), query=question)
-        return [item.value["text"] for item in found]
+        places = {(item.namespace, item.key): place for place, item in enumerate(found)}
+        hits = [item.value["text"] for item in found]
+        prompt = [
+            hits[place]
+            for place, item in enumerate(found)
+            if item.status != "superseded" or places.get(item.superseded_by, place) >= place
+        ]
+        return {"hits": hits, "prompt": prompt}
 
 
 lives: dict[str, Told] = {}
@@ -46,7 +58,7 @@ with contextlib.redirect_stdout(sys.stderr):
         given = json.loads(line)
         life = lives.setdefault(given["life"], Told())
         if "messages" in given:
-            answer = life.tell(given["messages"])
+            answer: Any = life.tell(given["messages"])
         else:
             answer = life.ask(given["question"], given["user"], given["at"])
         print(json.dumps(answer), file=out, flush=True)

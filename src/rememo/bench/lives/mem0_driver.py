@@ -29,12 +29,13 @@ def tell(sent: dict[str, Any]) -> list[str]:
     return []
 
 
-def ask(sent: dict[str, Any]) -> list[str]:
-    """Return what was found, best first."""
+def ask(sent: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what was found, best first; all of it goes into a prompt."""
     found = client(sent).search(
         sent["question"], filters={"user_id": sent["user"] or "*"}, reference_date=sent["at"][:10]
     )
-    return [one["memory"] for one in found["results"]]
+    hits = [" | ".join([one["memory"], *(source["memory"] for source in one["sources"])]) for one in found["results"]]
+    return {"hits": hits, "prompt": hits}
 
 
 out = sys.stdout

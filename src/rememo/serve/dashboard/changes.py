@@ -65,6 +65,18 @@ def settle(visit: Visit) -> tuple[str, Receipt | None]:
     return "Decided.", receipt
 
 
+def confirm_revision(visit: Visit) -> tuple[str, Receipt | None]:
+    """Say that something was replaced by what was said later."""
+    visit.memory.revisions.confirm(_id(visit), visit.form.get("by", ""))
+    return "Confirmed: the later statement took its place.", None
+
+
+def reject_revision(visit: Visit) -> tuple[str, Receipt | None]:
+    """Say that something still holds."""
+    visit.memory.revisions.reject(_id(visit), visit.form.get("by", ""))
+    return "Rejected: the earlier statement still holds.", None
+
+
 def demo(visit: Visit) -> tuple[str, Receipt | None]:
     """Load the demo into a memory that is empty."""
     memory = visit.memory
@@ -90,6 +102,8 @@ CHANGES: Final[dict[str, Change]] = {
     "delete": delete,
     "undo": undo,
     "resolve": settle,
+    "confirm-revision": confirm_revision,
+    "reject-revision": reject_revision,
     "demo": demo,
     "release": release,
     "discard": discard,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from rememo.collections.revisions import UNSURE
 from rememo.model.fact import Fact
 from rememo.serve.dashboard.visit import Visit
 
@@ -35,9 +36,11 @@ def facts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def conflicts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return what contradicts each other, side by side."""
+    """Return what contradicts each other, side by side, and revisions that are less likely than not."""
     conflicts = visit.memory.facts.conflicts()
+    unsure = visit.memory.revisions.list(max_confidence=UNSURE, decided=False, limit=_CONFLICTS)
     return "conflicts.html", {
+        "unsure": unsure,
         "conflicts": conflicts[:_CONFLICTS],
         "count": len(conflicts),
         "changes": visit.may("write"),

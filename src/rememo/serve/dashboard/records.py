@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from rememo.engine.standing import Standing, standings
 from rememo.errors import NotFound
 from rememo.model.filters import Condition
 from rememo.model.record import Record
@@ -48,10 +49,20 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         "versions": list(reversed(versions))[:_VERSIONS],
         "version_count": len(versions),
         "learned": _learned(visit, record),
+        "standing": _standing(visit, record) if current else None,
+        "revisions": visit.memory.revisions.list(id=record.id, limit=_LEARNED) if current else [],
         "pins": changes,
         "corrects": changes and record.kind in CORRECTED and len(record.text) <= _LONGEST_CORRECTED,
         "deletes": changes and record.kind not in KEPT,
     }
+
+
+def _standing(visit: Visit, record: Record) -> Standing:
+    """Return whether what a record says still holds."""
+    view = visit.memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view.wait_for_lessons()
+    moment = visit.time("known_at") or visit.now
+    return standings(view.engine, view.scope.tenant, [record], moment, known_at=view.known_at)[record.id]
 
 
 def _learned(visit: Visit, record: Record) -> list[Record]:

@@ -41,6 +41,7 @@ class Recall(Scoped):
     kinds: list[Kind] | None = Field(default=None, description="Only these kinds.")
     after: str | None = Field(default=None, description=f"Only what happened then or later. {_WHEN}")
     before: str | None = Field(default=None, description=f"Only what happened before then. {_WHEN}")
+    at: str | None = Field(default=None, description=f"The moment of asking, for 'last week'; now by default. {_WHEN}")
 
 
 class Found(Recalled):
@@ -57,6 +58,7 @@ def recall(memory: "Memory", caller: Caller, asked: Recall) -> Done:
         kind=asked.kinds or None,
         after=moment(asked.after, "after"),
         before=moment(asked.before, "before"),
+        at=moment(asked.at, "at"),
         threshold=FLOOR,
     )
     items = [found_memo(hit) for hit in hits]
@@ -68,6 +70,7 @@ class ContextAsked(Scoped):
 
     query: str = Field(description="What is to be answered or done next, in a sentence.", min_length=1)
     max_tokens: int = Field(default=1_500, ge=200, le=32_000, description="How many tokens it may cost.")
+    at: str | None = Field(default=None, description=f"The moment of asking, for 'last week'; now by default. {_WHEN}")
 
 
 class Contexts(Answer):
@@ -80,7 +83,7 @@ class Contexts(Answer):
 
 def context(memory: "Memory", caller: Caller, asked: ContextAsked) -> Done:
     """Return the best use of a budget."""
-    found = memory.context(asked.query, max_tokens=asked.max_tokens)
+    found = memory.context(asked.query, max_tokens=asked.max_tokens, at=moment(asked.at, "at"))
     ids = [record.id for record in found.records]
     said = found.text or "Nothing was remembered about this."
     return Contexts(text=found.text, tokens=found.tokens, ids=ids), said

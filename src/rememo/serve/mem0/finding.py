@@ -6,8 +6,10 @@ from itertools import combinations
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from rememo.context.current import wants_past
 from rememo.engine.engine import Engine
-from rememo.engine.search import Query, search
+from rememo.engine.search import Query, search, with_sources
+from rememo.engine.standing import standings
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
@@ -23,6 +25,8 @@ from rememo.serve.mem0.shown import REPLACES, found_of, from_their_scale, histor
 _MOST_HITS: Final = 1_000
 _TOP: Final = 10
 _PAGE: Final = 100
+_SPARE: Final = 10
+"""How many more are looked at for those that are left out."""
 _STATUS: Final = ("data", ("status",), "$nin")
 _HOLDS: Final = Condition(*_STATUS, ["superseded", "retracted"])
 _NOT_TAKEN_BACK: Final = Condition(*_STATUS, ["retracted"])
@@ -66,31 +70,39 @@ class Searching(Narrowing):
 
 
 def find(asked: Asked) -> dict[str, Any]:
-    """Answer `POST /v3/memories/search/`: the best of all alternatives."""
+    """Answer `POST /v3/memories/search/`: the best of all alternatives.
+
+    Their clients paste what is found into prompts as it is, so what something later superseded is left out, unless the
+    question asks about the past or `latest_only` is false.
+    """
     asked.asks_only()
     given = asked.body(Searching)
     if not given.query.strip():
         raise InvalidInput("the query is empty; ask something")
-    if given.latest_only is False:
-        raise InvalidInput("search looks among what holds now; get_all(latest_only=False) shows what has ended too")
     top = check_limit(_TOP if given.top_k is None else given.top_k, "top_k", maximum=_MOST_HITS)
     least = from_their_scale(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
     at = None if given.reference_date is None else moment(given.reference_date, "reference_date")
     best: dict[str, Hit] = {}
-    for engine, filter in _filters(asked, given):
+    filters = _filters(asked, given)
+    for engine, filter in filters:
+        whole = given.latest_only is False or wants_past(given.query, at or engine.now())
         query = Query(
             text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
             filter=filter,
-            limit=top,
+            limit=top if whole else min(_MOST_HITS, top + _SPARE),
             threshold=least,
             mode="words" if given.keyword_search else "hybrid",
             at=at or engine.now(),
             explain=False,
         )
         for hit in _hits(engine, query):
+            if hit.status == "superseded" and not whole:
+                continue
             if hit.record.id not in best or hit.score > best[hit.record.id].score:
                 best[hit.record.id] = hit
     ranked = sorted(best.values(), key=lambda hit: -hit.score)[:top]
+    for engine, filter in filters:
+        ranked = with_sources(engine, filter, ranked)
     return {"results": [_only(given.fields, found_of(hit)) for hit in ranked]}
 
 
@@ -125,14 +137,14 @@ def page(asked: Asked) -> dict[str, Any]:
         "count": count,
         "next": _address(asked, number + 1, size) if count > end else None,
         "previous": _address(asked, number - 1, size) if number > 1 else None,
-        "results": [memory_of(one) for one in found],
+        "results": _standing(asked, found),
     }
 
 
 def show(asked: Asked) -> dict[str, Any]:
     """Answer `GET /v1/memories/{id}/`."""
     asked.asks_only()
-    return memory_of(known(asked.view(), asked.path["id"]))
+    return _standing(asked, [known(asked.view(), asked.path["id"])])[0]
 
 
 def tell(asked: Asked) -> list[dict[str, Any]]:
@@ -172,12 +184,21 @@ def _filters(asked: Asked, given: Narrowing, *conditions: Condition) -> list[tup
     found: list[tuple[Engine, Filter]] = []
     for one in given.meant():
         view = view_of(asked.view(one.labels))
+        view.wait_for_lessons()
         filter = view.filter(
             kind=sorted(one.kinds or ()), ids=None if one.ids is None else sorted(one.ids), after=one.after,
             before=one.before, conditions=(*one.conditions, *conditions),
         )  # fmt: skip
         found.append((view.engine, filter))
     return found
+
+
+def _standing(asked: Asked, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return records as memories, each with whether it still holds."""
+    view = view_of(asked.view())
+    view.wait_for_lessons()
+    found = standings(view.engine, view.scope.tenant, records, view.engine.now())
+    return [{**memory_of(one), **found[one.id].to_dict()} for one in records]
 
 
 def _newest(engine: Engine, filter: Filter, limit: int, offset: int) -> list[Record]:

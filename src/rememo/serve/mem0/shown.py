@@ -46,8 +46,13 @@ def memory_of(record: Record, *, score: float | None = None) -> dict[str, Any]:
 
 
 def found_of(hit: Hit) -> dict[str, Any]:
-    """Return a hit as a memory, with whether it still holds."""
-    return {**memory_of(hit.record, score=hit.score), "status": hit.status, "superseded_by": hit.superseded_by}
+    """Return a hit as a memory, with whether it still holds and what a fact was learned from."""
+    return {
+        **memory_of(hit.record, score=hit.score),
+        "status": hit.status,
+        "superseded_by": hit.superseded_by,
+        "sources": [{"id": one.id, "memory": one.text} for one in hit.sources],
+    }
 
 
 def to_their_scale(score: float) -> float:

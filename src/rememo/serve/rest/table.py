@@ -117,6 +117,10 @@ OPERATIONS: Final = (
     _read("GET", "/facts/{id}", "facts.get"),
     _write("PATCH", "/facts/{id}", "facts.update"),
     _read("POST", "/facts:policy", "facts.policy", sets="mode", also="tenant"),
+    # Revisions
+    _read("GET", "/revisions", "revisions.list"),
+    _write("POST", "/revisions/{id}/confirm", "revisions.confirm"),
+    _write("POST", "/revisions/{id}/reject", "revisions.reject"),
     # Relationships
     _write("POST", "/relationships", "relationships.add", status=201),
     _read("GET", "/relationships", "relationships.list"),

@@ -1,0 +1,59 @@
+"""How records stand now, where no question was asked: whether what they say still holds, and what took its place."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rememo.engine.engine import Engine
+from rememo.engine.resolve import active_revisions, read_revisions, wholly_revised
+from rememo.model.record import Record
+from rememo.model.revision import HitStatus, Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Whether what a record says still holds."""
+
+    status: HitStatus = "unknown"
+    """As in a hit: `current`, `superseded` or `unknown`."""
+    superseded_by: str | None = None
+    """The id of the record that holds now, where this one was superseded."""
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Return it as JSON values."""
+        return {"status": self.status, "superseded_by": self.superseded_by}
+
+
+def standings(
+    engine: Engine, tenant: str, records: Sequence[Record], moment: datetime, *, known_at: datetime | None = None
+) -> dict[str, Standing]:
+    """Return how records stand at a moment, by their ids.
+
+    A record of which only a part was revised is not superseded. A fact stands as its own status and validity say.
+    """
+    sources = {id for record in records if record.kind == "fact" for id in _sources(record)}
+    ids = list(dict.fromkeys((*(record.id for record in records), *sources)))
+    revisions = read_revisions(engine, tenant, ids, known_at=known_at)
+    return {record.id: _standing(engine, record, revisions, moment) for record in records}
+
+
+def _standing(engine: Engine, record: Record, revisions: dict[str, dict[str, Revision]], moment: datetime) -> Standing:
+    if record.kind == "fact":
+        status = record.data.get("status")
+        if status in ("current", "disputed") and (record.valid_to is None or record.valid_to > moment):
+            return Standing(status="current")
+        about = [one for id in _sources(record) for one in revisions.get(id, {}).values()]
+        return Standing(status="superseded", superseded_by=_newest(one for one in about if one.by != record.id))
+    active = active_revisions(revisions.get(record.id, {}).values(), max(moment, record.at))
+    if active and wholly_revised(engine, record.text, active):
+        return Standing(status="superseded", superseded_by=_newest(active))
+    return Standing()
+
+
+def _sources(record: Record) -> Sequence[str]:
+    return record.data.get("sources") or ()
+
+
+def _newest(revisions: Iterable[Revision]) -> str | None:
+    newest = max(revisions, key=lambda one: one.at, default=None)
+    return None if newest is None else newest.by
