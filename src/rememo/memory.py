@@ -84,6 +84,7 @@ _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
     "collections.relationships", "collections.revisions", "collections.summaries", "context.compose", "keep.audit",
     "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "learn.answering", "learn.llm.learning",
+    "learn.revise.succession",
     "working.flowing", "working.hooks", "working.imported", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
 )  # fmt: skip

@@ -90,14 +90,16 @@ def measure(
     path: str | Path,
     *,
     methods: Mapping[str, Method] | None = None,
+    learn: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> QualityReport:
     """Measure every method on every question of a dataset file.
 
-    `methods` are Rememo's recall, plain BM25 and vectors alone unless given. `progress` is told how many questions are
+    `methods` are Rememo's recall, plain BM25 and vectors alone unless given; `learn` says whether Rememo learns from what
+    it stores, as it does for its users. `progress` is told how many questions are
     done. Raises `InvalidInput` for a file that cannot be read.
     """
-    chosen = dict(default_methods() if methods is None else methods)
+    chosen = dict(default_methods(learn=learn) if methods is None else methods)
     tallies = {name: _Tally(name) for name in chosen}
     done = 0
     for scope in load(dataset, path):
@@ -114,11 +116,11 @@ def measure(
     return QualityReport(dataset=dataset, methods=tuple(tally.result() for tally in tallies.values()))
 
 
-def default_methods(*, embedder: Embedder | None = None) -> dict[str, Method]:
+def default_methods(*, embedder: Embedder | None = None, learn: bool = True) -> dict[str, Method]:
     """Return Rememo's recall and, to compare it with, plain BM25 and vectors alone."""
     chosen = embedder or StaticEmbedder()
     return {
-        "rememo": lambda scope: StoredRecall(scope, chosen).search,
+        "rememo": lambda scope: StoredRecall(scope, chosen, learn=learn).search,
         "words": lambda scope: PlainWords(scope).search,
         "vectors": lambda scope: PlainVectors(scope, chosen).search,
     }

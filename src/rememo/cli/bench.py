@@ -51,12 +51,15 @@ def add_to(cli: typer.Typer) -> None:
 def quality(
     path: Annotated[Path, typer.Argument(help="The dataset's file, plain or gzipped.")],
     dataset: Annotated[Dataset, typer.Option(help="Its shape.")] = "jsonl",
+    learn: Annotated[bool, typer.Option(help="Learn from what is stored, as memories do.")] = True,
     json_file: JsonFile = None,
 ) -> None:
     """Measure how much of the evidence recall finds, beside plain words and vectors alone."""
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("asking", total=None)
-        report = quality_bench.measure(dataset, path, progress=lambda done: progress.update(task, completed=done))
+        report = quality_bench.measure(
+            dataset, path, learn=learn, progress=lambda done: progress.update(task, completed=done)
+        )
     console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(report.to_dict(), indent=1))

@@ -58,7 +58,7 @@ def conflicts(
     agent: Label = None,
     json: AsJson = False,
 ) -> None:
-    """Show facts that contradict each other and wait to be settled, and revisions that are less likely than not."""
+    """Show facts that contradict each other and wait to be settled, and revisions that are unsure."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
         found = view.facts.conflicts()
@@ -84,7 +84,7 @@ def revisions(
     reject: Annotated[
         tuple[str, str] | None, typer.Option(metavar="ID BY", help="Say that it did not, and ID holds.")
     ] = None,
-    unsure: Annotated[bool, typer.Option("--unsure", help="Only those that are less likely than not.")] = False,
+    unsure: Annotated[bool, typer.Option("--unsure", help="Only those that do not count by themselves.")] = False,
     limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
     tenant: Tenant = "default",
     user: Label = None,

@@ -8,11 +8,11 @@ from typing import Final, Literal
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.messages import made_by, relearn
-from rememo.learn.revisions import Decision, RevisionWrites, decisions_of, rejected_of
+from rememo.learn.revisions import Decision, RevisionWrites, decisions_of
 from rememo.model.check import check_label, check_limit, check_unit
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import Revision, revisions_of
+from rememo.model.revision import Revision, rejections_of, revisions_of
 
 UNSURE: Final = 0.6
 """A revision below this confidence does not count by itself: it is shown with conflicts until somebody decides."""
@@ -88,7 +88,7 @@ class Revisions:
         key = made_by(later.id)
         for record in self._records(earlier.id):
             by_facts = any(one.by == later.id for one in revisions_of(record).values())
-            if key in record.data["revisions"] or key in rejected_of(record):
+            if key in record.data["revisions"] or key in rejections_of(record):
                 self._write(record, key, decision, later.id)
                 by_facts = decision == "rejected" and self._counts(earlier.id, later.id)
                 if not by_facts:
@@ -125,7 +125,7 @@ class Revisions:
 
     def _shown(self, record: Record) -> "list[Revised]":
         """Return the revisions of one record, one for each that made one and that this view sees."""
-        kept = {**revisions_of(record), **rejected_of(record)}
+        kept = {**revisions_of(record), **rejections_of(record)}
         decisions = decisions_of(record)
         by: dict[str, tuple[str, Revision]] = {}
         for key, one in kept.items():

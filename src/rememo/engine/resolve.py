@@ -17,7 +17,7 @@ from rememo.model.fact import predicate_of, source_ids
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import SURE, Revision, is_revision, revisions_of
+from rememo.model.revision import SURE, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
 from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where
 from rememo.recall.subjects import value_left_behind
@@ -59,14 +59,21 @@ def pool_size(limit: int, most: int) -> int:
 def read_revisions(
     engine: Engine, tenant: str, ids: Sequence[str], *, known_at: datetime | None = None
 ) -> dict[str, dict[str, Revision]]:
-    """Return what later statements made of some records, by record and by what made it."""
+    """Return what later statements made of some records, by record and by what made it; rejected ones without confidence."""
     if not ids:
         return {}
     wanted: dict[str, str] = {engine.ids.revision(tenant, id): id for id in ids}
     filter = Filter(scope=Scope(tenant=tenant), kinds=(REVISION,), ids=tuple(wanted), known_at=known_at)
     records = engine.store.read(filter, engine.now())
     # By its own id: what a caller wrote into its data makes it say nothing about another record.
-    return {wanted[record.id]: revisions_of(record) for record in records if is_revision(record)}
+    return {
+        wanted[record.id]: {
+            **revisions_of(record),
+            **{key: replace(revision, confidence=0.0) for key, revision in rejections_of(record).items()},
+        }
+        for record in records
+        if is_revision(record)
+    }
 
 
 def active_revisions(revisions: Iterable[Revision], moment: datetime, *, least: float = SURE) -> list[Revision]:
@@ -116,15 +123,21 @@ class Resolver:
     def _in_succession(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         """Return the hits with those that answer for the time that the question asks about before the others."""
         text = self.question.text
-        past, ends = asks_for_past_state(text), [window.end for window in self._ended_windows]
-        until = self.filter.valid_at or (_EPOCH + timedelta(milliseconds=max(ends)) if past and ends else None)
-        past = asks_about_past(text)
+        was, ends = asks_for_past_state(text), [window.end for window in self._ended_windows]
+        until = self.filter.valid_at or (_EPOCH + timedelta(milliseconds=max(ends)) if was and ends else None)
+        past = was and asks_about_past(text)
         if not hits or not (until or past or asks_for_state(text)):
             return hits
         model = self.engine.succession
         if model is None:
             return hits
-        succession = Succession(model=model, question=text, past=past, until=until, size=self.size)
+        rejected = frozenset(
+            (id, revision.by)
+            for id, found in revisions.items()
+            for revision in found.values()
+            if not revision.confidence
+        )
+        succession = Succession(model=model, question=text, past=past, until=until, size=self.size, rejected=rejected)
         return _folded(succession.ordered(self._with_possible(hits, revisions)))
 
     def _with_possible(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:

@@ -22,6 +22,8 @@ _SURE: Final = 0.7
 """The likelihood from which the earlier one is shown as superseded, and left out of contexts."""
 _LIKELY_BEFORE: Final = 0.3
 """The same where the question itself says that something came before."""
+_RELEVANT: Final = 0.1
+"""How near the score of an earlier claim must come to the best for it to be an answer."""
 _CLOSE: Final = 0.85
 """How near a hit's score must come to the best to be a rival of it."""
 
@@ -62,6 +64,8 @@ class Succession:
     until: datetime | None = None
     """The end of the time that it asks about, where that is over."""
     size: int = 0
+    rejected: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of an earlier and a later record of which somebody said that the earlier still holds."""
 
     def ordered(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits, the answer first, and what is over marked as superseded by it."""
@@ -72,7 +76,12 @@ class Succession:
         rivals = sum(hit.score >= _CLOSE * hits[0].score for hit in hits)
         found = {hit.id: hit for hit in hits}
         second: set[str] = set()
+        least = 0.0 if self.past or self.until else _RELEVANT * hits[0].score
         for earlier, later in _pairs(found[id] for id in claims):
+            if claims[earlier.id].score < least:
+                continue  # it does not answer, so nothing takes its place
+            if self._is_rejected(earlier, later):
+                continue
             likelihood = self._likelihood(claims[earlier.id], claims[later.id], rivals=rivals)
             if likelihood >= (_LIKELY_BEFORE if self.past and self.until is None else LIKELY):
                 first, other = (earlier, later) if self._earlier_first(later) else (later, earlier)
@@ -88,6 +97,9 @@ class Succession:
         if self.until is not None and later.at > self.until >= earlier.at:
             return 1.0  # what was said afterwards cannot be what was so then
         return self.model.likelihood(self.question, earlier, later, rivals=rivals, size=self.size)
+
+    def _is_rejected(self, earlier: Hit, later: Hit) -> bool:
+        return any((before, after) in self.rejected for before in _ids(earlier) for after in _ids(later))
 
     def _earlier_first(self, later: Hit) -> bool:
         if self.until is not None:
@@ -132,3 +144,7 @@ def _said(hit: Hit) -> Record:
 
 def _role(hit: Hit) -> str:
     return str(_said(hit).data.get("role", "user"))
+
+
+def _ids(hit: Hit) -> list[str]:
+    return [hit.id, *(source.id for source in hit.sources)]

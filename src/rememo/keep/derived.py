@@ -10,7 +10,7 @@ from rememo.learn.chapters import has_writer, is_chapter, without_sources
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
 from rememo.learn.payloads import ABSTRACT, WRITE_AGAIN
 from rememo.learn.relationships import CONNECTING, Link, link_writes
-from rememo.learn.revisions import RevisionWrites, rejected_of
+from rememo.learn.revisions import RevisionWrites
 from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
 from rememo.model.derived_ids import DerivedId
@@ -19,7 +19,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import is_revision, revisions_of
+from rememo.model.revision import is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
 from rememo.store.protocol import ErasingStore
 
@@ -184,7 +184,7 @@ class Derived:
             if held is None or not is_revision(held) or held.data["record"] in marks:
                 return
             changes = RevisionWrites(self._tenant)
-            noted = {**revisions_of(held), **rejected_of(held)}
+            noted = {**revisions_of(held), **rejections_of(held)}
             changes.clear(held, [key for key, revision in noted.items() if revision.by in marks])
             writes = changes.writes(self._engine)
             if not writes:

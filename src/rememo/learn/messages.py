@@ -14,14 +14,14 @@ from rememo.learn.extract import FoundFact, corrections, extract
 from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settle_each, slot_of
 from rememo.learn.predicates import RELATIONS
 from rememo.learn.revise.find import Found, revised_by
-from rememo.learn.revisions import RevisionWrites, decisions_of, rejected_of
+from rememo.learn.revisions import RevisionWrites, decisions_of
 from rememo.learn.sight import is_within
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import SURE, Revision, is_revision, revisions_of
+from rememo.model.revision import SURE, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
 
 LEAST_TRUST = 0.3
@@ -118,7 +118,7 @@ def _revise(
     held = {
         key
         for record in _revisions_of(engine, tenant, again)
-        for key in (*record.data["revisions"], *rejected_of(record))
+        for key in (*record.data["revisions"], *rejections_of(record))
     }
     made = {
         id: [one for one in revised_by(engine, record, _seen_by(record)) if is_within(one.record.scope, within[id])]
@@ -169,7 +169,7 @@ def _outdated(revision: Record, id: str, record: Record | None) -> list[str]:
     """Return what of a revision record a change of a record takes back: what it made, and what was made of words it lost."""
     found = [made_by(id)]
     if revision.data["record"] == id:
-        for key, one in {**revisions_of(revision), **rejected_of(revision)}.items():
+        for key, one in {**revisions_of(revision), **rejections_of(revision)}.items():
             if record is None or not learnable(record) or (one.wording or record.text).strip() not in record.text:
                 found.append(key)
     return found
@@ -268,7 +268,7 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
     keys = set(map(made_by, ids))
     for filter in made:
         for record in engine.store.read(filter, engine.now()):
-            if is_revision(record) and not keys.isdisjoint((*record.data["revisions"], *rejected_of(record))):
+            if is_revision(record) and not keys.isdisjoint((*record.data["revisions"], *rejections_of(record))):
                 found[record.id] = record
     return list(found.values())
 

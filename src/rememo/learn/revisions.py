@@ -15,13 +15,13 @@ from rememo.learn.sight import Share
 from rememo.learn.statements import Statement
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
-from rememo.model.revision import Revision, is_revision, revisions_of
+from rememo.model.revision import REJECTED, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Write
 
 Decision = Literal["confirmed", "rejected"]
 """What somebody said about a revision."""
-_CONFIRMED, _REJECTED = "confirmed", "rejected"
+_CONFIRMED: Final = "confirmed"
 _MOST_TRIES: Final = 100
 
 
@@ -42,7 +42,7 @@ class RevisionWrites:
 
     def clear(self, record: Record, keys: Container[str]) -> None:
         """Take back what some makers say in a revision record."""
-        for key in (*record.data["revisions"], *rejected_of(record)):
+        for key in (*record.data["revisions"], *rejections_of(record)):
             if key in keys:
                 self.set(record.data["record"], record.scope, key, None)
 
@@ -50,7 +50,7 @@ class RevisionWrites:
         """Keep what somebody decided on a revision, whatever is learned later; None forgets the decision."""
         id = record.data["record"]
         self.scopes[id] = record.scope
-        self.wanted.setdefault(id, {})[key] = {**revisions_of(record), **rejected_of(record)}[key]
+        self.wanted.setdefault(id, {})[key] = {**revisions_of(record), **rejections_of(record)}[key]
         self.decisions[id, key] = decision
 
     def commit(self, engine: Engine) -> None:
@@ -84,7 +84,7 @@ class RevisionWrites:
         own = record if record is not None and is_revision(record) else None  # what a caller made of it is written over
         decisions: dict[str, Decision | None] = {} if own is None else {**decisions_of(own)}
         decisions |= {key: self.decisions[id, key] for key in changes if (id, key) in self.decisions}
-        kept: dict[str, Revision] = {} if own is None else {**revisions_of(own), **rejected_of(own)}
+        kept: dict[str, Revision] = {} if own is None else {**revisions_of(own), **rejections_of(own)}
         kept = {key: one for key, one in kept.items() if key not in changes}
         kept |= {key: one for key, one in changes.items() if one is not None}
         confirmed = [key for key in kept if decisions.get(key) == "confirmed"]
@@ -98,7 +98,7 @@ class RevisionWrites:
         sources = [id, *dict.fromkeys(one.by for one in kept.values() if one.by)]
         data: dict[str, Any] = {"record": id, "revisions": after, "sources": sources}
         data |= {_CONFIRMED: confirmed} if confirmed else {}
-        data |= {_REJECTED: rejected} if rejected else {}
+        data |= {REJECTED: rejected} if rejected else {}
         if record is None:
             if not kept:
                 return []
@@ -112,13 +112,8 @@ class RevisionWrites:
             return engine.puts(self.scopes[id], [fields])
         if not kept:
             return [Remove(id=record.id, scope=record.scope, expected=record.version)]
-        same = all(record.data.get(name) == data.get(name) for name in ("revisions", _CONFIRMED, _REJECTED))
+        same = all(record.data.get(name) == data.get(name) for name in ("revisions", _CONFIRMED, REJECTED))
         return [] if same else [engine.revise(record, {"data": data})]
-
-
-def rejected_of(record: Record) -> dict[str, Revision]:
-    """Return what a revision record holds that somebody said is none: it counts for nothing."""
-    return {key: Revision.from_dict(values) for key, values in record.data.get(_REJECTED, {}).items()}
 
 
 def decisions_of(record: Record) -> dict[str, Decision]:
@@ -126,7 +121,7 @@ def decisions_of(record: Record) -> dict[str, Decision]:
     found = dict[str, Decision]()
     for key in record.data.get(_CONFIRMED, ()):
         found[key] = "confirmed"
-    for key in record.data.get(_REJECTED, ()):
+    for key in record.data.get(REJECTED, ()):
         found[key] = "rejected"
     return found
 

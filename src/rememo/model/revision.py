@@ -17,6 +17,7 @@ HitStatus = Literal["current", "superseded", "unknown"]
 """`current`: it is known to hold. `superseded`: something later took its place. `unknown`: nothing is known either way."""
 SURE = 0.6
 """The confidence from which a revision counts by itself: the earlier statement is shown as superseded."""
+REJECTED = "rejected"
 POSSIBLE = 0.3
 """The least that is noted: the later statement is then looked at where a question finds the earlier one."""
 
@@ -66,3 +67,8 @@ def is_revision(record: Record) -> bool:
 def revisions_of(record: Record) -> dict[str, Revision]:
     """Return the revisions that a revision record holds, by what made them."""
     return {key: Revision.from_dict(values) for key, values in record.data["revisions"].items()}
+
+
+def rejections_of(record: Record) -> dict[str, Revision]:
+    """Return the revisions of a revision record that somebody said are none, by what made them: they count for nothing."""
+    return {key: Revision.from_dict(values) for key, values in record.data.get(REJECTED, {}).items()}

@@ -12,6 +12,7 @@ from rememo.collections.jobs import Jobs
 from rememo.collections.messages import Messages
 from rememo.collections.posts import Posts
 from rememo.collections.relationships import Relationships
+from rememo.collections.revisions import Revisions
 from rememo.collections.summaries import Summaries
 from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
@@ -37,6 +38,7 @@ FACES: Final[dict[type[Any], str]] = {
     Messages: "messages.",
     Facts: "facts.",
     Relationships: "relationships.",
+    Revisions: "revisions.",
     Documents: "documents.",
     Goals: "goals.",
     Tasks: "tasks.",

@@ -100,7 +100,7 @@ STOPWORDS: Final[dict[str, frozenset[str]]] = {
 _ASKING = """
 remind reminded remember remembered recall recalled mention mentioned mentions tell told telling say said saying says talk
 talked talking discuss discussed discussing conversation conversations chat chats chatted previous previously earlier
-wonder wondering wondered
+wonder wondering wondered many much
 """
 
 ASKING: Final[dict[str, frozenset[str]]] = {"english": frozenset(_ASKING.split())}

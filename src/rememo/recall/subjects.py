@@ -5,7 +5,7 @@ from typing import Final
 
 _KIN: Final = (
     r"(?:sister|brother|mother|father|mom|mum|dad|friend|mate|neighbou?r|colleague|coworker|boss|cousin|aunt|uncle|son|daughter|wife|husband|partner"
-    r"|flatmate|roommate|parents|kids|boyfriend|girlfriend|niece|nephew|grandma|grandmother|grandpa|grandfather|ex|twins|in-laws)"
+    r"|flatmate|roommate|parent|kid|boyfriend|girlfriend|niece|nephew|grandma|grandmother|grandpa|grandfather|ex|twin|in-law)s?"
 )
 _OPENERS: Final = r"(?:(?:so|and|but|also|oh|ok|okay|well|yes|yeah|fyi|btw|apparently|meanwhile|soo+)[,:!.]* )*"
 _OF_OTHERS: Final = re.compile(rf"\b(?:my|his|her|their|our)(?: \w+){{0,2}}? {_KIN}\b|^(?:he|she|they)\b")

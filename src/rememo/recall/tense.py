@@ -38,7 +38,7 @@ _WAS: Final = re.compile(
     re.IGNORECASE,
 )
 _TOLD: Final = re.compile(
-    r"\b(?:used to|previously|formerly|originally|back then|at first|in the past)\b", re.IGNORECASE
+    r"\b(?:used to|previously|formerly|originally|initially|back then|at first|in the past)\b", re.IGNORECASE
 )
 _LONGEST_QUESTION: Final = 16
 """Words of a question beyond which it is no plain question but a request with its story."""
@@ -57,7 +57,7 @@ def asks_for_past_state(text: str) -> bool:
 def _is_plain_question(text: str) -> bool:
     if len(text.split(maxsplit=_LONGEST_QUESTION)) > _LONGEST_QUESTION:
         return False
-    return bool(_ASKS.match(text)) and not _ANOTHER_SENTENCE.search(text)
+    return bool(_ASKS.match(text) or text.rstrip().endswith("?")) and not _ANOTHER_SENTENCE.search(text)
 
 
 def asks_about_past(text: str) -> bool:

@@ -139,7 +139,7 @@ NO_WORDS = frozenset(
     {
         "acting", "agents", "archive", "as_of", "ask", "audit", "backup", "bound", "changes", "clear", "close", "compliance",
         "compose", "context", "count", "delete", "delete_where", "diff", "drop_key", "erase", "export", "get", "history",
-        "hooks", "import_", "jobs", "list", "maintain", "pool", "provider", "providers", "reembed", "retention", "rollback",
+        "hooks", "import_", "jobs", "list", "maintain", "pool", "provider", "providers", "reembed", "retention", "revisions", "rollback",
         "rooms", "rotate_keys", "scope", "search", "similar", "snapshot", "snapshots", "spending", "stats", "undo", "update",
         "users", "verify",
     }

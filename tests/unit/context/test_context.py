@@ -84,7 +84,7 @@ def test_marks_name_the_records_in_order(chat: Memory, memory: Memory):
 def test_recall_reaches_other_rooms_but_not_other_people(chat: Memory, memory: Memory):
     other(memory).messages.add("user", "My piano is from Porto")
     other(memory, user="bo").messages.add("user", "My piano is from Rome")
-    other(memory, agent="coach").messages.add("user", "My piano is from Oslo")
+    other(memory, user="cy", agent="coach").messages.add("user", "My piano is from Oslo")
     memory.scope(tenant="acme").scope(user="ana", agent="helper").messages.add("user", "My piano is from Bern")
     chat.messages.add("user", "I play the piano here")
 

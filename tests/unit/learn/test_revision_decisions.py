@@ -54,9 +54,9 @@ def test_a_revision_is_listed_with_its_reason_and_how_sure_it_is(memory: Memory,
 
 
 def test_what_is_rejected_holds_and_what_is_confirmed_is_certain(view: Memory):
-    first = "Our daily standup is at 9am."
-    old, new = say(view, first, "Standup moved to 10:30 from now on.")
-    question = "when is the standup?"
+    first = "My gym is FitLife on Main Street."
+    old, new = say(view, first, "I changed gyms, I go to IronHouse now.")
+    question = "which gym do I go to?"
     assert statuses(view, question)[first] == "superseded"
     assert view.revisions.reject(old, new).decision == "rejected"
     assert statuses(view, question)[first] != "superseded"
@@ -76,13 +76,10 @@ def test_what_facts_say_is_not_rejected_here(view: Memory):
 
 
 def test_facts_that_a_rejected_revision_had_ended_hold_again(view: Memory):
-    old, new = say(view, "My cat is called Miso.", "I have bought a red blanket for my cat.")
-    listed = [one for one in view.revisions.list() if (one.id, one.by) == (old, new)]
-    if not listed:
-        pytest.skip("this is not taken for a revision any more")
+    old, new = say(view, "I love sushi on Fridays.", "Fridays are for pizza now, no more sushi.")
+    assert not view.facts.list(subject="ana", predicate="likes")
     view.revisions.reject(old, new)
-    assert [fact.object for fact in view.facts.list(subject="ana", predicate="has_pet")] == ["Miso"]
-    assert statuses(view, "what is my cat called?")["My cat is called Miso."] != "superseded"
+    assert [fact.object for fact in view.facts.list(subject="ana", predicate="likes")] == ["sushi"]
 
 
 def test_a_decision_stays_when_the_record_is_learned_from_again(view: Memory):

@@ -41,10 +41,10 @@ _OWN: Final = re.compile(
     r"(?:i|we|i'm|i've|i'll|i'd|we're|we've|we'll|my|our)\b"
 )
 _NAMED_SUBJECT: Final = re.compile(
-    r"^\W*(?P<name>[A-Z][a-z]+)(?:'s)?(?: (?:has|is|was|had|got|moved|quit|made|changed|took|switched|started|left|sold|bought|lives|works|just))\b"
+    r"^\W*(?!(?:We|It|This|That|There|You|He|She|They|The|My|Our|What|Who)\b)(?P<name>[A-Z][a-z]+)(?:'s)?(?: (?:has|is|was|had|got|moved|quit|made|changed|took|switched|started|left|sold|bought|lives|works|just))\b"
 )
 _UNREAL: Final = re.compile(
-    r"\b(?:if|would|could|might|may|want to|wanted to|wants to|thinking (?:of|about)|considering|maybe|perhaps|hope to|hoping|wish|dream(?:s|ing)? of"
+    r"\b(?:if|would|could|might|may (?=be\b|have\b|go\b|get\b|move\b|take\b|not\b|still\b|as well\b|\w+ to\b)|want to|wanted to|wants to|thinking (?:of|about)|considering|maybe|perhaps|hope to|hoping|wish|dream(?:s|ing)? of"
     r"|tempted|someday|one day|should i|toying|wondering|almost|nearly|considered)\b"
 )
 _CONDITIONAL: Final = re.compile(
