@@ -15,7 +15,7 @@ from rememo.model.record import Record
 from rememo.model.revision import POSSIBLE
 from rememo.model.scope import Scope
 
-_MOST_SHARING, _MOST_RECENT = 24, 12
+_MOST_SHARING, _MOST_RECENT = 12, 8
 """Earlier records that are looked at: those that share most terms with the later one, and what was said last."""
 _MOST_REVISED: Final = 3
 """Earlier records that one record revises at the most: the likeliest."""
@@ -43,8 +43,9 @@ class Found:
 
 def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
     """Return what a record revises among what the same person said earlier within `home`; one for each earlier record."""
-    later = _sentences(engine, record)
-    if not any(sentence.tells_change or sentence.frame is not None for sentence in later):
+    # A sentence without a sign of change and without a value of its own is never likely enough.
+    later = [one for one in _sentences(engine, record) if one.tells_change or one.frame is not None]
+    if not later:
         return []
     found: list[Found] = []
     candidates = _candidates(engine, record, home, frozenset[str]().union(*(sentence.terms for sentence in later)))
