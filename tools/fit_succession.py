@@ -57,11 +57,11 @@ class Recorder:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.compared: list[tuple[str, Claim, Claim, int, int]] = []
+        self.compared: list[tuple[str, Claim, Claim, int]] = []
 
-    def likelihood(self, question: str, earlier: Claim, later: Claim, *, rivals: int, size: int) -> float:
+    def likelihood(self, question: str, earlier: Claim, later: Claim, *, size: int) -> float:
         """Note a pair."""
-        self.compared.append((question, earlier, later, rivals, size))
+        self.compared.append((question, earlier, later, size))
         return 0.0
 
     def pairs(self, group: str, holds: Callable[[str], bool], *, past: bool) -> Iterator[Pair]:
@@ -69,10 +69,10 @@ class Recorder:
 
         Only those whose order would change: the others are in order whatever the model says.
         """
-        for question, earlier, later, rivals, size in self.compared:
+        for question, earlier, later, size in self.compared:
             before, after = holds(earlier.text), holds(later.text)
             if before != after and (earlier.score >= later.score) != past:
-                values = features(question, earlier, later, terms_of=TERMS, rivals=rivals, size=size)
+                values = features(question, earlier, later, terms_of=TERMS, size=size)
                 yield Pair(group, question, values, after != past, (earlier.text, later.text))
         self.compared.clear()
 

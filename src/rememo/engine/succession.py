@@ -16,7 +16,7 @@ from rememo.recall.tense import tells_of_past
 
 MOST_CLAIMS: Final = 5
 """How many of the first hits are compared."""
-LIKELY: Final = 0.6
+LIKELY: Final = 0.65
 """The likelihood from which a later statement takes the place of an earlier one."""
 _SURE: Final = 0.7
 """The likelihood from which the earlier one is shown as superseded, and left out of contexts."""
@@ -24,8 +24,6 @@ _LIKELY_BEFORE: Final = 0.3
 """The same where the question itself says that something came before."""
 _RELEVANT: Final = 0.1
 """How near the score of an earlier claim must come to the best for it to be an answer."""
-_CLOSE: Final = 0.85
-"""How near a hit's score must come to the best to be a rival of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +43,10 @@ class Claim:
 class SuccessionModel(Protocol):
     """Who compares claims."""
 
-    def likelihood(self, question: str, earlier: Claim, later: Claim, *, rivals: int, size: int) -> float:
+    def likelihood(self, question: str, earlier: Claim, later: Claim, *, size: int) -> float:
         """Return how likely it is that the later claim takes the place of the earlier as an answer.
 
-        `rivals` is how many hits come near the best, `size` how much the scope holds.
+        `size` is how much the scope holds.
         """
         ...
 
@@ -73,7 +71,6 @@ class Succession:
         claims = {hit.id: claim for hit in looked_at if (claim := _claim(hit)) is not None}
         if len(claims) < 2:  # noqa: PLR2004 - one has nobody to be compared with
             return list(hits)
-        rivals = sum(hit.score >= _CLOSE * hits[0].score for hit in hits)
         found = {hit.id: hit for hit in hits}
         second: set[str] = set()
         least = 0.0 if self.past or self.until else _RELEVANT * hits[0].score
@@ -82,7 +79,7 @@ class Succession:
                 continue  # it does not answer, so nothing takes its place
             if self._is_rejected(earlier, later):
                 continue
-            likelihood = self._likelihood(claims[earlier.id], claims[later.id], rivals=rivals)
+            likelihood = self._likelihood(claims[earlier.id], claims[later.id])
             if likelihood >= (_LIKELY_BEFORE if self.past and self.until is None else LIKELY):
                 first, other = (earlier, later) if self._earlier_first(later) else (later, earlier)
                 found[first.id] = replace(found[first.id], score=max(found[first.id].score, found[other.id].score))
@@ -93,10 +90,10 @@ class Succession:
         ordered = sorted(found.values(), key=lambda hit: (-hit.score, hit.id in second))
         return [hit for hit in ordered if hit.score]  # what was only looked at has none
 
-    def _likelihood(self, earlier: Claim, later: Claim, *, rivals: int) -> float:
+    def _likelihood(self, earlier: Claim, later: Claim) -> float:
         if self.until is not None and later.at > self.until >= earlier.at:
             return 1.0  # what was said afterwards cannot be what was so then
-        return self.model.likelihood(self.question, earlier, later, rivals=rivals, size=self.size)
+        return self.model.likelihood(self.question, earlier, later, size=self.size)
 
     def _is_rejected(self, earlier: Hit, later: Hit) -> bool:
         return any((before, after) in self.rejected for before in _ids(earlier) for after in _ids(later))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rememo import Memory
-from rememo.engine.succession import MOST_CLAIMS, Claim, Succession
+from rememo.engine.succession import Claim, Succession
 from rememo.learn.revise.succession import WEIGHTS, features
 from rememo.model.hit import Hit
 from rememo.model.record import Record
@@ -24,10 +24,10 @@ class Constant:
 
     value: float
 
-    def likelihood(self, question: str, earlier: Claim, later: Claim, *, rivals: int, size: int) -> float:
+    def likelihood(self, question: str, earlier: Claim, later: Claim, *, size: int) -> float:
         assert question
         assert earlier.at < later.at
-        assert rivals <= MOST_CLAIMS + size
+        assert size >= 0
         return self.value
 
 
@@ -97,7 +97,7 @@ def test_every_feature_has_a_weight():
     claim = Claim(text="I live in Rome.", at=START, score=0.5, is_fact=False, is_current=False)
     later = Claim(text="I rent in Bari now.", at=LATER, score=0.4, is_fact=False, is_current=False)
     terms = Analyzer("english").terms
-    assert WEIGHTS.keys() == features("where do I live?", claim, later, terms_of=terms, rivals=1, size=9).keys()
+    assert WEIGHTS.keys() == features("where do I live?", claim, later, terms_of=terms, size=9).keys()
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ TABLE: Final = (
          r"\b(?:switch(?:ed|ing|es)?|chang(?:ed|ing)|room change|change of (?:plan|job|address|number)|new direction|migrat\w+|upgrad\w+|downgrad\w+|convert\w+|transferr\w+|shifted|swapp\w+|replac\w+"
          r"|traded|exchang\w+|rewritten|rewrote|rebrand\w*|renamed|relocat\w+|moved|moving|rescheduled|postponed|pushed|bumped|delayed"
          r"|brought forward|moved up|raised|lowered|cut to|reduced|increased|promoted|became|become|turned into|put me|made (?:me|him|her) (?:the |a |an )?(?:head|chair|lead|manager|captain|director|partner|permanent)|been made"
-         r"|belongs to|looks after|took over|taken over|takes over|handed over|ported|transitioned|went back|gone back|steps? in|stepped in|extended|rebooked|gave me|merged|asked for|went to|went with|settled on"
-         r"|decided on|opted|gone for|went for|overtaken|overtook|takes|taking over|put .{1,25}? down to|moved on)\b",
+         r"|belongs to|looks after|took over|taken over|takes over|handed over|ported|transitioned|went back|gone back|steps? in|stepped in|extended|rebooked|gave me|merged|went with|settled on"
+         r"|decided on|opted|gone for|overtaken|overtook|taking over|put .{1,25}? down to|moved on)\b",
          "we migrated the project from mysql to postgresql", "the deadline was pushed to march 15", "colin took over as treasurer"),
     _row("corrected",
          r"\b(?:i meant|i mean|correction|my mistake|my bad|scratch that|i was wrong|got that wrong|typo|misspoke|mix(?:ed|ing) up|make (?:it|that)|wrong"

@@ -29,7 +29,6 @@ _PRESENT: Final = re.compile(
 )
 _YES_OR_NO: Final = re.compile(r"^\W*(?:am|is|are|do|does|have|has|can|should|will)\b", re.IGNORECASE)
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|my|me|we|our|us|mine|am)\b", re.IGNORECASE)
-_ADDS: Final = re.compile(r"\b(?:also|as well|too|second|another|besides|on top|one more|additional)\b", re.IGNORECASE)
 _FOR_A_WHILE: Final = re.compile(
     r"\b(?:just (?:this once|for today|today|for now)|this (?:week|weekend|once|time)|visiting|trip|loaner|borrow\w*|temporar\w+|until"
     r"|for (?:a|the|two|three) (?:week|day|night|weekend|month|weeks|days|nights)|on (?:holiday|vacation)|acting|interim|tonight)\b",
@@ -43,11 +42,11 @@ class FittedSuccession:
     def __init__(self, terms_of: Terms) -> None:
         self._terms_of = terms_of
 
-    def likelihood(self, question: str, earlier: Claim, later: Claim, *, rivals: int, size: int) -> float:
+    def likelihood(self, question: str, earlier: Claim, later: Claim, *, size: int) -> float:
         """Return how likely it is that the later claim takes the place of the earlier as an answer."""
         if _states_nothing(later, self._terms_of) or _is_of_another(question, later, self._terms_of):
             return 0.0
-        values = features(question, earlier, later, terms_of=self._terms_of, rivals=rivals, size=size)
+        values = features(question, earlier, later, terms_of=self._terms_of, size=size)
         likelihood = 1 / (1 + math.exp(-sum(WEIGHTS[name] * value for name, value in values.items())))
         if values["tells change"] or values["revision"] >= _ALIKE or likelihood >= _CERTAIN:
             return likelihood
@@ -55,9 +54,7 @@ class FittedSuccession:
         return min(likelihood, LIKELY) if values["revision"] >= _SAME_MATTER else 0.0
 
 
-def features(
-    question: str, earlier: Claim, later: Claim, *, terms_of: Terms, rivals: int, size: int
-) -> dict[str, float]:
+def features(question: str, earlier: Claim, later: Claim, *, terms_of: Terms, size: int) -> dict[str, float]:
     """Return what the model looks at, by name."""
     before, after = sentences_of(earlier.text, terms_of), sentences_of(later.text, terms_of)
     best = best_pair(after, before, recent=False, adjacent=False)
@@ -75,6 +72,7 @@ def features(
         "revision": likely,
         "tells change": any(sentence.tells_change for sentence in after),
         "strong": any(not STRONG.isdisjoint(sentence.signals) for sentence in after),
+        "strong, earlier fact": earlier.is_fact and any(not STRONG.isdisjoint(sentence.signals) for sentence in after),
         "states nothing": not after,
         "topic of later": not topics.isdisjoint(topics_after),
         "topic of earlier": not topics.isdisjoint(topics_before),
@@ -94,12 +92,8 @@ def features(
         "earlier current": earlier.is_current,
         "later current": later.is_current,
         "earlier happened": all(sentence.happened for sentence in before),
-        "later happened": bool(after) and all(sentence.happened and not sentence.tells_change for sentence in after),
-        "later unreal": any(sentence.unreal or sentence.conditional for sentence in after),
-        "later adds": bool(_ADDS.search(later.text)),
         "later of others": _only_of_others(after) and not _only_of_others(before),
         "for a while": bool(_FOR_A_WHILE.search(later.text)),
-        "rivals": rivals,
         "size": scale,
         "size, score ratio": scale * ratio / 5,
         "size, revision": scale * likely / 5,
@@ -128,38 +122,35 @@ def _only_of_others(sentences: Sequence[Sentence]) -> bool:
 
 
 WEIGHTS: Final[Mapping[str, float]] = {
-    "always": -1.23,
-    "score": 0.66,
-    "score ratio": 0.93,
+    "always": -1.22,
+    "score": 0.76,
+    "score ratio": 1.02,
     "revision": 0.43,
-    "tells change": 0.32,
-    "strong": 0.64,
-    "states nothing": -0.47,
-    "topic of later": 0.14,
-    "topic of earlier": 0.29,
-    "same topic": -0.36,
-    "asked topic of both": 0.11,
-    "shared terms": 0.24,
-    "asked terms in earlier": 0.06,
-    "asked terms in later": -0.35,
-    "asks for the present": 0.54,
-    "yes or no": 0.89,
-    "first person": -0.19,
-    "days between": 0.08,
-    "corrected": 0.46,
-    "corrected at once": 0.38,
-    "earlier fact": -0.60,
-    "later fact": 0.71,
-    "earlier current": -0.45,
-    "later current": 0.53,
-    "earlier happened": 0.64,
-    "later happened": 0.05,
-    "later unreal": -0.00,
-    "later adds": 0.05,
-    "later of others": -1.03,
-    "for a while": -0.64,
-    "rivals": -0.04,
-    "size": -0.33,
-    "size, score ratio": 0.65,
-    "size, revision": -0.52,
+    "tells change": 0.30,
+    "strong": 0.65,
+    "strong, earlier fact": 0.27,
+    "states nothing": -0.58,
+    "topic of later": 0.16,
+    "topic of earlier": 0.37,
+    "same topic": -0.44,
+    "asked topic of both": 0.19,
+    "shared terms": 0.26,
+    "asked terms in earlier": 0.07,
+    "asked terms in later": -0.54,
+    "asks for the present": 0.61,
+    "yes or no": 0.98,
+    "first person": -0.20,
+    "days between": 0.07,
+    "corrected": 0.53,
+    "corrected at once": 0.45,
+    "earlier fact": -0.73,
+    "later fact": 0.91,
+    "earlier current": -0.44,
+    "later current": 0.55,
+    "earlier happened": 0.75,
+    "later of others": -1.28,
+    "for a while": -0.78,
+    "size": -0.40,
+    "size, score ratio": 0.81,
+    "size, revision": -0.53,
 }
