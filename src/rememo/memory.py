@@ -778,8 +778,9 @@ def _composer(engine: Engine) -> Composing:
 
 def _succession(engine: Engine) -> SuccessionModel:
     from rememo.learn.revise.succession import FittedSuccession
+    from rememo.recall.embed.static import StaticEmbedder
 
-    return FittedSuccession(engine.analyzer.terms)
+    return FittedSuccession(engine.analyzer.terms, StaticEmbedder(engine.analyzer.language).embed)
 
 
 def _address(url: object) -> str:

@@ -19,6 +19,8 @@ _VALUE: Final = re.compile(r"[^\W\d_]*\d[\w:.,/-]*|(?<=\s)[A-Z][\w-]{2,}")
 """What a statement can be told by in an answer to it: figures and names."""
 
 
+_SEVERAL: Final = 3
+"""Sentences of a text of which one can be left out; fewer are about the same."""
 _BEFORE: Final = re.compile(r"\b(?:last|ago|yesterday|past|since|(?:19|20)\d\d)\b", re.IGNORECASE)
 """What tells a time that is over from one that comes again: "last Saturday", not "Saturday"."""
 
@@ -101,7 +103,7 @@ def _without_nearest(text: str, terms_of: Callable[[str], Sequence[str]], query:
     """Return a text without the sentence that comes nearest to a question; nothing where little else is left."""
     asked = set(terms_of(query))
     places = list(sentences(text))
-    if len(places) < 2:  # noqa: PLR2004 - one sentence says all
+    if len(places) < _SEVERAL:
         return ""
     begin, end = max(places, key=lambda place: len(asked.intersection(terms_of(text[slice(*place)]))))
     rest = f"{text[:begin].rstrip()} {GAP} {text[end:].lstrip()}".strip()

@@ -5,14 +5,14 @@ replaced it (above it, where the question asks about the past), and what another
 person that the question names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
 from rememo.engine.about import OF_ANOTHER, About
 from rememo.engine.engine import Engine
-from rememo.engine.succession import MOST_CLAIMS, Succession
+from rememo.engine.succession import MOST_CLAIMS, SMALL, StateQuestion, Succession
 from rememo.model.fact import predicate_of, source_ids
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
@@ -106,6 +106,8 @@ class Resolver:
     """The question names somebody or something that was never mentioned here."""
     size: int = 0
     """How many records the question looks among."""
+    terms: int = 0
+    """How many terms they are indexed under."""
 
     def resolve(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits with their standing, in their new order, best first."""
@@ -126,8 +128,10 @@ class Resolver:
         was, ends = asks_for_past_state(text), [window.end for window in self._ended_windows]
         until = self.filter.valid_at or (_EPOCH + timedelta(milliseconds=max(ends)) if was and ends else None)
         past = was and asks_about_past(text)
-        if not hits or not (until or past or asks_for_state(text)):
+        if (not hits and self.size > SMALL) or not (until or past or asks_for_state(text)):
             return hits
+        if self.question.unspecific:
+            return hits  # whose and when it was decides
         model = self.engine.succession
         if model is None:
             return hits
@@ -137,7 +141,9 @@ class Resolver:
             for revision in found.values()
             if not revision.confidence
         )
-        succession = Succession(model=model, question=text, past=past, until=until, size=self.size, rejected=rejected)
+        persons = frozenset(" ".join(name.casefold().split()) for name in self._names)
+        question = StateQuestion(text=text, persons=persons, size=self.size, terms=self.terms)
+        succession = Succession(model=model, question=question, past=past, until=until, rejected=rejected)
         return _folded(succession.ordered(self._with_possible(hits, revisions)))
 
     def _with_possible(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
@@ -150,8 +156,16 @@ class Resolver:
             for revision in revisions.get(id, {}).values()
             if revision.by and revision.at <= self._asked and revision.by not in here
         }
-        records = self._allowed(wanted)
+        records = [*self._allowed(wanted), *self._others(here | wanted)]
         return [*hits[:MOST_CLAIMS], *(Hit(record=record, score=0.0) for record in records), *hits[MOST_CLAIMS:]]
+
+    def _others(self, here: Container[str]) -> list[Record]:
+        """Return what else was said in a small scope: what answers need not have a word of the question."""
+        if self.size > SMALL:
+            return []
+        kinds = [kind for kind in ("message", "note") if not self.filter.kinds or kind in self.filter.kinds]
+        found = self.engine.store.read(self.filter.narrowed(kinds=tuple(kinds)), self.engine.now()) if kinds else ()
+        return [record for record in found if record.id not in here and record.data.get("role", "user") == "user"]
 
     def _allowed(self, ids: Iterable[str]) -> Sequence[Record]:
         """Return those of some records that the question may find."""

@@ -105,6 +105,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         strangers=_strangers(question, timeline, rows, hits),
         unknown=_names_unknown(engine, question, candidates, ranked.speakers),
         size=len(timeline.numbers),
+        terms=_terms(timeline),
     )
     alone = candidates.vector_background is None
     found = _calibrated(resolver.resolve(hits), question, timeline, scope.user, words_only=alone)
@@ -134,9 +135,7 @@ def _calibrated(
     hits: Sequence[Hit], question: Question, timeline: Timeline, asker: str | None, *, words_only: bool
 ) -> list[Hit]:
     """Return the hits in their order, with scores that mean the same whatever the size of the scope."""
-    if "terms" not in timeline.worked_out:
-        timeline.worked_out["terms"] = int(timeline.lengths.sum())
-    terms: int = timeline.worked_out["terms"]
+    terms = _terms(timeline)
     predicates = asked_predicates(question.text)
     names = [timeline.speaker_names[number] for number in question.speakers] or ([] if asker is None else [asker])
     found: list[Hit] = []
@@ -147,6 +146,13 @@ def _calibrated(
         share = best / hit.score if hit.score else 0.0
         found.append(replace(hit, score=best, reasons={name: share * part for name, part in hit.reasons.items()}))
     return found[::-1]
+
+
+def _terms(timeline: Timeline) -> int:
+    """Return how many terms the records of a scope are indexed under."""
+    if "terms" not in timeline.worked_out:
+        timeline.worked_out["terms"] = int(timeline.lengths.sum())
+    return timeline.worked_out["terms"]
 
 
 def _answers(hit: Hit, predicates: frozenset[str], names: Sequence[str]) -> bool:

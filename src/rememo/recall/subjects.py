@@ -4,13 +4,13 @@ import re
 from typing import Final
 
 _KIN: Final = (
-    r"(?:sister|brother|mother|father|mom|mum|dad|friend|mate|neighbou?r|colleague|coworker|boss|cousin|aunt|uncle|son|daughter|wife|husband|partner"
-    r"|flatmate|roommate|parent|kid|boyfriend|girlfriend|niece|nephew|grandma|grandmother|grandpa|grandfather|ex|twin|in-law)s?"
+    r"(?:sister|brother|mother|father|mom|mum|dad|friend|mate|neighbou?r|colleague|coworker|buddy|boss|cousin|aunt|uncle|son|daughter|wife|husband|partner"
+    r"|flatmate|roommate|parent|kid|boyfriend|girlfriend|niece|nephew|grandma|grandmother|grandpa|grandfather|ex|twin|in-law|hubby|missus|fianc[eé]e?|team next door|other team)s?"
 )
 _OPENERS: Final = r"(?:(?:so|and|but|also|oh|ok|okay|well|yes|yeah|fyi|btw|apparently|meanwhile|soo+)[,:!.]* )*"
 _OF_OTHERS: Final = re.compile(rf"\b(?:my|his|her|their|our)(?: \w+){{0,2}}? {_KIN}\b|^(?:he|she|they)\b")
 _OTHER_SUBJECT: Final = re.compile(
-    rf"^{_OPENERS}(?:(?:my|our|his|her|the|their|a|another|\w+'s)(?: \w+){{0,2}}? {_KIN}(?:'s)?|mum|mom|dad|he|she|they(?! (?:\w+ )?(?:me|us|my|our)\b))\b"
+    rf"^{_OPENERS}(?:(?:my|our|his|her|the|their|a|another|\w+'s)(?: \w+){{0,2}}? {_KIN}(?:'s)?|{_KIN}(?= (?:[a-z']+ )?(?:is|was|has|had|got|gets|wants?|wanted|bought|moved|started|starts|thinks|thought|says|said|gave|sold|quit|left|does|did|\w+ed)\b)|he|she|they(?! (?:\w+ )?(?:me|us|my|our)\b))\b"
 )
 _BEFORE: Final = re.compile(
     r"\b(?:before|prior to) (?:the |my |our |it was |i (?:had|got|used) )?(?P<value>[A-Z0-9][\w.:-]*(?: [A-Z0-9][\w.:-]*)?)"

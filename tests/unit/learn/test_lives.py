@@ -6,13 +6,20 @@ import pytest
 
 from rememo.bench.lives.judge import measure
 
-LIVES = Path(__file__).parents[2] / "data" / "plain_lives.jsonl"
+DATA = Path(__file__).parents[2] / "data"
+# Some points below what is reached, so that only a real loss is noticed.
+LEAST = {
+    "plain_lives": {"first now": 0.83, "first past": 0.9, "context now": 0.82, "context past": 0.98},
+    "everyday_lives": {"first now": 0.8, "first past": 0.82, "context now": 0.73, "context past": 0.98},
+    "steady_lives": {"first now": 0.77, "context now": 0.95},
+}
 
 
 @pytest.mark.requirement("conflict.policy")
-def test_most_questions_about_plain_lives_are_answered_by_what_held_then():
-    (scores,) = measure(LIVES).doors
-    shares = {name: share.right / share.questions for name, share in scores.shares.items()}
-    # Well below what is reached, so that only a real loss is noticed.
-    least = {"first now": 0.84, "first past": 0.84, "context now": 0.79, "context past": 0.96}
-    assert {name: share for name, share in shares.items() if share < least[name]} == {}, "\n".join(scores.misses)
+@pytest.mark.parametrize("name", LEAST)
+def test_most_questions_about_lives_are_answered_by_what_held_then(name: str):
+    (scores,) = measure(DATA / f"{name}.jsonl").doors
+    shares = {name: share.right / share.questions for name, share in scores.shares.items() if share.questions}
+    assert shares.keys() == LEAST[name].keys()
+    lost = {judged: share for judged, share in shares.items() if share < LEAST[name][judged]}
+    assert lost == {}, "\n".join(scores.misses)

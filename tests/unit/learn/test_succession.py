@@ -1,12 +1,14 @@
 """Which of several statements answers a question about a state, though nothing links them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rememo import Memory
-from rememo.engine.succession import Claim, Succession
+from rememo.engine.succession import Claim, StateQuestion, Succession
+from rememo.learn.revise import answers
 from rememo.learn.revise.succession import WEIGHTS, features
 from rememo.model.hit import Hit
 from rememo.model.record import Record
@@ -24,13 +26,20 @@ class Constant:
 
     value: float
 
-    def likelihood(self, question: str, earlier: Claim, later: Claim, *, size: int) -> float:
-        assert question
+    def states(self, claim: Claim) -> bool:
+        return "?" not in claim.text
+
+    def utilities(self, question: StateQuestion, claims: Sequence[Claim]) -> list[float]:
+        assert question.text
+        return [0.0] * len(claims)
+
+    def likelihood(self, question: StateQuestion, earlier: Claim, later: Claim) -> float:
+        assert question.text
         assert earlier.at < later.at
-        assert size >= 0
         return self.value
 
 
+HOME, BEFORE = StateQuestion(text="where do I live?"), StateQuestion(text="where did I live before?")
 ALWAYS, NEVER = Constant(1.0), Constant(0.0)
 
 
@@ -50,7 +59,7 @@ def order(hits: list[Hit]) -> list[str]:
 
 def test_the_latest_of_all_that_answer_comes_first_and_the_others_name_it():
     hits = [hit("old", days=1, score=0.9), hit("new", days=9, score=0.5), hit("newer", days=20, score=0.4)]
-    found = Succession(model=ALWAYS, question="where do I live?", past=False).ordered(hits)
+    found = Succession(model=ALWAYS, question=HOME, past=False).ordered(hits)
     assert order(found)[0] == "newer"
     assert {one.id: (one.status, one.superseded_by) for one in found} == {
         "newer": ("current", None),
@@ -62,7 +71,7 @@ def test_the_latest_of_all_that_answer_comes_first_and_the_others_name_it():
 
 def test_the_earlier_comes_first_where_the_past_is_asked_for():
     hits = [hit("new", days=9, score=0.9), hit("old", days=1, score=0.5)]
-    found = Succession(model=ALWAYS, question="where did I live before?", past=True).ordered(hits)
+    found = Succession(model=ALWAYS, question=BEFORE, past=True).ordered(hits)
     assert order(found) == ["old", "new"]
     assert {one.status for one in found} == {"unknown"}
 
@@ -70,8 +79,8 @@ def test_the_earlier_comes_first_where_the_past_is_asked_for():
 def test_what_was_said_after_the_time_that_is_asked_for_comes_last():
     hits = [hit("after", days=90, score=0.9), hit("then", days=20, score=0.5), hit("before", days=1, score=0.4)]
     until = START + timedelta(days=30)
-    found = Succession(model=ALWAYS, question="where did I live in January?", past=True, until=until).ordered(hits)
-    assert order(found)[0] == "then"
+    found = Succession(model=ALWAYS, question=BEFORE, past=True, until=until).ordered(hits)
+    assert order(found) == ["then", "before", "after"]
 
 
 @pytest.mark.parametrize(
@@ -85,19 +94,50 @@ def test_what_was_said_after_the_time_that_is_asked_for_comes_last():
 )
 def test_only_later_words_of_the_same_person_take_a_place(other: Hit):
     hits = [hit("old", days=1, score=0.9), other]
-    assert Succession(model=ALWAYS, question="where do I live?", past=False).ordered(hits) == hits
+    assert Succession(model=ALWAYS, question=HOME, past=False).ordered(hits) == hits
 
 
 def test_nothing_moves_where_no_claim_succeeds_another():
     hits = [hit("old", days=1, score=0.9), hit("new", days=9, score=0.5)]
-    assert Succession(model=NEVER, question="where do I live?", past=False).ordered(hits) == hits
+    assert Succession(model=NEVER, question=HOME, past=False).ordered(hits) == hits
 
 
 def test_every_feature_has_a_weight():
-    claim = Claim(text="I live in Rome.", at=START, score=0.5, is_fact=False, is_current=False)
-    later = Claim(text="I rent in Bari now.", at=LATER, score=0.4, is_fact=False, is_current=False)
+    claim = Claim(text="I live in Rome.", at=START, score=0.5)
+    later = Claim(text="I rent in Bari now.", at=LATER, score=0.4)
     terms = Analyzer("english").terms
-    assert WEIGHTS.keys() == features("where do I live?", claim, later, terms_of=terms, size=9).keys()
+    assert WEIGHTS.keys() == features(HOME, claim, later, terms_of=terms).keys()
+    for row in answers.features(HOME, [claim, later], terms_of=terms):
+        assert row.keys() == answers.WEIGHTS.keys()
+
+
+def test_what_was_found_by_its_words_stays_first_where_all_was_said_at_once():
+    with Memory(":memory:") as memory:
+        view = memory.scope(user="ana", room="r")
+        for text in ("The invoice for March is paid.", "We went hiking near Sintra.", "My cat is called Miso."):
+            view.messages.add("user", text, at=START).wait()
+        assert view.search("is the invoice paid?", at=LATER)[0].text == "The invoice for March is paid."
+
+
+def test_what_answers_need_not_have_a_word_of_the_question():
+    with Memory(":memory:") as memory:
+        view = memory.scope(user="peter", room="r")
+        view.messages.add("user", "I drive a Volkswagen Golf.", at=START).wait()
+        view.messages.add("user", "what is a good gift for a retirement party?", at=START + timedelta(days=30)).wait()
+        view.messages.add("user", "I sold the Golf and picked up a Tesla.", at=START + timedelta(days=90)).wait()
+        first, *others = view.search("what car do I have?", at=LATER)
+        assert "Tesla" in " ".join([first.text, *_sources(first)])
+        assert "superseded" in {found.status for found in others}
+
+
+def test_what_only_asks_or_is_about_a_friend_does_not_answer():
+    with Memory(":memory:") as memory:
+        view = memory.scope(user="ethan", room="r")
+        view.messages.add("user", "I pay 950 euros rent per month.", at=START).wait()
+        view.messages.add("user", "Can a landlord raise the rent every year?", at=START + timedelta(days=30)).wait()
+        view.messages.add("user", "My friend Joe pays 1400 euros rent.", at=START + timedelta(days=60)).wait()
+        first = view.search("how much rent do I pay?", at=LATER)[0]
+        assert "950" in " ".join([first.text, *_sources(first)])
 
 
 @pytest.mark.parametrize(

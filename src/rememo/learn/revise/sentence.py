@@ -43,6 +43,11 @@ _OWN: Final = re.compile(
 _NAMED_SUBJECT: Final = re.compile(
     r"^\W*(?!(?:We|It|This|That|There|You|He|She|They|The|My|Our|What|Who)\b)(?P<name>[A-Z][a-z]+)(?:'s)?(?: (?:has|is|was|had|got|moved|quit|made|changed|took|switched|started|left|sold|bought|lives|works|just))\b"
 )
+_TELLS: Final = re.compile(r"(?:so |and |but |hi,? |hey,? )*(?:i|we|i'm|i've|we're|we've|my|our)\b")
+_ASKS: Final = re.compile(
+    r"(?:so |and |but )?(?:what|how|where|who|when|which|why|is|are|do|does|can|could|should|any|will|would|safe|ideas?|tips?|or)\b",
+    re.IGNORECASE,
+)
 _UNREAL: Final = re.compile(
     r"\b(?:if|would|could|might|may (?=be\b|have\b|go\b|get\b|move\b|take\b|not\b|still\b|as well\b|\w+ to\b)|want to|wanted to|wants to|thinking (?:of|about)|considering|maybe|perhaps|hope to|hoping|wish|dream(?:s|ing)? of"
     r"|tempted|someday|one day|should i|toying|wondering|almost|nearly|considered)\b"
@@ -187,8 +192,16 @@ def forget_sentences() -> None:
 
 def _split(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
     places = islice(own_sentences(text), _MOST_SENTENCES)
-    said = [text[begin:end].strip() for begin, end in places if end - begin <= _LONGEST_SENTENCE]
-    return tuple(Sentence(sentence, terms_of) for sentence in said if not sentence.endswith("?"))
+    statements = [_stated(text[begin:end].strip()) for begin, end in places if end - begin <= _LONGEST_SENTENCE]
+    return tuple(Sentence(sentence, terms_of) for sentence in statements if sentence)
+
+
+def _stated(sentence: str) -> str:
+    """Return what a sentence states: of a question what is told before it, "We deploy with Jenkins, how do I …?"."""
+    if not sentence.endswith("?"):
+        return sentence
+    told, comma, asked = sentence.rpartition(", ")
+    return told if comma and _ASKS.match(asked) and _TELLS.match(told.lower()) else ""
 
 
 _remembered: Final = lru_cache(_REMEMBERED)(_split)
