@@ -114,32 +114,32 @@ class Auditor:
         def note(commit: Commit) -> Note | None:
             written = commit.written
             if len(written) == 1:
-                one = written[0]
-                if one.outcome in ("ignored", "unchanged"):
+                change = written[0]
+                if change.outcome in ("ignored", "unchanged"):
                     return None
                 return Note(
                     operation=operation,
-                    scope=one.scope,
+                    scope=change.scope,
                     who=who,
                     at=commit.recorded_at,
-                    detail=_single(one.outcome, one.kind),
-                    ids=(one.id,),
+                    detail=_single(change.outcome, change.kind),
+                    ids=(change.id,),
                     flags=flags,
                 )
-            changed = [one for one in written if one.outcome not in ("ignored", "unchanged")]
+            changed = [change for change in written if change.outcome not in ("ignored", "unchanged")]
             if not changed and operation == "write":
                 return None
-            scopes = {one.scope for one in changed}
+            scopes = {change.scope for change in changed}
             return Note(
                 operation=operation,
                 scope=scopes.pop() if len(scopes) == 1 else scope,
                 who=who,
                 at=commit.recorded_at,
                 detail={
-                    "outcomes": dict(Counter(one.outcome for one in changed)),
-                    "kinds": dict(Counter(one.kind for one in changed)),
+                    "outcomes": dict(Counter(change.outcome for change in changed)),
+                    "kinds": dict(Counter(change.kind for change in changed)),
                 },
-                ids=tuple(dict.fromkeys(one.id for one in changed)),
+                ids=tuple(dict.fromkeys(change.id for change in changed)),
                 flags=flags,
             )
 
@@ -147,7 +147,7 @@ class Auditor:
 
     def _flags(self, operation: str, scope: Scope, writes: Sequence[Write], who: Who) -> tuple[str, ...]:
         """Return what the checks of a scope say; one that fails says so by a flag, and the write goes on."""
-        asked = [one for one in self._checks if one.scope.contains(scope)]
+        asked = [registered for registered in self._checks if registered.scope.contains(scope)]
         if not asked:
             return ()
         drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
@@ -161,10 +161,10 @@ class Auditor:
         )
         told = replace(intent, texts=tuple(draft.text for draft in drafts))
         flags: dict[str, None] = {}
-        for one in asked:
-            name = getattr(one.check, "__name__", type(one.check).__name__)
+        for registered in asked:
+            name = getattr(registered.check, "__name__", type(registered.check).__name__)
             try:
-                said = _read_flags(one.check(told if one.content else intent))
+                said = _read_flags(registered.check(told if registered.content else intent))
             except Exception:  # noqa: BLE001 - a check is foreign code: whatever it raises, the write stands
                 _log.exception("compliance check %s failed", name)
                 said = [f"check failed: {name}"]

@@ -109,4 +109,4 @@ def _ask_for(
         return
     known.update(zip(texts, vectors, strict=True))
     if paid is not None:
-        paid.keep([(text, one) for text, one in zip(texts, vectors, strict=True) if one is not None])
+        paid.keep([(text, vector) for text, vector in zip(texts, vectors, strict=True) if vector is not None])

@@ -75,14 +75,14 @@ class Rule:
 
 
 BUILT_IN: Final = (
-    Rule(name="override", reason="tells its reader to drop earlier instructions or limits", check=lambda one: "override" in one.signs),
-    Rule(name="prompt", reason="asks for the instructions its reader was given", check=lambda one: "prompt" in one.signs),
-    Rule(name="instructions", reason="gives orders to an assistant", check=lambda one: "instructions" in one.signs),
-    Rule(name="roles", reason="poses as another speaker by a model's own marks", check=lambda one: suspicion.posing(one.text)),
-    Rule(name="hidden", reason="hides words from a person who looks at it", check=lambda one: suspicion.hiding(one.text)),
-    Rule(name="encoded", reason="holds encoded instructions", check=lambda one: _encoded(one.text)),
-    Rule(name="image", reason="has an image whose address carries away what its reader knows", check=lambda one: suspicion.leaking(one.text)),
-    Rule(name="secrets", reason="holds a key, a token or a password", check=lambda one: holds_key(one.text)),
+    Rule(name="override", reason="tells its reader to drop earlier instructions or limits", check=lambda suspect: "override" in suspect.signs),
+    Rule(name="prompt", reason="asks for the instructions its reader was given", check=lambda suspect: "prompt" in suspect.signs),
+    Rule(name="instructions", reason="gives orders to an assistant", check=lambda suspect: "instructions" in suspect.signs),
+    Rule(name="roles", reason="poses as another speaker by a model's own marks", check=lambda suspect: suspicion.posing(suspect.text)),
+    Rule(name="hidden", reason="hides words from a person who looks at it", check=lambda suspect: suspicion.hiding(suspect.text)),
+    Rule(name="encoded", reason="holds encoded instructions", check=lambda suspect: _encoded(suspect.text)),
+    Rule(name="image", reason="has an image whose address carries away what its reader knows", check=lambda suspect: suspicion.leaking(suspect.text)),
+    Rule(name="secrets", reason="holds a key, a token or a password", check=lambda suspect: holds_key(suspect.text)),
 )  # fmt: skip
 NAMES: Final = (*(rule.name for rule in BUILT_IN), FLOOD)
 """The built-in rules; `flood` counts, and the others read."""
@@ -110,7 +110,7 @@ class Guard:
     def add(self, rule: Rule) -> None:
         """Apply a rule from now on; a name that is taken raises `AlreadyExists`."""
         with self._lock:
-            if rule.name in NAMES or any(one.name == rule.name for one in self._rules):
+            if rule.name in NAMES or any(known.name == rule.name for known in self._rules):
                 raise AlreadyExists(f"there is a rule {rule.name!r} already; choose another name")
             self._rules = (*self._rules, rule)
             self.of_trusted = self.of_trusted or rule.trusted
@@ -137,7 +137,7 @@ class Guard:
         """
         if not self._most:
             return
-        doubtful = [one.draft for one in writes if one.draft.trust < FULL and one.draft.kind not in _DERIVED]
+        doubtful = [write.draft for write in writes if write.draft.trust < FULL and write.draft.kind not in _DERIVED]
         if not doubtful:
             return
         now = clock()
@@ -207,7 +207,7 @@ def _breaks(rule: Rule, suspect: Suspect) -> str | None:
 
 
 def _encoded(text: str) -> bool:
-    return any(suspicion.signs(one) for one in suspicion.decoded(text))
+    return any(suspicion.signs(hidden) for hidden in suspicion.decoded(text))
 
 
 def _words_in(suspect: Suspect) -> str:

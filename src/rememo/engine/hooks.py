@@ -34,7 +34,7 @@ class HookTable:
     def remove(self, scope: Scope, hook: Hook) -> None:
         """Call it no more; removing one that is not there is harmless."""
         with self._lock:
-            self._hooks = tuple(one for one in self._hooks if one != (scope, hook))
+            self._hooks = tuple(entry for entry in self._hooks if entry != (scope, hook))
 
     def tell(self, changes: Sequence[Change]) -> None:
         """Call every hook that a change concerns, in the calling thread."""

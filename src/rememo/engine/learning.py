@@ -39,8 +39,8 @@ def may_state(text: object) -> bool:
     words = text.lower().replace("\u2019", "'").split() if isinstance(text, str) else []
     if len(words) < 2:  # noqa: PLR2004 - one word says nothing of anybody
         return False
-    for one in words:
-        word = one.strip(_SIGNS)
+    for token in words:
+        word = token.strip(_SIGNS)
         if word in _STATING_WORDS or word.endswith(_STATING_ENDS):
             return True
     return False

@@ -120,11 +120,11 @@ def _redacted(value: Any, kinds: tuple[str, ...], counts: Counter[str]) -> Any:
         return text
     if isinstance(value, Mapping):
         return {
-            name: _redacted(one, kinds, counts)
-            for name, one in cast("Mapping[str, Any]", value).items()
+            name: _redacted(item, kinds, counts)
+            for name, item in cast("Mapping[str, Any]", value).items()
         }  # fmt: skip
     if isinstance(value, list | tuple):
-        return [_redacted(one, kinds, counts) for one in cast("list[Any]", value)]
+        return [_redacted(item, kinds, counts) for item in cast("list[Any]", value)]
     return value
 
 

@@ -279,7 +279,7 @@ def _postings(engine: Engine, query: Query, question: Question, timeline: Timeli
         return ()
     matches = engine.store.words(query.filter, question.terms, held=len(timeline.numbers))
     found = [_posting(match, timeline) for match in matches]
-    return tuple(one for one in found if len(one.documents))
+    return tuple(index for index in found if len(index.documents))
 
 
 def _posting(match: WordMatch, timeline: Timeline) -> Postings:

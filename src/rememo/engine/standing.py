@@ -42,8 +42,10 @@ def _standing(engine: Engine, record: Record, revisions: dict[str, dict[str, Rev
         status = record.data.get("status")
         if status in ("current", "disputed") and (record.valid_to is None or record.valid_to > moment):
             return Standing(status="current")
-        about = [one for id in _sources(record) for one in revisions.get(id, {}).values()]
-        return Standing(status="superseded", superseded_by=_newest(one for one in about if one.by != record.id))
+        about = [revision for id in _sources(record) for revision in revisions.get(id, {}).values()]
+        return Standing(
+            status="superseded", superseded_by=_newest(revision for revision in about if revision.by != record.id)
+        )
     active = active_revisions(revisions.get(record.id, {}).values(), max(moment, record.at))
     if active and wholly_revised(engine, record.text, active):
         return Standing(status="superseded", superseded_by=_newest(active))
@@ -55,5 +57,5 @@ def _sources(record: Record) -> Sequence[str]:
 
 
 def _newest(revisions: Iterable[Revision]) -> str | None:
-    newest = max(revisions, key=lambda one: one.at, default=None)
+    newest = max(revisions, key=lambda revision: revision.at, default=None)
     return None if newest is None else newest.by

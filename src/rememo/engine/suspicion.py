@@ -121,7 +121,7 @@ def readings(text: str) -> Iterator[str]:
 def plain(text: str) -> str:
     """Return a text as it is understood: lower case, one blank between words, nothing invisible, letters as they look."""
     if not text.isascii():
-        text = _TAGS.sub(lambda match: "".join(chr(ord(one) - 0xE0000) for one in match[0]), text)
+        text = _TAGS.sub(lambda match: "".join(chr(ord(character) - 0xE0000) for character in match[0]), text)
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).replace("\u2019", "'")
     text = text.lower()
     if not text.isascii():

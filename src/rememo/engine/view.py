@@ -349,10 +349,10 @@ def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
     chunks = Filter(
         scope=Scope(tenant=documents[0].scope.tenant),
         kinds=("chunk",),
-        conditions=parse_conditions("data", {"document": {"$in": [one.id for one in documents]}}),
+        conditions=parse_conditions("data", {"document": {"$in": [document.id for document in documents]}}),
         quarantined=None,
     )
-    return [Remove(id=one.id, scope=chunks.scope) for one in engine.store.read(chunks, engine.now())]
+    return [Remove(id=chunk.id, scope=chunks.scope) for chunk in engine.store.read(chunks, engine.now())]
 
 
 def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:

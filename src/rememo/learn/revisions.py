@@ -88,14 +88,14 @@ class RevisionWrites:
         kept = {key: one for key, one in kept.items() if key not in changes}
         kept |= {key: one for key, one in changes.items() if one is not None}
         confirmed = [key for key in kept if decisions.get(key) == "confirmed"]
-        rejected = {key: one.to_dict() for key, one in kept.items() if decisions.get(key) == "rejected"}
+        rejected = {key: revision.to_dict() for key, revision in kept.items() if decisions.get(key) == "rejected"}
         after = {
-            key: (replace(one, confidence=1.0) if key in confirmed else one).to_dict()
-            for key, one in kept.items()
+            key: (replace(revision, confidence=1.0) if key in confirmed else revision).to_dict()
+            for key, revision in kept.items()
             if key not in rejected
         }
         # Named as sources, so that they leave with what they were made of.
-        sources = [id, *dict.fromkeys(one.by for one in kept.values() if one.by)]
+        sources = [id, *dict.fromkeys(revision.by for revision in kept.values() if revision.by)]
         data: dict[str, Any] = {"record": id, "revisions": after, "sources": sources}
         data |= {_CONFIRMED: confirmed} if confirmed else {}
         data |= {REJECTED: rejected} if rejected else {}
@@ -134,21 +134,21 @@ def slot_revisions(
     Each is judged by what those with its maker's sight see; `fact_of` names the fact that a statement of a run is in.
     """
     holding = {
-        (share.scope, one.source.id)
+        (share.scope, statement.source.id)
         for share in shares
         if _holds(share.run)
-        for one in share.statements
-        if one.asserts and one.source is not None
+        for statement in share.statements
+        if statement.asserts and statement.source is not None
     }
     found: dict[str, tuple[Scope, Revision | None]] = {id: (scope, None) for scope, id in holding}
     for share in shares:
         if _holds(share.run):
             continue
-        for one in share.statements:
-            if one.asserts and one.source is not None and (share.scope, one.source.id) not in holding:
-                revision = _revision(share, one, predicate, fact_of)
-                if revision is not None or one.source.id not in found:
-                    found[one.source.id] = share.scope, revision
+        for statement in share.statements:
+            if statement.asserts and statement.source is not None and (share.scope, statement.source.id) not in holding:
+                revision = _revision(share, statement, predicate, fact_of)
+                if revision is not None or statement.source.id not in found:
+                    found[statement.source.id] = share.scope, revision
     return found
 
 
@@ -173,8 +173,8 @@ def _revision(
     run, runs = share.run, share.seen.runs
     after = [other for other in runs if _holds(other) and other.object != run.object]
     if after and (run.status == "retracted" or run.valid_to is not None):
-        newest = max(after, key=lambda other: max(one.said for one in other.asserted))
-        saying = max(newest.asserted, key=lambda one: (one.said, one.known))
+        newest = max(after, key=lambda other: max(statement.said for statement in other.asserted))
+        saying = max(newest.asserted, key=lambda statement: (statement.said, statement.known))
         return Revision(
             by=_revised_by(share.scope, saying, fact_of(newest, saying)),
             reason=predicate,
@@ -182,9 +182,16 @@ def _revision(
             at=run.valid_to or saying.said,
             wording=statement.wording,
         )
-    said = (*run.statements, *(one for one in share.seen.against if one.about == run.object or one.ends_all))
-    ending = [(one.said, one.known, one.source.id, one) for one in said if not one.asserts and one.source]
+    said = (
+        *run.statements,
+        *(statement for statement in share.seen.against if statement.about == run.object or statement.ends_all),
+    )
+    ending = [
+        (statement.said, statement.known, statement.source.id, statement)
+        for statement in said
+        if not statement.asserts and statement.source
+    ]
     if not ending:
         return None
-    *_, source, last = max(ending, key=lambda one: one[:3])
+    *_, source, last = max(ending, key=lambda statement: statement[:3])
     return Revision(by=source, reason=predicate, confidence=last.confidence, at=last.ending, wording=statement.wording)

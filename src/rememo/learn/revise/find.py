@@ -44,19 +44,19 @@ class Found:
 def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
     """Return what a record revises among what the same person said earlier within `home`; one for each earlier record."""
     # A sentence without a sign of change and without a value of its own is never likely enough.
-    later = [one for one in _sentences(engine, record) if one.tells_change or one.frame is not None]
+    later = [sentence for sentence in _sentences(engine, record) if sentence.tells_change or sentence.frame is not None]
     if not later:
         return []
     found: list[Found] = []
     candidates = _candidates(engine, record, home, frozenset[str]().union(*(sentence.terms for sentence in later)))
-    last = max((one for one in candidates), key=lambda one: (one.at, one.created_at), default=None)
+    last = max((record for record in candidates), key=lambda record: (record.at, record.created_at), default=None)
     for earlier in candidates:
         recent = earlier.scope.room == record.scope.room and record.at - earlier.at <= _RECENTLY
         adjacent = earlier is last and record.at - earlier.at <= _AT_ONCE
         best = best_pair(later, _sentences(engine, earlier), recent=recent, adjacent=adjacent)
         if best is not None and best[0] >= POSSIBLE:
             found.append(Found(earlier, best[1], best[2], round(best[0], 3)))
-    return sorted(found, key=lambda one: -one.confidence)[:_MOST_REVISED]
+    return sorted(found, key=lambda revision: -revision.confidence)[:_MOST_REVISED]
 
 
 def _sentences(engine: Engine, record: Record) -> tuple[Sentence, ...]:
@@ -77,7 +77,7 @@ def _candidates(engine: Engine, record: Record, home: Scope, terms: frozenset[st
     best = sorted(shared, key=lambda number: (-shared[number], -number))[:_MOST_SHARING]
     numbers = dict.fromkeys((*best, *np.sort(timeline.numbers)[-_MOST_RECENT:].tolist()))
     records = engine.store.fetch(home, list(numbers)).values()
-    return [one for one in records if one.kind in _KINDS and _before(one, record)]
+    return [candidate for candidate in records if candidate.kind in _KINDS and _before(candidate, record)]
 
 
 def _before(earlier: Record, later: Record) -> bool:

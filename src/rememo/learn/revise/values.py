@@ -31,6 +31,6 @@ def find_values(sentence: str) -> Values:
     return {name: values for name, values in found.items() if values}
 
 
-def differ(one: Values, other: Values) -> bool:
+def differ(earlier: Values, later: Values) -> bool:
     """Tell whether two sentences have values of one type and none of them in common."""
-    return any(values.isdisjoint(other[name]) for name, values in one.items() if name in other)
+    return any(values.isdisjoint(later[name]) for name, values in earlier.items() if name in later)

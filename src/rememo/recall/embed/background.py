@@ -29,5 +29,5 @@ _UNRELATED = (
 def background(embedder: Embedder) -> tuple[float, float]:
     """Return mean and standard deviation of the cosine between unrelated texts; one call to the model."""
     vectors = [vector for vector in embedder.embed(_UNRELATED) if vector is not None]
-    cosines = [float(one @ other) for one, other in combinations(vectors, 2)]
+    cosines = [float(first @ second) for first, second in combinations(vectors, 2)]
     return float(np.mean(cosines)), max(float(np.std(cosines)), 0.01)

@@ -201,8 +201,8 @@ class OpenAIEmbedder:
         def rows(present: list[str]) -> list[object]:
             nonlocal tokens
             answers = self._answers([text[: self.max_chars] for text in present], retries, timeout)
-            tokens = sum(one.tokens for one in answers)
-            return [row for one in answers for row in one.rows]
+            tokens = sum(answer.tokens for answer in answers)
+            return [row for answer in answers for row in answer.rows]
 
         return Embedded(embed_present(texts, rows, self), tokens)
 
@@ -218,10 +218,10 @@ class OpenAIEmbedder:
             # What ends the calls of this thread ends these too.
             waiting = [threads.submit(copy_context().run, ask, batch) for batch in batches]
             try:
-                return [one.result() for one in waiting]
+                return [future.result() for future in waiting]
             finally:
-                for one in waiting:  # when one fails, what was not begun is not paid for
-                    one.cancel()
+                for future in waiting:  # when one fails, what was not begun is not paid for
+                    future.cancel()
 
     def _batches(self, texts: list[str]) -> Iterator[list[str]]:
         batch, weight = list[str](), 0

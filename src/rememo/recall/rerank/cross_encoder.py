@@ -31,7 +31,9 @@ class CrossEncoderReranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how well each text answers."""
-        return [float(one) for one in self._model.predict([(query, text) for text in texts], show_progress_bar=False)]
+        return [
+            float(score) for score in self._model.predict([(query, text) for text in texts], show_progress_bar=False)
+        ]
 
     @cached_property
     def _model(self) -> _CrossEncoder:

@@ -30,7 +30,7 @@ class EndpointReranker:
         answer = self._endpoint.post(_PATH, body).body
         try:
             found = cast("list[dict[str, Any]]", answer["results"])
-            scores = {int(one["index"]): float(one["relevance_score"]) for one in found}
+            scores = {int(result["index"]): float(result["relevance_score"]) for result in found}
             return [scores[place] for place in range(len(texts))]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFailed(

@@ -20,9 +20,9 @@ class Reranker(Protocol):
 
 def unit_scores(scores: Sequence[float], expected: int) -> list[float] | None:
     """Return what a reranker answered as numbers from 0 to 1; None for an answer that cannot be meant."""
-    numbers = [float(one) for one in scores]
+    numbers = [float(score) for score in scores]
     if len(numbers) != expected or not all(map(math.isfinite, numbers)):
         return None
-    if all(0 <= one <= 1 for one in numbers):
+    if all(0 <= score <= 1 for score in numbers):
         return numbers
-    return [1 / (1 + math.exp(-max(-500.0, min(500.0, one)))) for one in numbers]
+    return [1 / (1 + math.exp(-max(-500.0, min(500.0, score)))) for score in numbers]

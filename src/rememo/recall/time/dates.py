@@ -72,8 +72,8 @@ def dated(reading: Reading, year: int | None, month: int, day: int) -> Stretch:
     if year is not None:
         return day_of(date(year, month, day))
     if (month, day) == (2, 29):
-        return yearly(reading.at, reading.lean, lambda one: day_of(date(one - one % 4, 2, 29)))
-    return yearly(reading.at, reading.lean, lambda one: day_of(date(one, month, day)))
+        return yearly(reading.at, reading.lean, lambda year: day_of(date(year - year % 4, 2, 29)))
+    return yearly(reading.at, reading.lean, lambda year: day_of(date(year, month, day)))
 
 
 def month(reading: Reading, index: int, *, opened: bool) -> Found:
@@ -99,7 +99,7 @@ def month(reading: Reading, index: int, *, opened: bool) -> Found:
         opened and (capital or words[index - 1] not in ("to", "and"))
     ):
         return None
-    return yearly(reading.at, reading.lean, lambda one: month_of(one, number)), after
+    return yearly(reading.at, reading.lean, lambda year: month_of(year, number)), after
 
 
 def _days_of_month(reading: Reading, number: int, first: int, after: int) -> Found:
@@ -164,11 +164,11 @@ def written_date(reading: Reading, index: int) -> Found:
     """Read a date of digits: "2023-05-07", "7.5.2023", and "05/07/2023" when only one order is possible or one was stated."""
     position = reading.starts[index]
     if match := _ISO.match(reading.text, position):
-        year, one = int(match[1]), int(match[3])
+        year, month = int(match[1]), int(match[3])
         after = reading.index_at(index, match.end())
         if match[4] is None:
-            return (month_of(year, one), after) if len(match[3]) == 2 else None  # noqa: PLR2004
-        stretch = day_of(date(year, one, int(match[4])))
+            return (month_of(year, month), after) if len(match[3]) == 2 else None  # noqa: PLR2004
+        stretch = day_of(date(year, month, int(match[4])))
         return (stretch if match[5] is None else clock_on(stretch.start, int(match[5]), int(match[6]))), after
     match = _SLASHED.match(reading.text, position)
     if match is None:
@@ -180,8 +180,8 @@ def written_date(reading: Reading, index: int) -> Found:
     if match[4] is None and (match[2] == "." or reading.day_first is None):
         return None
     year = None if match[4] is None else _century(int(match[4]))
-    day, one = (first, second) if day_first else (second, first)
-    return dated(reading, year, one, day), after
+    day, month = (first, second) if day_first else (second, first)
+    return dated(reading, year, month, day), after
 
 
 def year_alone(reading: Reading, index: int) -> Found:
@@ -301,7 +301,7 @@ def season(reading: Reading, index: int, *, opened: bool) -> Found:
     if (year := year_at(reading, year_index)) is not None:
         # "winter 2023" is the one that begins in December 2023.
         return season_of(year, first_month), after_year(reading, year_index)
-    return (yearly(reading.at, reading.lean, lambda one: season_of(one, first_month)), index + 1) if opened else None
+    return (yearly(reading.at, reading.lean, lambda year: season_of(year, first_month)), index + 1) if opened else None
 
 
 def holiday_of(phrase: tuple[str, ...], year: int) -> Stretch:
@@ -332,4 +332,4 @@ def holiday(reading: Reading, index: int) -> Found:
     year_index = skip_comma(reading, after, ("of", "in"))
     if (year := year_at(reading, year_index)) is not None:
         return holiday_of(phrase, year), after_year(reading, year_index)
-    return yearly(reading.at, reading.lean, lambda one: holiday_of(phrase, one)), after
+    return yearly(reading.at, reading.lean, lambda year: holiday_of(phrase, year)), after

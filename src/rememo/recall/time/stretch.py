@@ -146,19 +146,19 @@ def weekday_near(today: datetime, weekday: int, lean: Lean) -> Stretch:
 def yearly(at: datetime, lean: Lean, make: Callable[[int], Stretch]) -> Stretch:
     """Choose among the same stretch of neighbouring years: the latest begun, or the first not yet over."""
     if lean == "past":
-        found = next(one for one in map(make, range(at.year, at.year - 10, -1)) if one.start <= at)
+        found = next(stretch for stretch in map(make, range(at.year, at.year - 10, -1)) if stretch.start <= at)
     else:
-        found = next(one for one in map(make, range(at.year - 1, at.year + 10)) if one.end > at)
+        found = next(stretch for stretch in map(make, range(at.year - 1, at.year + 10)) if stretch.end > at)
     return replace(found, floating="year")
 
 
 def yearly_beside(at: datetime, offset: int, make: Callable[[int], Stretch]) -> Stretch:
     """Return the last one that is over (-1, -2 the one before), this year's (0), or the next to begin (1)."""
     if offset < 0:
-        over = (one for one in map(make, range(at.year, at.year - 10, -1)) if one.end <= at)
+        over = (stretch for stretch in map(make, range(at.year, at.year - 10, -1)) if stretch.end <= at)
         return next(itertools.islice(over, -offset - 1, None))
     if offset > 0:
-        return next(one for one in map(make, range(at.year, at.year + 10)) if one.start > at)
+        return next(stretch for stretch in map(make, range(at.year, at.year + 10)) if stretch.start > at)
     last_years = make(at.year - 1)
     return last_years if last_years.end > at else make(at.year)
 
