@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from rememo import Client, Memory, Settings
 from rememo.bench.speed import talk
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 
 BOUND = 2.0
 """Milliseconds that HTTP may add to a search, at the median."""
@@ -48,7 +48,7 @@ def served(path: Path) -> Generator[tuple[str, int]]:
             server.wait(60)
 
 
-class Line:
+class Connection:
     """A kept connection with nothing above it, so that the server's time is what is measured."""
 
     def __init__(self, address: str, key: str) -> None:
@@ -71,7 +71,7 @@ def fill(path: Path, count: int) -> str:
     with Memory(path, settings=Settings(durability="fast", worker=False, learn=False)) as memory:
         for room in range(ROOMS):
             memory.scope(user="u", room=f"r{room}").add_many(said[room::ROOMS])
-        return Keys(memory).add(rights=["read", "write"])[1]
+        return ApiKeys(memory).add(rights=["read", "write"])[1]
 
 
 def asked(count: int, seed: int) -> list[str]:
@@ -85,7 +85,7 @@ def compare(path: Path, address: str, key: str, rounds: int) -> float:
     with (
         Memory(path, settings=Settings(worker=False)) as memory,
         Client(address, key) as client,
-        closing(Line(address, key)) as line,
+        closing(Connection(address, key)) as line,
     ):
         room, remote = memory.scope(room="r1"), client.scope(room="r1")
 
@@ -126,7 +126,7 @@ def crowd(address: str, key: str, clients: int, seconds: float) -> int:
         own: dict[str, list[float]] = {name: [] for name in taken}
         where = f"user=u&room=r{number % ROOMS}"
         mine: list[str] = []
-        with closing(Line(address, key)) as line:
+        with closing(Connection(address, key)) as line:
             while time.perf_counter() < end:
                 name = choice.choices(["search", "list", "add", "update"], [50, 20, 20, 10])[0]
                 name = "add" if name == "update" and not mine else name

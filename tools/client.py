@@ -9,7 +9,7 @@ import sys
 
 from mirror import CLASSES, PACKAGE, ROOT, defined, docstring, imported, methods, tidy
 
-from rememo.serve.rest.table import OPERATIONS
+from rememo.serve.rest.operations import OPERATIONS
 
 TARGET = PACKAGE / "client" / "faces.py"
 # What a client makes of several requests, or of what it holds itself.
@@ -21,7 +21,7 @@ Made by tools/client.py from the methods themselves; change those and run the to
 """
 
 from typing import cast
-from rememo.client.asking import Asking
+from rememo.client.transport import Transport
 '''
 FACE = '''
 
@@ -29,8 +29,8 @@ class Remote{name}:
     """{doc}
     """
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
 '''
 
@@ -101,8 +101,8 @@ def method(one: ast.FunctionDef, calls: str) -> str:
     arguments += f", **{one.args.kwarg.arg}" if one.args.kwarg else ""
     returns = returned(one)
     plain = returns.strip("'\"")
-    asked = f"self._asking.call('{calls}', {{{arguments}}})"
-    given = asked if plain == "Any" else f"cast('{plain}', {asked})"
+    request = f"self._transport.call('{calls}', {{{arguments}}})"
+    given = request if plain == "Any" else f"cast('{plain}', {request})"
     head = f"    def {one.name}({ast.unparse(one.args)}) -> {returns}:\n{docstring(one)}"
     return f"{head}        return {given}\n"
 
@@ -111,7 +111,7 @@ def prop(one: ast.FunctionDef) -> str:
     """Return a property that gives a face."""
     face = f"Remote{returned(one)}"
     head = f"    @property\n    def {one.name}(self) -> {face}:\n{docstring(one)}"
-    return f"{head}        return {face}(self._asking)\n"
+    return f"{head}        return {face}(self._transport)\n"
 
 
 if __name__ == "__main__":

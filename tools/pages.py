@@ -19,7 +19,7 @@ from typer.main import get_command
 from rememo import Memory, Settings, _version, aio
 from rememo.cli.app import cli
 from rememo.serve.mcp.tools import TOOLS
-from rememo.serve.rest.openapi import document
+from rememo.serve.rest.openapi import openapi_document
 
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"
@@ -109,7 +109,7 @@ def _first_the_index(pages: list[Path]) -> list[Path]:
 
 def _rest() -> Iterator[str]:
     yield "# REST\n\nEvery route of `rememo serve`, made from the same table as the server. `/openapi.json` says it to machines.\n"
-    described = document()
+    described = openapi_document()
     for path, verbs in described["paths"].items():
         for verb, route in cast("dict[str, dict[str, Any]]", verbs).items():
             yield f"## `{verb.upper()} {path}`\n"

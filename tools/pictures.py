@@ -20,7 +20,7 @@ from rememo import Memory, Settings
 from rememo.learn.llm.protocol import Usage
 from rememo.learn.llm.spending import Ledger
 from rememo.serve.app import create_app
-from rememo.serve.demo import load
+from rememo.serve.demo import load_demo
 from rememo.serve.listen import listen
 from rememo.serve.server import Server
 
@@ -111,7 +111,7 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         spend(memory, clock)
-        chat = load(memory, ask=True)
+        chat = load_demo(memory, ask=True)
         memory.snapshot("the demo")
         moved = memory.snapshots()["the demo"]
         last = chat.messages.latest()[-1]

@@ -12,8 +12,8 @@ from rememo.cli.app import cli
 from rememo.errors import RememoError
 from rememo.serve.app import create_app
 from rememo.serve.listen import listen
+from rememo.serve.maintenance import MaintenanceThread
 from rememo.serve.server import Server
-from rememo.serve.upkeep import Upkeep
 
 
 def look_around(path: str) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def look_around(path: str) -> dict[str, Any]:
                 memory.maintain,
             )
         ]
-        with listen("127.0.0.1", 0) as line, Upkeep(memory, "1h") as upkeep:
+        with listen("127.0.0.1", 0) as line, MaintenanceThread(memory, "1h") as upkeep:
             server = Server(create_app(memory))
             serving = threading.Thread(target=server.run, kwargs={"sockets": [line]})
             serving.start()

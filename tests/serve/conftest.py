@@ -26,17 +26,17 @@ from tests.serve.pages import Page, checked
 from rememo import Memory, Settings
 from rememo.model.ids import new_id
 from rememo.serve.app import create_app
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.serve.listen import listen
 from rememo.serve.server import Server
-from rememo.serve.service import Options
+from rememo.serve.service import ServerOptions
 from rememo.testing import ManualClock, WordEmbedder
 
 Serve = Callable[..., str]
 
 
 @contextmanager
-def running(memory: Memory, options: Options | None = None) -> Generator[str]:
+def running(memory: Memory, options: ServerOptions | None = None) -> Generator[str]:
     """Serve a memory and give the address; it is stopped and waited for."""
     with listening(Server(create_app(memory, options))) as address:
         yield address
@@ -83,7 +83,7 @@ def hosted(hub: tuple[Hub, str]) -> Iterator[Callable[[Memory], str]]:
     apps, address = hub
     mine: dict[str, FastAPI] = {}
 
-    def host(memory: Memory, options: Options | None = None) -> str:
+    def host(memory: Memory, options: ServerOptions | None = None) -> str:
         name = new_id()
         apps.apps[name] = mine[name] = create_app(memory, options)
         return f"{address}/{name}"
@@ -107,8 +107,8 @@ def memory(clock: ManualClock) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def keys(memory: Memory) -> Keys:
-    return Keys(memory)
+def keys(memory: Memory) -> ApiKeys:
+    return ApiKeys(memory)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def serve(memory: Memory) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(**options: Any) -> str:
-            return stack.enter_context(running(memory, Options(**options)))
+            return stack.enter_context(running(memory, ServerOptions(**options)))
 
         yield start
 

@@ -11,8 +11,8 @@ from tests.serve.pages import HIDDEN, HOSTILE, ORDER
 from rememo import Memory
 from rememo.learn.llm.protocol import Usage
 from rememo.learn.llm.spending import Ledger
-from rememo.serve.auth import Keys
-from rememo.serve.dashboard.mount import PAGES
+from rememo.serve.auth import ApiKeys
+from rememo.serve.dashboard.routes import PAGES
 from rememo.testing import ManualClock
 
 SCREENS = Path(__file__).parents[2] / "screens"
@@ -121,7 +121,7 @@ def harm(memory: Memory, clock: ManualClock) -> str:
     chat.messages.add("tool", ORDER + MEGABYTE, trust=0.1, learn=False)
     memory.snapshot("here")
     clock.advance(1)
-    keys, store = Keys(memory), memory._engine.store  # pyright: ignore[reportPrivateUsage]
+    keys, store = ApiKeys(memory), memory._engine.store  # pyright: ignore[reportPrivateUsage]
     for said in (one.replace("\x00", "") for one in [*HOSTILE, "w" * 300, "\u0651" * 100 + "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚"]):
         inner = memory.scope(user=said, room="chat", agent=said)
         inner.messages.add("user", f"ferry {said}", name=said, metadata={said: said}, source=said)

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import httpx
 
-from rememo.serve.dashboard.mount import PAGES
+from rememo.serve.dashboard.routes import PAGES
 
 MOST_BYTES = 200_000
 HOSTILE = [

@@ -9,7 +9,7 @@ import pytest
 
 from rememo import Client, Memory
 from rememo.errors import InvalidInput
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.testing import ManualClock
 
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ def home(memory: Memory, clock: ManualClock) -> Memory:
 
 
 @pytest.fixture
-def bound(serve: Any, keys: Keys) -> Iterator[Callable[..., Client]]:
+def bound(serve: Any, keys: ApiKeys) -> Iterator[Callable[..., Client]]:
     """Give clients whose keys are bound to labels."""
     address = serve()
     with ExitStack() as stack:

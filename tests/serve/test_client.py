@@ -27,8 +27,8 @@ from rememo.errors import (
     VersionConflict,
 )
 from rememo.recall.embed.protocol import Embedder
-from rememo.serve.auth import Keys
-from rememo.serve.rest.table import BATCHED
+from rememo.serve.auth import ApiKeys
+from rememo.serve.rest.operations import BATCHED
 from rememo.testing import ManualClock, MemoryConformance, OpenMemory
 from rememo.testing.base import STANDARD_EMBEDDER
 
@@ -282,7 +282,7 @@ def test_plans_and_values_of_the_workbench(client: Client):
     assert bench.stats().messages.count == 1
 
 
-def test_a_batch_in_one_request(web: httpx.Client, keys: Keys):
+def test_a_batch_in_one_request(web: httpx.Client, keys: ApiKeys):
     steps: list[dict[str, Any]] = [
         {"call": "add", "arguments": {"text": "one", "id": "a"}, "scope": {"user": "ana"}},
         {"call": "messages.add", "arguments": {"role": "user", "content": "hi", "at": "2026-05-01T12:00:00Z"}},
@@ -362,7 +362,7 @@ def test_whatever_can_be_part_of_a_batch_waits_in_it(client: Client, memory: Mem
     assert memory.count() == before + 11
 
 
-def test_a_key_that_may_only_write_makes_batches(serve: Any, keys: Keys):
+def test_a_key_that_may_only_write_makes_batches(serve: Any, keys: ApiKeys):
     _, text = keys.add(rights=["write"])
     with Client(serve(), key=text) as client:
         id = client.add("one").id
@@ -385,7 +385,7 @@ def test_files_stay_whole(client: Client, tmp_path: Path):
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl", "trail.jsonl"]
 
 
-def test_what_cannot_be_done_is_raised(client: Client, keys: Keys):
+def test_what_cannot_be_done_is_raised(client: Client, keys: ApiKeys):
     with pytest.raises(NotFound):
         client.get("nobody")
     with pytest.raises(InvalidInput):

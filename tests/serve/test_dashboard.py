@@ -11,12 +11,12 @@ from tests.serve.pages import HOSTILE, VIEWS, Page, checked, log_in, post
 
 from rememo import Memory
 from rememo.errors import InvalidInput
-from rememo.serve.auth import Keys
-from rememo.serve.dashboard.chart import columns, steps
-from rememo.serve.dashboard.context import split
-from rememo.serve.dashboard.mount import PAGES
-from rememo.serve.dashboard.text import cut, label, part, parts, shown, size
-from rememo.serve.service import Options
+from rememo.serve.auth import ApiKeys
+from rememo.serve.dashboard.chart import chart_columns, equal_steps
+from rememo.serve.dashboard.context import split_context
+from rememo.serve.dashboard.display_text import cut, format_size, label, part, parts, visible
+from rememo.serve.dashboard.routes import PAGES
+from rememo.serve.service import ServerOptions
 from rememo.testing import ManualClock
 
 # ---- the views
@@ -139,7 +139,7 @@ def test_the_context_is_the_very_text_part_by_part(board: Any, memory: Memory):
         chat.messages.add("user", said.replace("\x00", ""), id=f"m{place}", learn=False, trust=1.0)
     chat.facts.add("ana", "lives_in", "Lisbon")
     made = chat.context("where does ana live?", max_tokens=900)
-    pieces = split(made.text)
+    pieces = split_context(made.text)
     assert "\n".join(text for _, text in pieces) == made.text
     assert [name for name, _ in pieces] == ["frame", "facts", "recent", "frame"]
     page = board("/context", q="where does ana live?", max_tokens=900, room="chat", user="ana")
@@ -266,7 +266,7 @@ def guest(web: httpx.Client) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_key_logs_in_and_revoking_it_ends_the_session(web: httpx.Client, keys: Keys):
+def test_a_key_logs_in_and_revoking_it_ends_the_session(web: httpx.Client, keys: ApiKeys):
     assert web.get("/login").headers["location"] == "/", "nobody needs to log in where there are no keys"
     key, text = keys.add(tenant="*", rights=["read", "write", "admin"])
     for path in PAGES:
@@ -289,7 +289,7 @@ def test_a_key_logs_in_and_revoking_it_ends_the_session(web: httpx.Client, keys:
     assert web.get("/search/hits?q=a").status_code == 401
 
 
-def test_a_new_secret_an_end_and_logging_out_end_a_session(web: httpx.Client, keys: Keys, clock: ManualClock):
+def test_a_new_secret_an_end_and_logging_out_end_a_session(web: httpx.Client, keys: ApiKeys, clock: ManualClock):
     key, text = keys.add(expires="1d")
     log_in(web, text)
     page = checked(web.get("/"))
@@ -314,13 +314,13 @@ def test_a_new_secret_an_end_and_logging_out_end_a_session(web: httpx.Client, ke
 @pytest.mark.parametrize(
     "address", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/a\r\nX: y", ""]
 )
-def test_logging_in_leads_nowhere_else(web: httpx.Client, keys: Keys, address: str):
+def test_logging_in_leads_nowhere_else(web: httpx.Client, keys: ApiKeys, address: str):
     _, text = keys.add()
     done = web.post("/login", data={"key": text, "next": address})
     assert (done.status_code, done.headers["location"]) == (303, "/")
 
 
-def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: Keys, memory: Memory):
+def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: ApiKeys, memory: Memory):
     memory.scope(user="ana", room="hers").messages.add("user", "mine alone", id="a", learn=False)
     memory.scope(user="bo", room="his").messages.add("user", "his secret", id="b", learn=False)
     memory.scope(tenant="other").add("their secret", id="c")
@@ -349,7 +349,7 @@ def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: Keys, me
     assert "mine alone" in checked(web.get("/room?room=hers")).text
 
 
-def test_a_change_needs_the_token_of_its_session(web: httpx.Client, guest: httpx.Client, keys: Keys, memory: Memory):
+def test_a_change_needs_the_token_of_its_session(web: httpx.Client, guest: httpx.Client, keys: ApiKeys, memory: Memory):
     memory.add("a note", id="n")
     open_fields = checked(web.get("/record?id=n")).form("/change/pin")
     assert post(web, "/change/pin", open_fields | {"csrf": ""}).status_code == 403
@@ -373,7 +373,9 @@ def test_a_change_needs_the_token_of_its_session(web: httpx.Client, guest: httpx
     assert guest.post("/login", data={"key": text}, headers=evil).status_code == 403
 
 
-def test_what_one_key_did_another_cannot_take_back(web: httpx.Client, guest: httpx.Client, keys: Keys, memory: Memory):
+def test_what_one_key_did_another_cannot_take_back(
+    web: httpx.Client, guest: httpx.Client, keys: ApiKeys, memory: Memory
+):
     memory.add("a note", id="n")
     log_in(web, keys.add()[1])
     log_in(guest, keys.add()[1])
@@ -386,7 +388,7 @@ def test_what_one_key_did_another_cannot_take_back(web: httpx.Client, guest: htt
     assert post(guest, "/change/undo", page.form("/logout") | {"done": token}).status_code == 400
 
 
-def test_changes_are_told_in_the_trail(web: httpx.Client, keys: Keys, memory: Memory):
+def test_changes_are_told_in_the_trail(web: httpx.Client, keys: ApiKeys, memory: Memory):
     key, text = keys.add()
     memory.add("a note", id="n")
     log_in(web, text)
@@ -428,7 +430,7 @@ def test_what_pages_are_made_of_comes_from_the_server_itself(web: httpx.Client):
 
 
 @pytest.mark.parametrize("passed_on", ["", "/team/memory"])
-def test_pages_stand_below_the_path_that_a_proxy_shows(serve: Any, memory: Memory, keys: Keys, passed_on: str):
+def test_pages_stand_below_the_path_that_a_proxy_shows(serve: Any, memory: Memory, keys: ApiKeys, passed_on: str):
     root = "/team/memory"
     memory.scope(room="chat").messages.add("user", "hello", id="m", learn=False)
     _, text = keys.add(tenant="*", rights=["read", "write", "admin"])
@@ -459,7 +461,7 @@ def test_pages_stand_below_the_path_that_a_proxy_shows(serve: Any, memory: Memor
 def test_a_path_that_no_proxy_shows_is_refused():
     for wrong in ("memory", "/", "/memory/", "/a//b", "/a b", "/a?b", "//a"):
         with pytest.raises(InvalidInput, match="root_path"):
-            Options(root_path=wrong)
+            ServerOptions(root_path=wrong)
 
 
 def test_what_was_done_is_undone_by_another_server(serve: Any, memory: Memory, clock: ManualClock):
@@ -488,8 +490,8 @@ def test_what_was_done_is_undone_by_another_server(serve: Any, memory: Memory, c
 
 
 def test_text_is_shown_whole_and_visible():
-    assert shown("a\u202eb\tc\nd\r") == "a⟦U+202E⟧b\tc\nd"
-    assert shown("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert visible("a\u202eb\tc\nd\r") == "a⟦U+202E⟧b\tc\nd"
+    assert visible("👩‍👩‍👧") == "👩‍👩‍👧"
     assert cut("abc", 2) == ("ab", 1)
     assert cut("abc") == ("abc", 0)
     dense = cut("\u202e" * 10_000, 1_000)
@@ -500,18 +502,18 @@ def test_text_is_shown_whole_and_visible():
     text = "".join(chr(0x4E00 + place % 5_000) for place in range(20_000))
     assert "".join(part(text, number) for number in range(1, parts(text) + 1)) == text
     assert parts("") == 1
-    assert [size(count) for count in (0, 1_023, 1_536, 5 * 2**30, 2**50)] == [
+    assert [format_size(count) for count in (0, 1_023, 1_536, 5 * 2**30, 2**50)] == [
         "0 bytes", "1,023 bytes", "1.5 KB", "5.0 GB", "1,024.0 TB",
     ]  # fmt: skip
 
 
 def test_columns_stand_within_the_chart(clock: ManualClock):
-    edges = steps(clock(), clock() + timedelta(days=4), 4)
-    drawn = columns(edges, [[0, 1, 500, 600], [0, 0, 0, 399], [0, 0, 0, 1]])
+    edges = equal_steps(clock(), clock() + timedelta(days=4), 4)
+    drawn = chart_columns(edges, [[0, 1, 500, 600], [0, 0, 0, 399], [0, 0, 0, 1]])
     assert [[one.height for one in column.pieces] for column in drawn] == [[], [2.0], [80.0], [94.2, 63.8, 2.0]]
     assert [column.count for column in drawn] == [0, 1, 500, 1_000]
     assert all(0 <= one.x <= one.x + one.width <= 720 for one in drawn)
     assert [(one.series, one.y) for one in drawn[3].pieces] == [(0, 65.8), (1, 2.0), (2, 0.0)]
-    crowded = columns(edges[:2], [[10_000], [1], [1], [1]])[0].pieces
+    crowded = chart_columns(edges[:2], [[10_000], [1], [1], [1]])[0].pieces
     assert all(one.y >= 0 and one.y + one.height <= 160 for one in crowded)
     assert edges[-1] == clock() + timedelta(days=4)

@@ -12,7 +12,7 @@ from tests.serve.looking import CONTRAST, NAMELESS
 from tests.serve.test_dashboard_conversation import DOT, url
 
 from rememo import Memory
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.testing import ManualClock
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202etxt שלום 👩‍👩‍👧 " + "long" * 300
@@ -144,7 +144,7 @@ def test_somebody_is_erased_and_the_receipt_saved(browser: Browser, address: str
 
 
 def test_somebody_logs_in_deletes_and_undoes(
-    browser: Browser, address: str, keys: Keys, memory: Memory, clock: ManualClock
+    browser: Browser, address: str, keys: ApiKeys, memory: Memory, clock: ManualClock
 ):  # fmt: skip
     key, text = keys.add()
     page, wrong = opened(browser, address)

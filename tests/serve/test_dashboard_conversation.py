@@ -9,9 +9,9 @@ import pytest
 from tests.serve.pages import HOSTILE, Page, checked
 
 from rememo import Memory
-from rememo.serve.auth import Keys
-from rememo.serve.dashboard.rooms import pretty
-from rememo.serve.mem0.finding import view_of
+from rememo.serve.auth import ApiKeys
+from rememo.serve.dashboard.rooms import pretty_json
+from rememo.serve.mem0.reading import view_of
 
 DOT = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\r"
@@ -66,8 +66,8 @@ def test_tool_calls_and_their_answers_belong_together(board: Callable[..., Page]
     assert '"sky": [\n    "blue"' in page.text
     assert f"#m-{asked.id}" in [one.get("href") for one in page.all("a")]
     assert "Answers the call elsewhere" in " ".join(page.text.split())
-    assert pretty("[" * 3_000) == "[" * 3_000
-    assert pretty("{not json") == "{not json"
+    assert pretty_json("[" * 3_000) == "[" * 3_000
+    assert pretty_json("{not json") == "{not json"
 
 
 def test_images_that_a_message_carries_are_shown(board: Callable[..., Page], web: httpx.Client, memory: Memory):
@@ -118,7 +118,7 @@ def test_broken_and_hostile_messages_are_shown(board: Callable[..., Page], memor
         board("/room", room=f"r{place}")
 
 
-def test_an_image_is_seen_by_those_only_who_see_its_message(web: httpx.Client, memory: Memory, keys: Keys):
+def test_an_image_is_seen_by_those_only_who_see_its_message(web: httpx.Client, memory: Memory, keys: ApiKeys):
     memory.scope(user="ana", room="chat").messages.add("user", "look", images=[url(DOT)], id="m", learn=False)
     _, text = keys.add(user="bo", rights=["read"])
     assert web.get("/image?id=m").status_code == 303

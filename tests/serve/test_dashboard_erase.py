@@ -8,7 +8,7 @@ import pytest
 from tests.serve.pages import HOSTILE, Page, checked, post
 
 from rememo import Memory
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.testing import ManualClock
 
 
@@ -59,7 +59,7 @@ def test_somebody_is_chosen_weighed_typed_and_gone(
 
 
 def test_only_an_operator_of_the_tenant_erases_and_never_in_the_past(
-    web: httpx.Client, memory: Memory, keys: Keys, clock: ManualClock
+    web: httpx.Client, memory: Memory, keys: ApiKeys, clock: ManualClock
 ):
     memory.scope(user="ana").add("mine")
     memory.scope(tenant="other", user="ana").add("theirs")

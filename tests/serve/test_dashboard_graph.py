@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.serve.pages import HOSTILE, Page, checked
 
 from rememo import Memory
-from rememo.serve.dashboard.layout import frame, place
+from rememo.serve.dashboard.graph_layout import layout_nodes, view_box
 from rememo.testing import ManualClock
 
 
@@ -47,10 +47,10 @@ def test_many_connections_are_bounded_and_it_says_what_is_left_out(board: Any, w
         batch.add_many(
             {
                 "text": "x", "kind": "relationship",
-                "data": {"entity": "Hub", "target": f"Person {place}", "type": "knows", "strength": place / 1_000,
-                         "own": {"strength": 0.5}, "match": {"entity": "hub", "target": f"person {place}", "type": "knows"}},
+                "data": {"entity": "Hub", "target": f"Person {layout_nodes}", "type": "knows", "strength": layout_nodes / 1_000,
+                         "own": {"strength": 0.5}, "match": {"entity": "hub", "target": f"person {layout_nodes}", "type": "knows"}},
             }
-            for place in range(600)
+            for layout_nodes in range(600)
         )  # fmt: skip
     page = board("/graph", entity="hub")
     assert len(drawn(page)) == 25
@@ -111,13 +111,16 @@ def test_a_key_sees_the_relationships_of_its_scope(web: httpx.Client, memory: Me
 
 @given(st.lists(st.integers(0, 5), max_size=24))
 def test_every_node_stands_alone_and_within_the_frame(hanging: list[int]):
-    inner = [f"inner {place}" for place in range(len(hanging))]
-    outer = {name: [f"{name}.{place}" for place in range(count)] for name, count in zip(inner, hanging, strict=True)}
-    spots = place("centre", inner, outer)
+    inner = [f"inner {layout_nodes}" for layout_nodes in range(len(hanging))]
+    outer = {
+        name: [f"{name}.{layout_nodes}" for layout_nodes in range(count)]
+        for name, count in zip(inner, hanging, strict=True)
+    }
+    spots = layout_nodes("centre", inner, outer)
     assert [spot.name for spot in spots if spot.ring == 1] == inner
     assert len(spots) == 1 + len(inner) + sum(hanging)
-    assert spots == place("centre", inner, outer), "always the same"
-    left, top, wide, high = frame(spots)
+    assert spots == layout_nodes("centre", inner, outer), "always the same"
+    left, top, wide, high = view_box(spots)
     assert all(left + 50 < spot.x < left + wide - 50 and top + 50 < spot.y < top + high - 50 for spot in spots)
     if len(spots) <= 49:
         spread = sorted((one.x, one.y) for one in spots)

@@ -13,9 +13,9 @@ from tests.serve.pages import HOSTILE, ORDER, Page, checked, log_in, post
 from rememo import Memory, Settings
 from rememo.learn.llm.protocol import Usage
 from rememo.learn.llm.spending import Ledger
-from rememo.serve.auth import Keys
-from rememo.serve.dashboard.settings import told
-from rememo.serve.service import Options
+from rememo.serve.auth import ApiKeys
+from rememo.serve.dashboard.settings import setting_rows
+from rememo.serve.service import ServerOptions
 from rememo.testing import ManualClock
 
 
@@ -266,7 +266,7 @@ def test_pages_of_keeping_stay_small_however_dense_the_text(board: Any, memory: 
     ],
 )
 def test_keys_see_and_are_led_to_what_they_may(
-    web: httpx.Client, keys: Keys, memory: Memory, rights: list[str], labels: dict[str, Any], *, open_to: set[str]
+    web: httpx.Client, keys: ApiKeys, memory: Memory, rights: list[str], labels: dict[str, Any], *, open_to: set[str]
 ):
     held(memory.scope(user="bo", room="his"), f"{ORDER} his affair")
     memory.flow("sign_up", steps=["his affair"]).start("bo")
@@ -286,7 +286,7 @@ def test_keys_see_and_are_led_to_what_they_may(
 # ---- keys and settings
 
 
-def test_the_first_key_closes_an_open_server_and_is_shown_once(web: httpx.Client, board: Any, keys: Keys):
+def test_the_first_key_closes_an_open_server_and_is_shown_once(web: httpx.Client, board: Any, keys: ApiKeys):
     page = board("/keys")
     assert "no key yet" in page.text
     form = page.form("/change/make-key")
@@ -304,7 +304,7 @@ def test_the_first_key_closes_an_open_server_and_is_shown_once(web: httpx.Client
 
 
 def test_keys_are_made_narrower_than_their_maker_and_revoked(
-    web: httpx.Client, keys: Keys, memory: Memory, clock: ManualClock
+    web: httpx.Client, keys: ApiKeys, memory: Memory, clock: ManualClock
 ):
     theirs, _ = keys.add(tenant="elsewhere", name="theirs")
     own, text = keys.add(rights=["read", "admin"], rate=50.0, expires="10d", name="mine")
@@ -360,10 +360,12 @@ def test_settings_are_shown_and_no_secret_among_them(running: Any, tmp_path: Any
     assert not [secret for secret in SECRETS if secret in answer.text]
     for word in ("REMEMO_LLM_KEY", "s3://bucket/prefix", "small-model", "judge", "SQLite", "max_body", "changed"):
         assert word in page.text, word
-    shown = {one.name: one for one in told(settings)}
+    shown = {one.name: one for one in setting_rows(settings)}
     assert (shown["llm_key"].value, shown["kv"].value) == ("set", "not set")
     assert (shown["durability"].changed, shown["roles"].changed) == (False, True)
-    assert not [one.name for one in (*shown.values(), *told(Options())) if not one.says], "each says what it means"
+    assert not [one.name for one in (*shown.values(), *setting_rows(ServerOptions())) if not one.says], (
+        "each says what it means"
+    )
     names = {
         one.name for one in fields(Settings) if any(part in one.name for part in ("password", "secret", "llm_key"))
     }
@@ -409,11 +411,11 @@ def test_the_first_page_tells_growth_kinds_and_what_waits(web: httpx.Client, mem
     memory.facts.add("ana", "likes", "tea")
     clock.advance(3_600)
     page = checked(web.get("/"))
-    told = " ".join(page.text.split())
-    assert "+2 in a day, +5 in 30 days" in told
-    assert "5 records" in told
-    assert "1 in quarantine" in told
-    assert "left there" not in told, "a memory in memory has no disk"
+    setting_rows = " ".join(page.text.split())
+    assert "+2 in a day, +5 in 30 days" in setting_rows
+    assert "5 records" in setting_rows
+    assert "1 in quarantine" in setting_rows
+    assert "left there" not in setting_rows, "a memory in memory has no disk"
     links = {str(one["href"]) for one in page.all("a")}
     assert links >= {"/quarantine", "/jobs", "/jobs?state=dead", "/tokens", "/conflicts", "/search?kind=note"}
     drawn = [str(one.get("class")) for one in page.all("rect") if "series" in str(one.get("class"))]

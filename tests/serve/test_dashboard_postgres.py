@@ -7,7 +7,7 @@ import pytest
 from tests.serve.pages import VIEWS, Page, checked, post
 
 from rememo import Memory, Settings
-from rememo.serve.demo import load
+from rememo.serve.demo import load_demo
 from rememo.testing import ManualClock, WordEmbedder
 from rememo.testing.postgres import Databases
 
@@ -26,7 +26,7 @@ def memory(clock: ManualClock, databases: Databases) -> Iterator[Memory]:
 def test_the_dashboard_on_a_server(
     web: httpx.Client, board: Callable[..., Page], memory: Memory, clock: ManualClock
 ):  # fmt: skip
-    load(memory, ask=True)
+    load_demo(memory, ask=True)
     clock.advance(1)
     memory.snapshot("told")
     clock.advance(1)

@@ -8,9 +8,9 @@ import pytest
 from tests.serve.pages import HIDDEN, ORDER, checked, log_in
 
 from rememo import Memory, Settings
-from rememo.serve.auth import Keys
-from rememo.serve.dashboard.mount import PAGES, mount
-from rememo.serve.service import Options, Service
+from rememo.serve.auth import ApiKeys
+from rememo.serve.dashboard.routes import PAGES, add_routes
+from rememo.serve.service import ServerOptions, Service
 from rememo.testing import ManualClock
 
 FREE = {"/login", "/logout"}
@@ -21,8 +21,8 @@ def changing() -> list[str]:
     """Return every route of the dashboard that is not for looking only."""
     found: list[str] = []
     with Memory(":memory:", embedder=None, settings=Settings(worker=False)) as memory:
-        service = Service(memory, Options())
-        mount(service, lambda verb, path, _: None if verb == "GET" else found.append(path))
+        service = Service(memory, ServerOptions())
+        add_routes(service, lambda verb, path, _: None if verb == "GET" else found.append(path))
         service.close()
     return sorted(set(found) - FREE)
 
@@ -48,7 +48,7 @@ def memory(clock: ManualClock) -> Iterator[Memory]:
         yield memory
 
 
-def state(memory: Memory, keys: Keys) -> tuple[Any, ...]:
+def state(memory: Memory, keys: ApiKeys) -> tuple[Any, ...]:
     """Return what any change would change; keys are held apart, and what was refused is no change."""
     held = [(key.id, key.rights, key.revoked_at) for key in keys.list()]
     done = [line.number for line in memory.audit.list(limit=1_000) if line.operation != "denied"]
@@ -56,7 +56,7 @@ def state(memory: Memory, keys: Keys) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("route", changing())
-def test_a_key_that_may_only_read_can_call_no_change(route: str, web: httpx.Client, keys: Keys, memory: Memory):
+def test_a_key_that_may_only_read_can_call_no_change(route: str, web: httpx.Client, keys: ApiKeys, memory: Memory):
     reader, writer = (keys.add(tenant="*", rights=rights)[1] for rights in (["read"], ["read", "write", "admin"]))
     [fact] = [one for one in memory.facts.list() if one.object == "green"]
     fields = {
@@ -77,7 +77,7 @@ def test_a_key_that_may_only_read_can_call_no_change(route: str, web: httpx.Clie
     assert allowed.status_code != 403, "it was the right that was missing, and nothing else"
 
 
-def test_a_key_that_may_only_read_sees_no_change_anywhere(web: httpx.Client, keys: Keys, memory: Memory):
+def test_a_key_that_may_only_read_sees_no_change_anywhere(web: httpx.Client, keys: ApiKeys, memory: Memory):
     asked = {"/record": "?id=m", "/room": "?room=chat", "/search": "?q=lisbon", "/context": "?q=lisbon"}
     pages = [path for path in PAGES if path not in HIDDEN]
     log_in(web, keys.add(tenant="*", rights=["read", "write", "admin"])[1])

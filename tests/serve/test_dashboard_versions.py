@@ -7,7 +7,7 @@ import pytest
 from tests.serve.pages import HOSTILE, Page, checked, post
 
 from rememo import Memory
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.testing import ManualClock
 
 
@@ -103,7 +103,7 @@ def test_going_back_is_shown_done_and_undone(
 
 
 def test_a_key_goes_back_within_its_scope_and_reads_no_names(
-    web: httpx.Client, memory: Memory, keys: Keys, clock: ManualClock, told: str
+    web: httpx.Client, memory: Memory, keys: ApiKeys, clock: ManualClock, told: str
 ):
     web.post("/login", data={"key": keys.add(user="bo", rights=["read", "write"])[1]})
     page = checked(web.get("/versions"))

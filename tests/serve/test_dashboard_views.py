@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from tests.serve.looking import CONTRAST, Visitor, addresses, axe, faces, fill, harm, name_of
 
 from rememo import Memory, Settings
-from rememo.serve.dashboard.places import GROUPS
+from rememo.serve.dashboard.navigation import GROUPS
 from rememo.testing import ManualClock, WordEmbedder
 
 SETTINGS = Settings(durability="fast", audit=True, worker=False)

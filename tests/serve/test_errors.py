@@ -10,18 +10,19 @@ import pytest
 
 from rememo import Memory, errors
 from rememo.serve.app import create_app
-from rememo.serve.dashboard.mount import mount
-from rememo.serve.faults import HTTP_CODES, STATUS, raised
-from rememo.serve.mem0 import NOT_HERE, SERVED
-from rememo.serve.rest.openapi import document
-from rememo.serve.rest.routes import CALLS
+from rememo.serve.dashboard.routes import add_routes
+from rememo.serve.http_errors import HTTP_CODES, STATUS, error_from_response
+from rememo.serve.mem0 import NOT_SUPPORTED
+from rememo.serve.mem0 import ROUTES as MEM0_ROUTES
+from rememo.serve.rest.openapi import openapi_document
+from rememo.serve.rest.operations import NOT_SERVED, OPERATIONS
+from rememo.serve.rest.routes import SPECS
 from rememo.serve.rest.signature import hints_of
-from rememo.serve.rest.table import NOT_SERVED, OPERATIONS
-from rememo.serve.service import Options, Service
+from rememo.serve.service import ServerOptions, Service
 from rememo.working.todos import Todos
 from rememo.working.values import ContextValues
 
-ROUTES = [(verb, path, told) for path, verbs in document()["paths"].items() for verb, told in verbs.items()]
+ROUTES = [(verb, path, told) for path, verbs in openapi_document()["paths"].items() for verb, told in verbs.items()]
 BAD_BODIES = [
     b"{",
     b"[]",
@@ -64,9 +65,11 @@ def test_every_route_is_described(memory: Memory):
         for route in create_app(memory).routes
         for verb in getattr(route, "methods", ())
     }
-    theirs = {(verb.lower(), path) for verb, path, *_ in (*SERVED, *NOT_HERE)}  # mem0 tells what its routes are
+    theirs = {
+        (verb.lower(), path) for verb, path, *_ in (*MEM0_ROUTES, *NOT_SUPPORTED)
+    }  # mem0 tells what its routes are
     # The dashboard's are for people.
-    mount(Service(memory, Options()), lambda verb, path, _: theirs.add((verb.lower(), path)))
+    add_routes(Service(memory, ServerOptions()), lambda verb, path, _: theirs.add((verb.lower(), path)))
     assert served - theirs == {(verb, path) for verb, path, _ in ROUTES} | {("get", "/openapi.json")}
     ids = [told["operationId"] for _, _, told in ROUTES]
     assert len(ids) == len(set(ids))
@@ -76,7 +79,7 @@ def test_every_error_has_a_status():
     codes = {one.code for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.RememoError)}
     assert codes == set(STATUS)
     for code in codes:
-        again = raised(STATUS[code], {"error": {"code": code, "message": "so", "detail": [1]}})
+        again = error_from_response(STATUS[code], {"error": {"code": code, "message": "so", "detail": [1]}})
         assert (again.code, str(again), again.detail) == (code, "so", [1])
 
 
@@ -127,7 +130,7 @@ def test_every_route_refuses_nonsense_in_one_shape(web: httpx.Client):
 
 
 def test_a_missing_thing_is_told_on_every_route_that_names_one(web: httpx.Client):
-    for call in CALLS:
+    for call in SPECS:
         if "{id}" in call.operation.path:
             body = {"text": "x"} if call.operation.verb == "PATCH" else None
             sent = web.request(call.operation.verb, f"/v1{address(call.operation.path)}", json=body)

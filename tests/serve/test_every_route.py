@@ -23,12 +23,12 @@ from rememo import Memory, Settings
 from rememo.learn.worker import Worker
 from rememo.model.scope import Scope
 from rememo.serve.app import create_app
-from rememo.serve.auth import RIGHTS, Key, Keys
-from rememo.serve.dashboard.sessions import COOKIE, Sessions
+from rememo.serve.auth import RIGHTS, ApiKey, ApiKeys
+from rememo.serve.dashboard.login_sessions import COOKIE, LoginSessions
 from rememo.serve.mcp.tools import TOOLS
-from rememo.serve.mem0 import NOT_HERE
-from rememo.serve.rest.routes import CALLS
-from rememo.serve.rest.signature import Call
+from rememo.serve.mem0 import NOT_SUPPORTED
+from rememo.serve.rest.routes import SPECS
+from rememo.serve.rest.signature import OperationSpec
 from rememo.serve.server import Server
 from rememo.testing import WordEmbedder
 
@@ -73,7 +73,7 @@ class House:
 
     memory: Memory
     app: FastAPI
-    key: Key
+    key: ApiKey
     text: str
     web: httpx.Client
     ids: dict[str, dict[str, str]]
@@ -123,7 +123,7 @@ def opened(names: tuple[str, ...], rights: tuple[str, ...]) -> Generator[House]:
         memory.snapshot("spring")
         learned(memory)
         bound: dict[str, Any] = {name: LABELS[name] for name in names}
-        key, text = Keys(memory).add(**bound, rights=rights)
+        key, text = ApiKeys(memory).add(**bound, rights=rights)
         ids = {
             "own": {one.kind: one.id for one in own.list(limit=1_000)},
             "far": {one.kind: one.id for one in memory.scope(**far).list(limit=1_000)} if names else {},
@@ -182,7 +182,7 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rest(call: Call, house: House) -> Iterator[Ask]:
+def rest(call: OperationSpec, house: House) -> Iterator[Ask]:
     """Give the requests of one operation: about what the key is for, and about what it is not."""
     operation = call.operation
     face = operation.calls.partition(".")[0]
@@ -240,7 +240,7 @@ def mem0(house: House) -> Iterator[Ask]:
     yield Ask("DELETE", "/v1/memories/", {"params": user}, 2)
     yield Ask("DELETE", "/v2/entities/{type}/{name}/", {"url": "/v2/entities/user/ana/"}, 2)
     yield Ask("DELETE", "/v2/entities/{type}/{name}/", {"url": "/v2/entities/user/bob/"}, 2)
-    for verb, path, _ in NOT_HERE:
+    for verb, path, _ in NOT_SUPPORTED:
         yield Ask(verb, path, {"url": re.sub(r"\{\w+\}", "x", path), "json": {}})
 
 
@@ -289,7 +289,7 @@ _SAME: Final = re.compile(r"/static/|/healthz|/readyz|/openapi\.json|/login")
 
 def pages(house: House, csrf: str) -> Iterator[Ask]:
     """Give the requests of the dashboard, whose routes are those that are left."""
-    known = {path for call in CALLS for path in [f"/v1{call.operation.path}"]} | {"/mcp"}
+    known = {path for call in SPECS for path in [f"/v1{call.operation.path}"]} | {"/mcp"}
     for route in house.app.router.routes:
         assert isinstance(route, Route)
         if route.path in known or route.path.startswith(("/v1", "/v2", "/v3", "/api")):
@@ -329,7 +329,7 @@ def transfers(house: House) -> Iterator[Ask]:
 
 def asked_of(house: House, csrf: str) -> list[Ask]:
     """Return all requests; first those that end nothing."""
-    found = [ask for call in CALLS for ask in rest(call, house)]
+    found = [ask for call in SPECS for ask in rest(call, house)]
     found += [*transfers(house), *mem0(house), *mcp(house), *pages(house, csrf)]
     return sorted((ask for ask in found if concerns(house, (ask.verb, ask.path))), key=lambda ask: ask.last)
 
@@ -343,7 +343,7 @@ def routes(house: House) -> set[tuple[str, str]]:
     return {route for route in found if concerns(house, route)}
 
 
-_REFUSED: Final = {(verb, path) for verb, path, _ in NOT_HERE}
+_REFUSED: Final = {(verb, path) for verb, path, _ in NOT_SUPPORTED}
 
 
 def concerns(house: House, route: tuple[str, str]) -> bool:
@@ -354,7 +354,7 @@ def concerns(house: House, route: tuple[str, str]) -> bool:
 # ---- the walk
 
 
-def forbidden(key: Key) -> list[str]:
+def forbidden(key: ApiKey) -> list[str]:
     """Return the marks that a key may not be told."""
     words = [BEYOND, OTHER]
     if "read" not in key.rights:
@@ -373,9 +373,9 @@ def test_no_route_tells_or_changes_what_a_key_may_not(names: tuple[str, ...], ri
 
 
 def walk(house: House) -> None:
-    keys = Keys(house.memory)
-    token = Sessions(house.memory, keys).begin(house.text)
-    csrf = Sessions(house.memory, keys).find(token).csrf
+    keys = ApiKeys(house.memory)
+    token = LoginSessions(house.memory, keys).begin(house.text)
+    csrf = LoginSessions(house.memory, keys).find(token).csrf
     asked: set[tuple[str, str]] = set()
     words = forbidden(house.key)
     beyond, everything = house.beyond(), house.everything()

@@ -13,9 +13,9 @@ import pytest
 
 from rememo import Change, Memory
 from rememo.errors import InvalidInput, NotFound, RateLimited, Unauthorised
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.serve.limits import RateLimit
-from rememo.serve.local import is_loopback
+from rememo.serve.loopback import is_loopback
 from rememo.testing import ManualClock
 
 
@@ -34,7 +34,7 @@ def bearer(text: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {text}"}
 
 
-def test_the_first_key_closes_the_door(web: httpx.Client, keys: Keys):
+def test_the_first_key_closes_the_door(web: httpx.Client, keys: ApiKeys):
     assert web.get("/v1/records").status_code == 200
     _, text = keys.add()
     refused = web.get("/v1/records")
@@ -66,7 +66,7 @@ def test_an_open_server_answers_those_only_who_mean_it(web: httpx.Client):
     ],
 )  # fmt: skip
 def test_an_open_server_does_not_take_those_for_local_who_come_through_a_proxy(
-    web: httpx.Client, keys: Keys, header: str, elsewhere: list[str], here: str
+    web: httpx.Client, keys: ApiKeys, header: str, elsewhere: list[str], here: str
 ):
     for value in elsewhere:
         refused = web.get("/v1/records", headers={header: value})
@@ -90,7 +90,7 @@ def test_an_open_server_does_not_answer_a_proxy_that_names_nobody(web: httpx.Cli
         assert web.get("/v1/records", headers={name: value, "X-Forwarded-For": "127.0.0.1"}).status_code == 200
 
 
-def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys: Keys):
+def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys: ApiKeys):
     key, text = keys.add(user="ana", rights=["read"])
     refused = [
         web.delete("/v1/records/of-kim", headers=bearer(text)),
@@ -111,7 +111,7 @@ def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys:
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "http://[", ""])
 def test_a_page_of_elsewhere_cannot_make_its_visitors_empty_an_open_memory(
-    web: httpx.Client, memory: Memory, keys: Keys, origin: str
+    web: httpx.Client, memory: Memory, keys: ApiKeys, origin: str
 ):
     memory.add("mine")
     # What a browser sends without asking first: a form, or a script that does not want to see the answer.
@@ -137,12 +137,12 @@ def test_a_page_of_elsewhere_cannot_make_its_visitors_empty_an_open_memory(
         "Bearer rememo_*_x",
     ],
 )
-def test_what_is_no_key_opens_nothing(web: httpx.Client, keys: Keys, header: str):
+def test_what_is_no_key_opens_nothing(web: httpx.Client, keys: ApiKeys, header: str):
     keys.add()
     assert web.get("/v1/records", headers={"Authorization": header}).status_code == 401
 
 
-def test_a_changed_secret_opens_nothing(keys: Keys):
+def test_a_changed_secret_opens_nothing(keys: ApiKeys):
     key, text = keys.add()
     assert keys.check(text).id == key.id
     for wrong in (text[:-1], text + "0", text[:-1] + ("0" if text[-1] != "0" else "1"), text.upper()):
@@ -150,7 +150,7 @@ def test_a_changed_secret_opens_nothing(keys: Keys):
             keys.check(wrong)
 
 
-def test_a_key_ends_at_once_and_by_itself(web: httpx.Client, keys: Keys, clock: ManualClock):
+def test_a_key_ends_at_once_and_by_itself(web: httpx.Client, keys: ApiKeys, clock: ManualClock):
     short, short_text = keys.add(expires="1h")
     long, long_text = keys.add()
     assert web.get("/v1/records", headers=bearer(short_text)).status_code == 200
@@ -168,7 +168,7 @@ def test_a_key_ends_at_once_and_by_itself(web: httpx.Client, keys: Keys, clock: 
         keys.revoke("nobody")
 
 
-def test_a_key_gets_a_new_secret(keys: Keys, clock: ManualClock):
+def test_a_key_gets_a_new_secret(keys: ApiKeys, clock: ManualClock):
     key, first = keys.add()
     _, second = keys.rotate(key.id, grace="1h")
     assert {keys.check(first).id, keys.check(second).id} == {key.id}
@@ -181,7 +181,7 @@ def test_a_key_gets_a_new_secret(keys: Keys, clock: ManualClock):
     assert keys.check(third).id == key.id
 
 
-def test_bad_keys_are_not_made(keys: Keys):
+def test_bad_keys_are_not_made(keys: ApiKeys):
     bad: list[dict[str, Any]] = [
         {"rights": ["fly"]}, {"rights": []}, {"tenant": ""}, {"tenant": "rememo:server"}, {"user": ""},
         {"tenant": "*", "user": "ana"}, {"expires": "yesterday"}, {"expires": -1}, {"rate": 0}, {"max_body": 0},
@@ -192,7 +192,7 @@ def test_bad_keys_are_not_made(keys: Keys):
     assert not keys.any()
 
 
-def test_rights_are_what_they_say(web: httpx.Client, keys: Keys):
+def test_rights_are_what_they_say(web: httpx.Client, keys: ApiKeys):
     _, reader = keys.add(rights=["read"])
     _, writer = keys.add(rights=["write"])
     note = {"text": "x"}
@@ -206,7 +206,7 @@ def test_rights_are_what_they_say(web: httpx.Client, keys: Keys):
     assert web.post("/v1/facts:policy", json=policy | {"mode": "ask"}, headers=bearer(reader)).status_code == 403
 
 
-def test_no_secret_and_no_content_in_a_log(web: httpx.Client, keys: Keys, caplog: pytest.LogCaptureFixture):
+def test_no_secret_and_no_content_in_a_log(web: httpx.Client, keys: ApiKeys, caplog: pytest.LogCaptureFixture):
     key, text = keys.add()
     secret = text.rpartition("_")[2]
     with caplog.at_level(logging.DEBUG, "rememo"):
@@ -225,12 +225,12 @@ def test_no_secret_and_no_content_in_a_log(web: httpx.Client, keys: Keys, caplog
 
 def test_the_text_of_a_key_is_stored_nowhere(tmp_path: Any):
     with Memory(tmp_path / "a.db", embedder=None) as memory:
-        _, text = Keys(memory).add()
+        _, text = ApiKeys(memory).add()
     secret = text.rpartition("_")[2].encode()
     assert not [file for file in tmp_path.iterdir() if secret in file.read_bytes()]
 
 
-def test_a_key_asks_only_so_often(serve: Any, keys: Keys):
+def test_a_key_asks_only_so_often(serve: Any, keys: ApiKeys):
     _, slow = keys.add(rate=0.5)
     _, other = keys.add()
     with httpx.Client(base_url=serve(), trust_env=False) as web:
@@ -240,7 +240,7 @@ def test_a_key_asks_only_so_often(serve: Any, keys: Keys):
         assert web.get("/v1/records", headers=bearer(other)).status_code == 200
 
 
-def test_a_key_sends_only_so_much(web: httpx.Client, keys: Keys):
+def test_a_key_sends_only_so_much(web: httpx.Client, keys: ApiKeys):
     _, small = keys.add(max_body=1_000, rights=["read", "write", "admin"])
     _, other = keys.add()
     lines = {"content-type": "application/x-ndjson"}
@@ -255,7 +255,7 @@ def test_a_key_sends_only_so_much(web: httpx.Client, keys: Keys):
     assert web.post("/v1/records", json={"text": "x"}, headers=bearer(small)).status_code == 201
 
 
-def test_every_answer_has_headers_that_keep_browsers_tame(web: httpx.Client, keys: Keys):
+def test_every_answer_has_headers_that_keep_browsers_tame(web: httpx.Client, keys: ApiKeys):
     expected = {
         "x-content-type-options": "nosniff", "x-frame-options": "DENY", "referrer-policy": "no-referrer",
         "content-security-policy": "default-src 'none'; frame-ancestors 'none'", "cache-control": "no-store",
@@ -272,7 +272,7 @@ def test_every_answer_has_headers_that_keep_browsers_tame(web: httpx.Client, key
         assert answer.headers["x-request-id"]
 
 
-def test_the_last_use_of_a_key_is_noted_to_the_minute(web: httpx.Client, keys: Keys, clock: ManualClock):
+def test_the_last_use_of_a_key_is_noted_to_the_minute(web: httpx.Client, keys: ApiKeys, clock: ManualClock):
     key, text = keys.add()
     assert keys.list()[0].last_used_at is None
     used: list[datetime | None] = []
@@ -322,7 +322,7 @@ def test_too_much_at_once_is_told_to_come_back(serve: Any, memory: Memory):
 
 
 @pytest.mark.requirement("message.reply-to")
-def test_a_key_replies_within_what_it_may_know_of(web: httpx.Client, memory: Memory, keys: Keys):
+def test_a_key_replies_within_what_it_may_know_of(web: httpx.Client, memory: Memory, keys: ApiKeys):
     question = memory.scope(user="ana", room="group").messages.add("user", "The code is Zanzibar.").id
     own = memory.scope(user="bo", room="group").messages.add("user", "Hello.").id
     _, of_room = keys.add(user="bo", room="group", rights=["read", "write"])

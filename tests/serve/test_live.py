@@ -17,13 +17,13 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.client import Client
-from rememo.client.live import events
+from rememo.client.change_stream import parse_events
 from rememo.errors import InvalidInput, Unauthorised, Unavailable
 from rememo.serve.app import create_app
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.serve.listen import listen
 from rememo.serve.server import Server
-from rememo.serve.service import Options
+from rememo.serve.service import ServerOptions
 from rememo.testing import ManualClock
 
 STREAM = {"Accept": "text/event-stream"}
@@ -68,7 +68,7 @@ def test_events_as_they_stand_on_the_line(address: str, memory: Memory):
             assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
             lines = answer.iter_lines()
             assert next(lines) == "retry: 1000"
-            told = events(lines)
+            told = parse_events(lines)
             start, name, _ = next(told)
             assert name == "ready"
             memory.add("one\ntwo", id="a")
@@ -78,7 +78,7 @@ def test_events_as_they_stand_on_the_line(address: str, memory: Memory):
         memory.add("meanwhile", id="b")
         for last, expected in ((cursor, ["b"]), (start, ["a", "b"])):
             with web.stream("GET", "/v1/changes", headers=STREAM | {"Last-Event-ID": last}) as answer:
-                told = events(answer.iter_lines())
+                told = parse_events(answer.iter_lines())
                 assert next(told)[1] == "ready"
                 assert [json.loads(next(told)[2])["id"] for _ in expected] == expected
         with web.stream("GET", "/v1/changes", headers=STREAM) as answer:
@@ -98,7 +98,7 @@ def test_what_another_process_writes_is_told(tmp_path: Path, running: Any):
     path = str(tmp_path / "a.db")
     with (
         Memory(path, embedder=None, settings=Settings(durability="fast")) as memory,
-        running(memory, Options(poll=0.02)) as address,
+        running(memory, ServerOptions(poll=0.02)) as address,
         Client(address) as client,
     ):
         changes = client.live()
@@ -107,7 +107,7 @@ def test_what_another_process_writes_is_told(tmp_path: Path, running: Any):
         changes.close()
 
 
-def test_a_key_sees_its_own_and_ends_with_its_right(serve: Any, memory: Memory, keys: Keys, clock: ManualClock):
+def test_a_key_sees_its_own_and_ends_with_its_right(serve: Any, memory: Memory, keys: ApiKeys, clock: ManualClock):
     key, text = keys.add(user="ana", rights=["read"])
     _, writer = keys.add(rights=["write"])
     address = serve(**QUICK)
@@ -214,12 +214,12 @@ def test_whoever_does_not_read_is_told_and_dropped(
 
 def test_followers_leave_when_the_server_stops(memory: Memory):
     listening = listen("127.0.0.1", 0)
-    server = Server(create_app(memory, Options(**QUICK)))
+    server = Server(create_app(memory, ServerOptions(**QUICK)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     with httpx.stream("GET", f"{address}/v1/changes", headers=STREAM, timeout=30, trust_env=False) as answer:
-        told = events(answer.iter_lines())
+        told = parse_events(answer.iter_lines())
         assert next(told)[1] == "ready"
         server.should_exit = True
         assert [name for _, name, _ in told] == ["stopping"]

@@ -12,8 +12,8 @@ from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from rememo import Memory
-from rememo.serve.mcp.server import build_graph
-from rememo.serve.mcp.stdio import Opening, Pipe
+from rememo.serve.mcp.server import build_graph_server
+from rememo.serve.mcp.stdio import BackgroundMemory, StdioAccess
 
 NAMES = ["Ana", "ana", "Bob", "Acme GmbH", "ü/ß ✓", "a b"]
 TEXTS = ["likes tea", "Likes Tea", "lives in Lisbon", "✓ ü", "works at Acme", "likes tea and coffee"]
@@ -23,10 +23,12 @@ RELATIONS = ["works at", "works_at", "KNOWS", "✓"]
 
 @pytest.fixture
 def graph(memory: Memory, assistant: Callable[..., Any]) -> Any:
-    pipe = Pipe(
-        Opening(lambda: memory.scope(user="ana")), rights=frozenset({"read", "write"}), bound=frozenset({"user"})
+    pipe = StdioAccess(
+        BackgroundMemory(lambda: memory.scope(user="ana")),
+        rights=frozenset({"read", "write"}),
+        bound=frozenset({"user"}),
     )
-    return assistant(build_graph(pipe))
+    return assistant(build_graph_server(pipe))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from rememo import Memory
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 from rememo.serve.mcp.tools import TOOLS
 
 SECRET = "Zanzibar"  # noqa: S105 - a word to look for
@@ -69,7 +69,7 @@ def test_a_memory_is_used_over_http(serve: Any, memory: Memory, assistant: Calla
 
 
 def test_no_argument_leads_beyond_a_key(
-    serve: Any, memory: Memory, keys: Keys, ids: dict[str, str], assistant: Callable[..., Any]
+    serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str], assistant: Callable[..., Any]
 ):
     _, text = keys.add(user="ana", rights=["read", "write", "admin"])
     helper = assistant(url=f"{serve()}/mcp", key=text)
@@ -94,7 +94,7 @@ def test_no_argument_leads_beyond_a_key(
     assert state(memory) == before
 
 
-def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str]):
     _, text = keys.add(user="ana", room="r1")
     with httpx.Client(base_url=serve(), headers={"Authorization": f"Bearer {text}", **ACCEPT}, trust_env=False) as web:
         for wider in ("user=bob", "tenant=other", "room=r2", "pool=team", "tenant=rememo:server", "tenant=*", "x=1",
@@ -105,7 +105,9 @@ def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: Keys, ids: di
         assert web.post("/mcp?user=ana&agent=a", json=LIST).status_code == 200
 
 
-def test_an_address_narrows_what_a_key_reaches(serve: Any, memory: Memory, keys: Keys, assistant: Callable[..., Any]):
+def test_an_address_narrows_what_a_key_reaches(
+    serve: Any, memory: Memory, keys: ApiKeys, assistant: Callable[..., Any]
+):
     _, text = keys.add()
     helper = assistant(url=f"{serve()}/mcp?user=ana&room=tea", key=text)
     assert not {"user", "room"} & set(helper.tools()["recall"].input_schema["properties"])
@@ -113,7 +115,7 @@ def test_an_address_narrows_what_a_key_reaches(serve: Any, memory: Memory, keys:
     assert (made.scope.user, made.scope.room) == ("ana", "tea")
 
 
-def test_rights_decide_which_tools_there_are(serve: Any, memory: Memory, keys: Keys, assistant: Callable[..., Any]):
+def test_rights_decide_which_tools_there_are(serve: Any, memory: Memory, keys: ApiKeys, assistant: Callable[..., Any]):
     url = f"{serve()}/mcp"
     note = memory.scope(user="ana").add("Ana prefers tea.").id
     reader = assistant(url=url, key=keys.add(user="ana", rights=["read"])[1])
@@ -138,7 +140,7 @@ def test_rights_decide_which_tools_there_are(serve: Any, memory: Memory, keys: K
     assert past.got("recall", query="tea")["items"] == []
 
 
-def test_a_key_that_is_revoked_ends_at_once(serve: Any, keys: Keys, assistant: Callable[..., Any]):
+def test_a_key_that_is_revoked_ends_at_once(serve: Any, keys: ApiKeys, assistant: Callable[..., Any]):
     key, text = keys.add(user="ana")
     helper = assistant(url=f"{serve()}/mcp", key=text)
     helper.got("recall", query="tea")
@@ -147,7 +149,7 @@ def test_a_key_that_is_revoked_ends_at_once(serve: Any, keys: Keys, assistant: C
         helper.use("recall", query="tea")
 
 
-def test_who_may_ask(serve: Any, keys: Keys):
+def test_who_may_ask(serve: Any, keys: ApiKeys):
     address = serve(origins=["https://app.example"])
     with httpx.Client(base_url=address, headers=ACCEPT, trust_env=False) as web:
         for headers, status in (
@@ -188,7 +190,7 @@ def test_what_is_no_request_of_the_protocol(serve: Any):
         assert web.post("/mcp", json=LIST).status_code == 200
 
 
-def test_the_trail_says_which_key_did_it(serve: Any, memory: Memory, keys: Keys, assistant: Callable[..., Any]):
+def test_the_trail_says_which_key_did_it(serve: Any, memory: Memory, keys: ApiKeys, assistant: Callable[..., Any]):
     key, text = keys.add(user="ana")
     assistant(url=f"{serve()}/mcp", key=text).got("remember", text="Ana prefers tea.")
     assert [one.actor for one in memory.audit.list(actor=f"key:{key.id}", operation="write")][:1] == [f"key:{key.id}"]

@@ -11,7 +11,7 @@ import pytest
 
 import rememo
 from rememo import Memory
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 
 BASELINES = Path(__file__).parent / "conformance"
 
@@ -45,7 +45,7 @@ def test_the_inspector_uses_a_memory_over_stdio(tmp_path: Path, script: Script):
     assert not made.get("isError")
 
 
-def test_the_inspector_uses_a_memory_over_http(serve: Any, memory: Memory, keys: Keys, script: Script):
+def test_the_inspector_uses_a_memory_over_http(serve: Any, memory: Memory, keys: ApiKeys, script: Script):
     memory.scope(user="ana", room="tea").add("Ana likes tea.")
     _, text = keys.add(user="ana", rights=["read"])
     command = [f"{serve()}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {text}"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rememo import Memory
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 
 COMMAND = [sys.executable, "-c", "from rememo.cli import main; main()", "mcp"]
 HELLO = {
@@ -118,7 +118,7 @@ def test_a_wrong_call_is_told_at_once(tmp_path: Path, arguments: list[str], told
 
 
 def test_a_memory_on_a_server_is_used_through_a_pipe(
-    serve: Any, memory: Memory, keys: Keys, assistant: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    serve: Any, memory: Memory, keys: ApiKeys, assistant: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ):
     url, (_, text) = serve(), keys.add(user="ana")
     monkeypatch.setenv("REMEMO_KEY", text)

@@ -8,8 +8,8 @@ import pytest
 
 from rememo import Memory
 from rememo.context.fence import is_recalled, without_recalled
-from rememo.serve.mcp.server import build
-from rememo.serve.mcp.stdio import Opening, Pipe
+from rememo.serve.mcp.server import build_server
+from rememo.serve.mcp.stdio import BackgroundMemory, StdioAccess
 from rememo.serve.mcp.tools import TOOLS
 from rememo.testing import ManualClock
 
@@ -22,8 +22,8 @@ def ana(memory: Memory) -> Memory:
 @pytest.fixture
 def helper(ana: Memory, assistant: Callable[..., Any]) -> Any:
     """An assistant that serves ana."""
-    pipe = Pipe(Opening(lambda: ana), rights=frozenset({"read", "write"}), bound=frozenset({"user"}))
-    return assistant(build(pipe))
+    pipe = StdioAccess(BackgroundMemory(lambda: ana), rights=frozenset({"read", "write"}), bound=frozenset({"user"}))
+    return assistant(build_server(pipe))
 
 
 @pytest.mark.requirement("mcp.server")
@@ -354,8 +354,8 @@ def test_what_goes_wrong_inside_is_for_the_log(assistant: Callable[..., Any], ca
     def broken() -> Memory:
         raise RuntimeError("/secret/path")
 
-    pipe = Pipe(Opening(broken), rights=frozenset({"read", "write"}), bound=frozenset())
-    helper = assistant(build(pipe))
+    pipe = StdioAccess(BackgroundMemory(broken), rights=frozenset({"read", "write"}), bound=frozenset())
+    helper = assistant(build_server(pipe))
     told = helper.fault("recall", query="tea")
     assert "its log says what" in told
     assert "secret" not in told

@@ -15,8 +15,8 @@ from rememo import Memory, Settings
 from rememo.engine.guard import Suspect
 from rememo.imports import import_from
 from rememo.learn.worker import Worker
-from rememo.serve.auth import Keys
-from rememo.serve.mem0 import NOT_HERE, SERVED
+from rememo.serve.auth import ApiKeys
+from rememo.serve.mem0 import NOT_SUPPORTED, ROUTES
 from rememo.testing import ManualClock
 
 HERE = Path(__file__).parent
@@ -158,13 +158,13 @@ def host(serve: Any) -> str:
 
 
 @pytest.fixture(params=KINDS)
-def client(request: pytest.FixtureRequest, driver: Driver, host: str, keys: Keys) -> Client:
+def client(request: pytest.FixtureRequest, driver: Driver, host: str, keys: ApiKeys) -> Client:
     """Give each of their clients, with a key for the whole tenant."""
     return Client(driver, request.param, host, keys.add()[1])
 
 
 @pytest.fixture
-def sync(driver: Driver, host: str, keys: Keys) -> Client:
+def sync(driver: Driver, host: str, keys: ApiKeys) -> Client:
     return Client(driver, "MemoryClient", host, keys.add()[1])
 
 
@@ -362,7 +362,7 @@ def test_bad_input_is_told(client: Client, driver: Driver, host: str):
     assert "this key is not known here" in message
 
 
-def test_two_users_are_kept_apart(client: Client, driver: Driver, host: str, keys: Keys, memory: Memory):
+def test_two_users_are_kept_apart(client: Client, driver: Driver, host: str, keys: ApiKeys, memory: Memory):
     client.add("I live in Rome", user_id="ana")
     bobs = client.add("I live in Oslo", user_id="bob")["results"][0]["id"]
     assert "Oslo" not in str(client.search("who lives where?", filters={"user_id": "ana"}))
@@ -534,7 +534,7 @@ def test_a_server_without_keys_takes_any_of_theirs(driver: Driver, host: str):
 
 
 @pytest.mark.requirement("api.rest")
-def test_the_command_line(driver: Driver, host: str, keys: Keys, memory: Memory, tmp_path: Path):
+def test_the_command_line(driver: Driver, host: str, keys: ApiKeys, memory: Memory, tmp_path: Path):
     environment = {**driver.environment, "MEM0_BASE_URL": host, "MEM0_API_KEY": keys.add()[1]}
 
     def run(*arguments: str, fails: bool = False) -> str:
@@ -564,16 +564,16 @@ def test_the_command_line(driver: Driver, host: str, keys: Keys, memory: Memory,
     assert "Invalid or expired API key" in run("list", fails=True)
 
 
-def test_every_error_has_both_shapes(serve: Any, keys: Keys):
+def test_every_error_has_both_shapes(serve: Any, keys: ApiKeys):
     _, text = keys.add()
     with httpx.Client(base_url=serve(max_body=1_000), trust_env=False) as web:
-        paths = [(verb, path, {401}) for verb, path, *_ in (*SERVED, *NOT_HERE)]
+        paths = [(verb, path, {401}) for verb, path, *_ in (*ROUTES, *NOT_SUPPORTED)]
         for verb, path, status in paths:
             check(web.request(verb, path), status)
         web.headers["Authorization"] = f"Token {text}"
-        for verb, path, _ in NOT_HERE:
+        for verb, path, _ in NOT_SUPPORTED:
             check(web.request(verb, path), {501})
-        for verb, path, _, _ in SERVED:
+        for verb, path, _, _ in ROUTES:
             check(web.request(verb, path, params={"wrong": "x"}), {400, 404})
             if verb in ("POST", "PUT"):
                 for body in (b"{", b"[]", b"\xff", b'{"messages": 1}', b"[" * 900):

@@ -12,7 +12,7 @@ from rememo.errors import InvalidFilter, InvalidInput
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.serve.mem0.filters import MEMORIES, Alternative, alternatives
+from rememo.serve.mem0.filters import MEMORIES, Alternative, parse_filters
 
 Holds = Callable[[Record], bool]
 Tree = tuple[dict[str, Any], Holds]
@@ -99,7 +99,7 @@ def meant(found: list[Alternative]) -> set[str]:
 def raised(filters: Any, found: list[Alternative]) -> Exception | None:
     """Put what filters mean into a list, or return what is raised."""
     try:
-        found += alternatives(filters)
+        found += parse_filters(filters)
     except Exception as error:  # noqa: BLE001 - of which kind it is, is the question
         return error
     return None
@@ -136,9 +136,9 @@ def test_deep_nesting_is_refused():
     for _ in range(100):
         filters = {"AND": [filters]}
     with pytest.raises(InvalidFilter, match="nested too deeply"):
-        alternatives(filters)
+        parse_filters(filters)
     deep: Any = "x"
     for _ in range(100):
         deep = {"a": deep}
     with pytest.raises(InvalidFilter):
-        alternatives({"metadata": deep})
+        parse_filters({"metadata": deep})

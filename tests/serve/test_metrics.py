@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from rememo import Memory, observe
-from rememo.serve.auth import Keys
+from rememo.serve.auth import ApiKeys
 
 from .conftest import Serve
 
@@ -79,7 +79,7 @@ def test_the_condition_of_the_store_is_told(web: httpx.Client, memory: Memory):
     assert counted(told, "rememo_jobs", state="dead") == 0
 
 
-def test_only_a_key_that_reaches_every_tenant_may_read_them(serve: Serve, keys: Keys):
+def test_only_a_key_that_reaches_every_tenant_may_read_them(serve: Serve, keys: ApiKeys):
     _, one = keys.add(name="one", tenant="t", rights=("read", "write", "admin"))
     _, all_of_them = keys.add(name="all", tenant="*", rights=("read",))
     with httpx.Client(base_url=serve(), trust_env=False) as web:

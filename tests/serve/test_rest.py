@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from rememo import Memory
-from rememo.serve.auth import Keys
-from rememo.serve.rest.openapi import document
+from rememo.serve.auth import ApiKeys
+from rememo.serve.rest.openapi import openapi_document
 from rememo.testing import ManualClock, WordEmbedder
 
 from .conftest import Serve
@@ -138,7 +138,7 @@ def test_a_conflict_is_settled_by_ids(web: httpx.Client):
 
 def test_every_example_in_the_description_works(web: httpx.Client):
     shown = 0
-    for path, verbs in document()["paths"].items():
+    for path, verbs in openapi_document()["paths"].items():
         for verb, told in verbs.items():
             example = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
             if example is None:
@@ -252,7 +252,7 @@ def test_a_person_is_erased_with_a_receipt(web: httpx.Client, memory: Memory):
     assert (memory.count(), memory.scope(tenant="other").count()) == (0, 2)
 
 
-def test_only_a_key_that_rules_the_tenant_may_erase(serve: Serve, keys: Keys, memory: Memory):
+def test_only_a_key_that_rules_the_tenant_may_erase(serve: Serve, keys: ApiKeys, memory: Memory):
     address = serve()
     memory.scope(user="ana").add("mine", id="a")
     memory.scope(tenant="other", user="ana").add("theirs", id="a")

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi import checks as particular
 
 from rememo import Memory, Settings
 from rememo.serve.app import create_app
-from rememo.serve.rest.openapi import document
+from rememo.serve.rest.openapi import openapi_document
 from rememo.testing import ManualClock, WordEmbedder
 
 # Half of its types cannot be told.
@@ -31,7 +31,7 @@ CHECKS: list[Any] = [
 FEW = 4
 EXAMPLES = int(os.environ.get("REMEMO_SCHEMA_EXAMPLES", str(FEW)))
 GIVEN = Settings(durability="fast", audit=True)
-schema = schemathesis.openapi.from_dict(document())
+schema = schemathesis.openapi.from_dict(openapi_document())
 schema.config.phases.coverage.enabled = EXAMPLES != FEW  # some fifty requests more for each operation
 
 

@@ -9,8 +9,8 @@ import pytest
 from rememo import Memory, Settings
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Change
-from rememo.serve.auth import Keys
-from rememo.serve.upkeep import Upkeep
+from rememo.serve.auth import ApiKeys
+from rememo.serve.maintenance import MaintenanceThread
 from rememo.testing.clock import ManualClock
 
 
@@ -23,7 +23,7 @@ def opened(path: Path, clock: ManualClock) -> Memory:
         view.retention.set("old posts", kind="post", older_than="30d")
         view.add("old", kind="post")
         view.add("a note stays")
-    Keys(memory).add(tenant="acme")
+    ApiKeys(memory).add(tenant="acme")
     clock.advance(40 * 86_400)
     return memory
 
@@ -31,7 +31,7 @@ def opened(path: Path, clock: ManualClock) -> Memory:
 @pytest.mark.requirement("cleanup.messages-by-age")
 def test_every_tenant_with_a_key_is_maintained(tmp_path: Path):
     with opened(tmp_path / "a.db", ManualClock()) as memory:
-        Upkeep(memory, None).once()
+        MaintenanceThread(memory, None).once()
         counts = {name: memory.scope(tenant=name).count(kind="post") for name in ("default", "acme", "unknown")}
         assert counts == {"default": 0, "acme": 0, "unknown": 1}
         assert memory.count() == 1
@@ -45,7 +45,7 @@ def test_it_runs_by_itself_and_stops_with_the_server(tmp_path: Path):
             done.set()
 
         memory.hooks.on_change(seen)
-        with Upkeep(memory, 0.01):
+        with MaintenanceThread(memory, 0.01):
             assert done.wait(60)
         assert "rememo-upkeep" not in [thread.name for thread in threading.enumerate()]
 
@@ -59,11 +59,11 @@ def test_what_fails_for_one_tenant_is_logged_and_does_not_stop_the_others(
         newer = '{"name": "x", "does": "remove", "scope": {}, "kinds": [], "of_tomorrow": 1}'
         engine.kv.set("acme", '[null,null,null,"retention"]', "x", newer, engine.now())
         with caplog.at_level(logging.ERROR, "rememo.serve"):
-            Upkeep(memory, None).once()
+            MaintenanceThread(memory, None).once()
         assert "maintaining tenant acme failed" in caplog.text
         assert (acme.count(kind="post"), memory.count(kind="post")) == (1, 0)
 
 
 def test_how_often_must_be_a_duration(tmp_path: Path):
     with Memory(tmp_path / "a.db") as memory, pytest.raises(InvalidInput, match="maintain"):
-        Upkeep(memory, "sometimes")
+        MaintenanceThread(memory, "sometimes")

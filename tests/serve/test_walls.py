@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from rememo import Memory
-from rememo.serve.auth import Keys
-from rememo.serve.mem0 import SERVED
-from rememo.serve.rest.routes import CALLS
-from rememo.serve.rest.signature import Call
+from rememo.serve.auth import ApiKeys
+from rememo.serve.mem0 import ROUTES
+from rememo.serve.rest.routes import SPECS
+from rememo.serve.rest.signature import OperationSpec
 
 SECRET = "Zanzibar"  # noqa: S105 - a word to look for
 WIDER = (
@@ -82,7 +82,7 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def requests(call: Call, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+def requests(call: OperationSpec, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Give requests that try to reach beyond: with what is needed, with all that can be said, and with each of it."""
     known, operation = samples(ids), call.operation
     kind = operation.calls.partition(".")[0].removesuffix("s")
@@ -125,14 +125,14 @@ def state(memory: Memory) -> list[Any]:
 @pytest.mark.requirement("api.rest")
 @pytest.mark.parametrize("labels", [{"user": "ana"}, {"room": "r1"}], ids=str)
 def test_no_route_leads_beyond_a_key(
-    serve: Any, memory: Memory, keys: Keys, ids: dict[str, str], labels: dict[str, Any]
+    serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str], labels: dict[str, Any]
 ):
     _, text = keys.add(**labels, rights=["read", "write", "admin"])
     before = state(memory)
     with httpx.Client(
         base_url=serve(), headers={"Authorization": f"Bearer {text}", **HEADERS}, timeout=30, trust_env=False
     ) as web:
-        for call in CALLS:
+        for call in SPECS:
             for request in requests(call, ids):
                 answer = web.request(**request)
                 assert answer.status_code < 500, (request, answer.text)
@@ -145,7 +145,7 @@ def test_no_route_leads_beyond_a_key(
     assert state(memory) == before
 
 
-def mine(call: Call) -> bool:
+def mine(call: OperationSpec) -> bool:
     """Whether an operation may answer by what it was asked, or by what was written here under the same names."""
     return call.operation.calls in {
         "facts.extract",
@@ -156,12 +156,12 @@ def mine(call: Call) -> bool:
     }
 
 
-def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str]):
     _, text = keys.add(user="ana", room="r1", agent="a1", rights=["read", "write", "admin"])
     with httpx.Client(
         base_url=serve(), headers={"Authorization": f"Bearer {text}"}, timeout=30, trust_env=False
     ) as web:
-        for call in CALLS:
+        for call in SPECS:
             request = next(requests(call, ids))
             for wider in WIDER:
                 answer = web.request(**request | {"params": request["params"] | wider})
@@ -173,7 +173,7 @@ def test_no_address_widens_a_key(serve: Any, memory: Memory, keys: Keys, ids: di
         assert SECRET not in web.get("/v1/export").text
 
 
-def test_the_default_tenant_is_a_wall_too(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+def test_the_default_tenant_is_a_wall_too(serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str]):
     _, text = keys.add(tenant="default", rights=["read", "write", "admin"])
     with httpx.Client(base_url=serve(), headers={"Authorization": f"Bearer {text}"}, trust_env=False) as web:
         assert web.get("/v1/records", params={"tenant": "other"}).status_code == 403
@@ -181,7 +181,7 @@ def test_the_default_tenant_is_a_wall_too(serve: Any, memory: Memory, keys: Keys
         assert web.post("/v1/verify").status_code == 403
 
 
-def test_an_operator_reaches_every_tenant(serve: Any, memory: Memory, keys: Keys, ids: dict[str, str]):
+def test_an_operator_reaches_every_tenant(serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str]):
     _, text = keys.add(tenant="*", rights=["read", "admin"])
     with httpx.Client(base_url=serve(), headers={"Authorization": f"Bearer {text}"}, trust_env=False) as web:
         assert SECRET in web.get("/v1/records", params={"tenant": "other"}).text
@@ -235,7 +235,7 @@ def mem0_requests(id: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.requirement("api.rest")
 @pytest.mark.parametrize("labels", [{"user": "ana"}, {"room": "r1"}, {"tenant": "third"}], ids=str)
 def test_no_route_of_mem0_leads_beyond_a_key(
-    serve: Any, memory: Memory, keys: Keys, ids: dict[str, str], labels: dict[str, Any]
+    serve: Any, memory: Memory, keys: ApiKeys, ids: dict[str, str], labels: dict[str, Any]
 ):
     memory.scope(user="bob", room="r2", agent="a2").add(f"app {SECRET}", metadata={"app_id": "x"})
     _, text = keys.add(**labels, rights=["read", "write", "admin"])
@@ -251,6 +251,6 @@ def test_no_route_of_mem0_leads_beyond_a_key(
                 assert answer.status_code < 500, (request, answer.text)
                 assert answer.status_code >= 400 or SECRET not in answer.text, (request, answer.text)
     assert state(memory) == before
-    assert {(verb, path) for verb, path, *_ in SERVED if "{" not in path or "{id}" in path} <= asked | {
+    assert {(verb, path) for verb, path, *_ in ROUTES if "{" not in path or "{id}" in path} <= asked | {
         ("GET", "/v1/events/")
     }

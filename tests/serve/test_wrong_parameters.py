@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from rememo import Memory
-from rememo.serve.mem0 import SERVED
-from rememo.serve.rest.signature import Call
-from rememo.serve.rest.table import OPERATIONS
+from rememo.serve.mem0 import ROUTES
+from rememo.serve.rest.operations import OPERATIONS
+from rememo.serve.rest.signature import OperationSpec
 
 READING = [one for one in OPERATIONS if one.verb == "GET" and one.calls != "changes"]
 WRONG = [
@@ -31,7 +31,7 @@ def _cursor(value: object) -> str:
 
 def _paged() -> Iterator[str]:
     for operation in READING:
-        if Call(operation).pages:
+        if OperationSpec(operation).pages:
             yield re.sub(r"\{\w+\}", "some", f"/v1{operation.path}")
 
 
@@ -49,7 +49,7 @@ def test_no_parameter_of_a_reading_route_is_a_fault_of_ours(web: httpx.Client, m
     id = memory.messages.latest(1)[0].id
     for operation in READING:
         path = re.sub(r"\{\w+\}", id, f"/v1{operation.path}")
-        names = [one.name for one in Call(operation).placed("query")]
+        names = [one.name for one in OperationSpec(operation).placed("query")]
         for name in (*names, "as_of", "room"):
             for value in WRONG:
                 answer = web.get(path, params={name: value})
@@ -62,7 +62,7 @@ def test_no_parameter_of_a_reading_route_is_a_fault_of_ours(web: httpx.Client, m
 
 def test_no_parameter_of_a_mem0_route_is_a_fault_of_ours(web: httpx.Client, memory: Memory):
     id = memory.add("here").id
-    for path in [re.sub(r"\{\w+\}", id, one[1]) for one in SERVED if one[0] == "GET"]:
+    for path in [re.sub(r"\{\w+\}", id, one[1]) for one in ROUTES if one[0] == "GET"]:
         for name in ("user_id", "page", "page_size", "filters", "limit"):
             for value in WRONG:
                 answer = web.get(path, params={name: value})

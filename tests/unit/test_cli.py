@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
-from rememo.cli.opening import shown
+from rememo.cli.memory_location import without_password
 
 
 def rememo(*arguments: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -203,7 +203,7 @@ def test_a_dash_stands_for_the_address_in_the_environment(tmp_path: Path, monkey
     ],
 )
 def test_no_password_is_printed(given: str, told: str):
-    assert shown(given) == told
+    assert without_password(given) == told
 
 
 @pytest.mark.requirement("fact.extract")

@@ -8,7 +8,7 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["mcp"]:
             # A client waits for its answer: the other commands are not loaded.
-            from rememo.cli.mcp import alone as app  # noqa: PLC0415 - the extra may not be installed
+            from rememo.cli.mcp import run_alone as app  # noqa: PLC0415 - the extra may not be installed
         else:
             from rememo.cli.app import app  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:

@@ -16,15 +16,15 @@ from rememo.cli import (
     demo,
     doctor,
     importing,
-    keeping,
     keys,
-    knowing,
+    knowledge,
     mcp,
     migrate,
     quarantine,
     records,
     serve,
     spend,
+    store,
     worker,
 )
 from rememo.cli.output import errors
@@ -34,7 +34,7 @@ cli = typer.Typer(
     no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help="Memory for AI agents."
 )
 for group in (
-    demo, records, knowing, chat, keeping, importing, migrate, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
+    demo, records, knowledge, chat, store, importing, migrate, copy, doctor, archive, audit, quarantine, worker, serve, mcp, keys,
     spend, bench,
 ):  # fmt: skip
     group.add_to(cli)
@@ -64,12 +64,12 @@ def app() -> None:
     try:
         cli()
     except RememoError as error:
-        _tell(error.code, error)
+        _exit_with_error(error.code, error)
     except OSError as error:
-        _tell("system", error)
+        _exit_with_error("system", error)
 
 
-def _tell(code: str, error: Exception) -> NoReturn:
+def _exit_with_error(code: str, error: Exception) -> NoReturn:
     errors.print(f"[bold red]{code}[/]: ", end="")
     errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
     sys.exit(1)

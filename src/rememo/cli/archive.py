@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.keeping import Tenant
-from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.memory_location import open_memory
+from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
+from rememo.cli.store import Tenant
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -19,10 +19,10 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def list_(
-    file: File,
+    file: FileArgument,
     tenant: Tenant = "default",
     user: Annotated[str | None, typer.Option(help="Only those that hold something of this user.")] = None,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """List the archives of a tenant, oldest first."""
     with open_memory(file, tenant=tenant) as memory:
@@ -35,7 +35,7 @@ def list_(
 
 
 def restore(
-    file: File, name: Annotated[str, typer.Argument(help="The archive's name.")], tenant: Tenant = "default"
+    file: FileArgument, name: Annotated[str, typer.Argument(help="The archive's name.")], tenant: Tenant = "default"
 ) -> None:
     """Bring everything in an archive back; repeating it is harmless."""
     with open_memory(file, tenant=tenant) as memory, console.status("restoring"):
@@ -44,11 +44,11 @@ def restore(
 
 
 def search(
-    file: File,
+    file: FileArgument,
     query: Annotated[str, typer.Argument(help="What to look for.")],
     tenant: Tenant = "default",
     limit: Annotated[int, typer.Option(help="At most so many.")] = 10,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Find archived records by their words."""
     with open_memory(file, tenant=tenant) as memory:

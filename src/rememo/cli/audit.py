@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.keeping import Target, Tenant
-from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, errors, moment, print_json, print_table
+from rememo.cli.memory_location import open_memory
+from rememo.cli.output import FileArgument, JsonOption, console, errors, parse_time, print_json, print_table
+from rememo.cli.store import Target, Tenant
 from rememo.errors import InvalidInput
 from rememo.model.audit import AuditEntry, AuditHead
 
@@ -24,20 +24,20 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def list_(
-    file: File,
+    file: FileArgument,
     tenant: Tenant = "default",
     actor: Annotated[str | None, typer.Option(help="Only what was done in this name.")] = None,
     operation: Annotated[str | None, typer.Option(help='Only this, such as "write" or "export".')] = None,
     after: Moment = None,
     before: Moment = None,
     limit: Annotated[int, typer.Option(help="The latest so many.")] = 100,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """List the audit trail of a tenant, oldest first."""
     with open_memory(file, tenant=tenant) as memory:
         entries = memory.audit.list(
-            after=moment(after, "--after"),
-            before=moment(before, "--before"),
+            after=parse_time(after, "--after"),
+            before=parse_time(before, "--before"),
             actor=actor,
             operation=operation,
             limit=limit,
@@ -50,10 +50,10 @@ def list_(
 
 
 def verify(
-    file: File,
+    file: FileArgument,
     tenant: Tenant = "default",
     head: Annotated[str | None, typer.Option(help="A head that was printed before, as COUNT:HASH.")] = None,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Check that no line was altered, removed or inserted, and print the head; exit code 1 when one was."""
     with open_memory(file, tenant=tenant) as memory, console.status("checking"):
@@ -70,7 +70,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def export(file: File, target: Target, tenant: Tenant = "default") -> None:
+def export(file: FileArgument, target: Target, tenant: Tenant = "default") -> None:
     """Write the audit trail of a tenant to a JSON Lines file."""
     with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
         count = memory.audit.export(target)

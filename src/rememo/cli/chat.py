@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
-from rememo.cli.opening import default_place, open_memory, shown
+from rememo.cli.memory_location import default_location, open_memory, without_password
 from rememo.cli.output import console
 from rememo.cli.records import Tenant
 from rememo.errors import InvalidInput
@@ -31,24 +31,24 @@ def chat(
     tenant: Tenant = "default",
 ) -> None:
     """Talk to a memory: it keeps what you say, learns facts, and answers with what it remembers."""
-    place = file or default_place()
+    place = file or default_location()
     with open_memory(place, make=True, tenant=tenant) as memory:
         known = memory.scope(user=user)
         talk = known.scope(room=room or f"chat {datetime.now(UTC):%Y-%m-%d %H:%M:%S}", agent="rememo")
-        console.print(f"Remembering in {escape(shown(place))}. {_HELP}", style="dim", highlight=False)
-        while (said := _read()) is not None:
+        console.print(f"Remembering in {escape(without_password(place))}. {_HELP}", style="dim", highlight=False)
+        while (said := _read_line()) is not None:
             if said in ("/quit", "/exit"):
                 break
             try:
                 if said.startswith("/"):
-                    _command(known, talk, said)
+                    _run_command(known, talk, said)
                 elif said:
-                    _answer(known, talk, said)
+                    _reply(known, talk, said)
             except InvalidInput as error:  # one line that cannot be kept does not end the talk
                 console.print(escape(f"  {error}"), style="red", highlight=False)
 
 
-def _read() -> str | None:
+def _read_line() -> str | None:
     """Return the next line; None at the end."""
     try:
         return console.input("[bold]you[/]> ").strip()
@@ -57,7 +57,7 @@ def _read() -> str | None:
         return None
 
 
-def _answer(known: Memory, talk: Memory, said: str) -> None:
+def _reply(known: Memory, talk: Memory, said: str) -> None:
     # Before it is stored: what was just said would be the best answer to itself. The answer is not stored at all: it
     # only says again what is.
     hits = known.search(said, limit=_HITS)
@@ -70,7 +70,7 @@ def _answer(known: Memory, talk: Memory, said: str) -> None:
         console.print(escape(f"  learned: {one.subject} {one.predicate} {one.object}"), style="green", highlight=False)
 
 
-def _command(known: Memory, talk: Memory, said: str) -> None:
+def _run_command(known: Memory, talk: Memory, said: str) -> None:
     name, _, rest = said.partition(" ")
     match name:
         case "/facts":

@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 from rich.progress import Progress
 
-from rememo.cli.opening import open_memory, place, shown
-from rememo.cli.output import AsJson, console, harmless, print_json
+from rememo.cli.memory_location import open_memory, resolve_location, without_password
+from rememo.cli.output import JsonOption, console, escape_control, print_json
 from rememo.engine.embedders import embedder_by_name
 from rememo.engine.opening import file_of
 from rememo.errors import InvalidInput
@@ -31,11 +31,13 @@ def copy(
     model: Annotated[
         str, typer.Option(help='The target\'s embedding model: "static", "fastembed:NAME", "openai:NAME" and so on.')
     ] = "static",
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Copy everything of all tenants into another store, and check that both are alike; interrupted, do it again."""
-    files = file_of(place(source)), file_of(place(target))
-    if place(source) == place(target) or (all(files) and len({Path(one).resolve() for one in files if one}) == 1):
+    files = file_of(resolve_location(source)), file_of(resolve_location(target))
+    if resolve_location(source) == resolve_location(target) or (
+        all(files) and len({Path(one).resolve() for one in files if one}) == 1
+    ):
         raise InvalidInput("source and target are the same; copy into another store")
     quiet = Settings.load(worker=False)
     with (
@@ -49,7 +51,7 @@ def copy(
         def tell(tenant: str, seen: int) -> None:
             if tenant not in tasks:
                 versions = engines[0].store.stats(tenant, engines[0].now()).versions
-                tasks[tenant] = progress.add_task(f"copying {escape(harmless(tenant))}", total=versions)
+                tasks[tenant] = progress.add_task(f"copying {escape(escape_control(tenant))}", total=versions)
             progress.update(tasks[tenant], completed=seen)  # pyright: ignore[reportArgumentType] - rich's own number
 
         done = copy_store(*engines, tell)
@@ -58,7 +60,7 @@ def copy(
         return
     new_ones = done.new
     console.print(
-        f"{done.versions:,} versions of {done.tenants:,} tenants are in {shown(target)}, alike in both;"
+        f"{done.versions:,} versions of {done.tenants:,} tenants are in {without_password(target)}, alike in both;"
         f" new were {new_ones.versions:,} versions, {new_ones.snapshots:,} snapshots, {new_ones.keys:,} keys and"
         f" {new_ones.jobs:,} jobs. The audit trail stays where it was written.",
         markup=False, highlight=False, soft_wrap=True,

@@ -30,38 +30,38 @@ def demo(
     with tempfile.TemporaryDirectory() as folder:
         now = [_START]
         with Memory(file or Path(folder) / "demo.db", clock=lambda: now[0]) as memory:
-            _tell(memory.scope(user="ana", room=f"demo {datetime.now(UTC):%H:%M:%S}", agent="helper"), now)
+            _run(memory.scope(user="ana", room=f"demo {datetime.now(UTC):%H:%M:%S}", agent="helper"), now)
             checked = memory.verify()
-            _title("It can prove itself")
+            _print_title("It can prove itself")
             console.print(f"  verify: {'sound' if checked.ok else checked.faults}, {dict(checked.checked)}")
 
 
-def _tell(chat: Memory, now: list[datetime]) -> None:
-    _title("It remembers: one durable write a message, findable when the call returns")
+def _run(chat: Memory, now: list[datetime]) -> None:
+    _print_title("It remembers: one durable write a message, findable when the call returns")
     for day, role, text in TALK:
         now[0] = max(now[0] + timedelta(minutes=2), _START + timedelta(days=day))
         chat.messages.add(role, text).wait()
         console.print(f"  [dim]{now[0]:%d %B %H:%M}[/]  [bold]{role}[/]: {text}")
 
-    _title("It finds, with no model and no key")
+    _print_title("It finds, with no model and no key")
     for question in ("Who feeds the cat while she travels?", "when did they lose a whole day?"):
-        _show(question, chat.search(question, kind="message", limit=2, explain=True))
+        _print_hits(question, chat.search(question, kind="message", limit=2, explain=True))
 
-    _title("It learns, and every fact names its source")
-    _facts(chat.facts.list(subject="ana"))
+    _print_title("It learns, and every fact names its source")
+    _print_facts(chat.facts.list(subject="ana"))
     graph = chat.relationships.graph("ana", depth=2)
     console.print("  who is who: " + "; ".join(f"{one.entity} -{one.type}-> {one.target}" for one in graph.edges))
 
-    _title("It corrects itself, and keeps what was true")
+    _print_title("It corrects itself, and keeps what was true")
     spring, now[0] = now[0], now[0] + timedelta(days=60)
     chat.messages.add("user", "Good news: I moved to Porto on 1 June!").wait()
-    _show("where does Ana live?", chat.search("where does Ana live?", kind="fact", limit=1))
+    _print_hits("where does Ana live?", chat.search("where does Ana live?", kind="fact", limit=1))
     then = chat.facts.list(subject="ana", predicate="lives_in", valid_at=spring)
     console.print(f"  on {spring:%d %B} it was {', '.join(fact.object for fact in then)}")
     known = chat.as_of(spring).facts.list(subject="ana", predicate="lives_in")
     console.print(f"  and on {spring:%d %B} it knew {', '.join(fact.object for fact in known)}")
 
-    _title("It asks where it must not decide")
+    _print_title("It asks where it must not decide")
     chat.facts.policy("favourite_colour", "ask")
     now[0] += timedelta(days=1)
     chat.messages.add("user", "My favourite colour is blue.").wait()
@@ -71,14 +71,14 @@ def _tell(chat: Memory, now: list[datetime]) -> None:
         )
         now[0] += timedelta(minutes=1)
         chat.facts.resolve(conflict, keep="blue")
-    _facts(chat.facts.list(subject="ana", predicate="favourite_colour"))
+    _print_facts(chat.facts.list(subject="ana", predicate="favourite_colour"))
 
-    _title("It reads documents")
+    _print_title("It reads documents")
     now[0] += timedelta(minutes=1)
     chat.documents.add(title="The cat's handbook", text=HANDBOOK, media_type="text/markdown")
-    _show("where is the dry food?", chat.documents.search("where is the dry food?", limit=1))
+    _print_hits("where is the dry food?", chat.documents.search("where is the dry food?", limit=1))
 
-    _title("It undoes")
+    _print_title("It undoes")
     now[0] += timedelta(minutes=1)
     moment = now[0]
     now[0] += timedelta(minutes=1)
@@ -88,11 +88,11 @@ def _tell(chat: Memory, now: list[datetime]) -> None:
     console.print(f"  rolled back: {chat.count()} are there again")
 
 
-def _title(text: str) -> None:
+def _print_title(text: str) -> None:
     console.print(f"\n[bold cyan]{text}[/]")
 
 
-def _show(question: str, hits: Iterable[Hit | Passage]) -> None:
+def _print_hits(question: str, hits: Iterable[Hit | Passage]) -> None:
     console.print(f"  [italic]{question}[/]")
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part >= 0.01)  # noqa: PLR2004
@@ -100,6 +100,6 @@ def _show(question: str, hits: Iterable[Hit | Passage]) -> None:
         console.print(f"    {hit.score:.2f}  {shown}" + (f"  [dim]({why})[/]" if why else ""))
 
 
-def _facts(facts: Iterable[Fact]) -> None:
+def _print_facts(facts: Iterable[Fact]) -> None:
     for fact in facts:
         console.print(f'  {fact.record.text}  [dim](sure to {fact.confidence:.1f}, from "{fact.wording}")[/]')

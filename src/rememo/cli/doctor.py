@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
-from rememo.cli.opening import open_memory, shown
-from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.memory_location import open_memory, without_password
+from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
 from rememo.cli.records import Tenant
 from rememo.errors import RememoError
 from rememo.keep.checkup import Finding, checkup
@@ -38,10 +38,10 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def doctor(
-    file: File,
+    file: FileArgument,
     tenant: Tenant = "default",
     deep: Annotated[bool, typer.Option("--deep", help="Also read the whole store and compare its parts.")] = False,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Look at the store, its jobs, the disk, the embedder and the servers; exit code 1 when something is bad."""
     findings: list[Finding] = []
@@ -53,7 +53,7 @@ def doctor(
         # What is looked at is not changed by looking: no worker starts here.
         with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
             engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-            with console.status(f"looking at {escape(shown(file))}"):
+            with console.status(f"looking at {escape(without_password(file))}"):
                 findings += checkup(engine, tenant, deep=deep)
     except RememoError as error:
         findings.append(Finding(what="store", level="bad", said=f"{error.code}: {error}"))
@@ -84,11 +84,11 @@ def _check_python(release: Release) -> Iterator[Finding]:
 
 
 def jobs(
-    file: File,
+    file: FileArgument,
     tenant: Tenant = "default",
     state: Annotated[str | None, typer.Option(help="Only those waiting, running, done or dead.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Let all dead ones be tried again.")] = False,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """List later work, and let what is dead be tried again."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:

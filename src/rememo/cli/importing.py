@@ -6,8 +6,8 @@ from typing import Annotated, Final
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from rememo.cli.opening import open_memory, shown
-from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.cli.memory_location import open_memory, without_password
+from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
 from rememo.cli.records import Tenant
 from rememo.errors import InvalidInput
 from rememo.imports import SOURCES, Imported, import_from
@@ -23,7 +23,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def import_(
-    file: File,
+    file: FileArgument,
     path: Annotated[Path, typer.Argument(help="What to read.")],
     source: Annotated[
         str, typer.Option("--from", help=f"Where it comes from: {_OWN} (an export of ours), {', '.join(SOURCES)}.")
@@ -35,7 +35,7 @@ def import_(
     learn: Annotated[
         bool, typer.Option("--learn/--no-learn", help="Whether facts are learned from messages and notes.")
     ] = True,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Bring memories in: an export of Rememo, or what other systems wrote; repeating it is harmless."""
     if source == _OWN:
@@ -43,21 +43,23 @@ def import_(
             raise InvalidInput(
                 "an export of Rememo brings its own labels; --user, --room, --agent and --no-learn are for --from"
             )
-        _export(file, path, tenant, json=json)
+        _import_export(file, path, tenant, json=json)
         return
     if source not in SOURCES:
         raise InvalidInput(f"nothing can be imported from {source!r}; say --from {_OWN}, {', '.join(SOURCES)}")
     # A file that a person brings in is no flood, however much it holds; its texts are examined all the same.
     settings = Settings.load(worker=False, guard_flood=0)
     with open_memory(file, make=True, tenant=tenant, settings=settings) as memory:
-        done = _bring(memory.scope(user=user, room=room, agent=agent), path, source, learn=learn, quiet=json)
+        done = _import_with_progress(
+            memory.scope(user=user, room=room, agent=agent), path, source, learn=learn, quiet=json
+        )
     if json:
         print_json(done)
     else:
-        _tell(done, file)
+        _print_report(done, file)
 
 
-def _export(file: str, path: Path, tenant: str, *, json: bool) -> None:
+def _import_export(file: str, path: Path, tenant: str, *, json: bool) -> None:
     with open_memory(file, make=True, tenant=tenant) as memory, console.status("importing"):
         done = memory.import_(path)
     if json:
@@ -68,7 +70,7 @@ def _export(file: str, path: Path, tenant: str, *, json: bool) -> None:
     )
 
 
-def _bring(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool) -> Imported:
+def _import_with_progress(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool) -> Imported:
     bar = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*bar, console=console, disable=quiet) as progress:
         task = progress.add_task("importing", total=None)
@@ -78,7 +80,7 @@ def _bring(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool)
         )  # fmt: skip
 
 
-def _tell(done: Imported, file: str) -> None:
+def _print_report(done: Imported, file: str) -> None:
     rows = [(kind, f"{done.added.get(kind, 0):,}", f"{done.known.get(kind, 0):,}") for kind in _kinds(done)]
     print_table(["what", "new", "there already"], rows)
     if done.left_out:
@@ -91,10 +93,12 @@ def _tell(done: Imported, file: str) -> None:
     for problem in done.problems:
         errors.print(problem, markup=False, highlight=False, soft_wrap=True)
     if done.quarantined:
-        console.print(f"{done.quarantined:,} were held back; see: rememo quarantine list {shown(file)}", markup=False)
+        console.print(
+            f"{done.quarantined:,} were held back; see: rememo quarantine list {without_password(file)}", markup=False
+        )
     if done.jobs:
         console.print(
-            f"{done.jobs:,} messages and notes wait to be learned from: rememo worker {shown(file)} --once",
+            f"{done.jobs:,} messages and notes wait to be learned from: rememo worker {without_password(file)} --once",
             markup=False,
         )
 

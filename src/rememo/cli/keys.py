@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, errors, print_json, print_table
+from rememo.cli.memory_location import open_memory
+from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
 from rememo.errors import InvalidInput
 from rememo.model.scope import LABELS
-from rememo.serve.auth import ALL_TENANTS, Key, Keys
+from rememo.serve.auth import ALL_TENANTS, ApiKey, ApiKeys
 
 Id = Annotated[str, typer.Argument(help="The key's id, as `rememo keys list` shows it.")]
 
@@ -25,7 +25,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def add(
-    file: File,
+    file: FileArgument,
     tenant: Annotated[str, typer.Option(help='The tenant it reaches, or "*" for all.')] = "default",
     scope: Annotated[
         list[str] | None, typer.Option(help="A label it is bound to, such as user=ana; may be repeated.")
@@ -35,48 +35,48 @@ def add(
     rate: Annotated[float | None, typer.Option(help="Requests a second at the most.")] = None,
     max_body: Annotated[int | None, typer.Option(help="The largest body, in bytes.")] = None,
     name: Annotated[str, typer.Option(help="Whom or what it is for.")] = "",
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Make a key and print it: this once, and never again."""
     labels = _labels(scope or [])
     with open_memory(file, make=True) as memory:
         wanted = [one.strip() for one in rights.split(",") if one.strip()]
-        key, text = Keys(memory).add(
+        key, text = ApiKeys(memory).add(
             tenant=tenant, rights=wanted, expires=expires, rate=rate, max_body=max_body, name=name, **labels
         )
-    _tell(key, text, json=json)
+    _print_key(key, text, json=json)
 
 
-def list_(file: File, json: AsJson = False) -> None:
+def list_(file: FileArgument, json: JsonOption = False) -> None:
     """List the keys, with when each was last used."""
     with open_memory(file) as memory:
-        found = Keys(memory).list()
+        found = ApiKeys(memory).list()
     if json:
         print_json([asdict(key) for key in found])
         return
     print_table(["id", "name", "reaches", "rights", "last used", "ends"], [_row(key) for key in found], whole=1)
 
 
-def revoke(file: File, id: Id) -> None:
+def revoke(file: FileArgument, id: Id) -> None:
     """End a key at once, for good."""
     with open_memory(file) as memory:
-        Keys(memory).revoke(id)
+        ApiKeys(memory).revoke(id)
     console.print(f"key {id} is revoked")
 
 
 def rotate(
-    file: File,
+    file: FileArgument,
     id: Id,
     grace: Annotated[str | None, typer.Option(help="How long the old secret still works, such as 1h.")] = None,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Give a key a new secret and print it; the old one ends now, or after the grace."""
     with open_memory(file) as memory:
-        key, text = Keys(memory).rotate(id, grace=grace)
-    _tell(key, text, json=json)
+        key, text = ApiKeys(memory).rotate(id, grace=grace)
+    _print_key(key, text, json=json)
 
 
-def _tell(key: Key, text: str, *, json: bool) -> None:
+def _print_key(key: ApiKey, text: str, *, json: bool) -> None:
     if json:
         print_json({**asdict(key), "key": text})
         return
@@ -84,7 +84,7 @@ def _tell(key: Key, text: str, *, json: bool) -> None:
     console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
-def _row(key: Key) -> list[object]:
+def _row(key: ApiKey) -> list[object]:
     labels = [f"{name} {value}" for name in LABELS if (value := getattr(key, name)) is not None]
     reaches = ", ".join(["all tenants" if key.tenant == ALL_TENANTS else f"tenant {key.tenant}", *labels])
     ends = "never" if key.expires_at is None else key.expires_at

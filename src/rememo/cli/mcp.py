@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from rememo.cli.opening import default_place, open_memory, place
+from rememo.cli.memory_location import default_location, open_memory, resolve_location
 from rememo.errors import InvalidInput, MissingExtra, RememoError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(mcp)
 
 
-def alone() -> None:
+def run_alone() -> None:
     """Run this command without loading the others."""
     cli = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     cli.command()(mcp)
@@ -57,12 +57,12 @@ def mcp(
     for package in ("mcp", "anyio"):
         if find_spec(package) is None:
             raise MissingExtra(f'this needs {package}: pip install "rememo[cli,mcp]"')
-    where = default_place() if file is None else place(file)
+    where = default_location() if file is None else resolve_location(file)
     remote = where.startswith(("http://", "https://"))
     if key is not None and not remote:
         raise InvalidInput("--key is for a server; give its address (http://… or https://…) instead of a file")
     from rememo.model.scope import Scope  # noqa: PLC0415 - see above
-    from rememo.serve.mcp.stdio import Opening, run  # noqa: PLC0415 - see above
+    from rememo.serve.mcp.stdio import BackgroundMemory, serve_stdio  # noqa: PLC0415 - see above
 
     labels = {"user": user, "room": room, "agent": agent}
     Scope().narrow(tenant=tenant, **labels)  # what cannot be meant is told at once
@@ -79,9 +79,9 @@ def mcp(
         return open_memory(here, make=True, tenant=tenant).scope(**labels)
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
-    opening = Opening(opened)
+    opening = BackgroundMemory(opened)
     try:
-        run(
+        serve_stdio(
             opening,
             read_only=read_only,
             bound=frozenset(name for name, value in labels.items() if value is not None),

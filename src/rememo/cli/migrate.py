@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import existing, open_memory, shown
-from rememo.cli.output import AsJson, File, console, errors, print_json
+from rememo.cli.memory_location import existing_location, open_memory, without_password
+from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json
 from rememo.engine.opening import migrate_store
 from rememo.errors import InvalidInput
 from rememo.settings import Settings
@@ -30,19 +30,19 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def migrate(
-    file: File,
+    file: FileArgument,
     plan: DryRun = False,
     contract: Contract = False,
     row_level_security: Security = False,
     grant: Grant = None,
     citus: Citus = False,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Bring a file or a server up to date, while others use it."""
     wishes = Wishes(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
-    found = migrate_store(existing(file), wishes, dry=plan)
+    found = migrate_store(existing_location(file), wishes, dry=plan)
     if json:
-        print_json(_told(found))
+        print_json(_to_json(found))
         return
     for step in found.steps:
         console.print(f"{step.name} ({step.phase})", markup=False, highlight=False)
@@ -62,12 +62,12 @@ def migrate(
     console.print(f"{found.place}: {ending}" if done else f"{found.place} {ending}", markup=False, highlight=False)
 
 
-def index(file: File, json: AsJson = False) -> None:
+def index(file: FileArgument, json: JsonOption = False) -> None:
     """Build, on a PostgreSQL server, the indexes by which scopes of very many records are searched; nobody waits for it."""
     with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
         store = memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if not isinstance(store, Indexing):
-            raise InvalidInput(f"{shown(file)} needs no index: in a file, vectors are compared whole")
+            raise InvalidInput(f"{without_password(file)} needs no index: in a file, vectors are compared whole")
         with console.status("building"):
             names = store.build_index()
     if json:
@@ -76,7 +76,7 @@ def index(file: File, json: AsJson = False) -> None:
         console.print(", ".join(names) or "no scope is large enough; the setting `index_above` says how large")
 
 
-def _told(plan: Plan) -> dict[str, object]:
+def _to_json(plan: Plan) -> dict[str, object]:
     return {
         "place": plan.place,
         "steps": [{"name": step.name, "phase": step.phase, "sql": step.sql} for step in plan.steps],

@@ -19,7 +19,7 @@ from rememo.model.record import Record
 from rememo.model.times import to_utc
 
 # Carriage returns are left out of it: rich takes them away, and files of Windows are full of them.
-_STEERING: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Terminal(Console):
@@ -30,19 +30,19 @@ class Terminal(Console):
 
     def render_str(self, text: str, *arguments: Any, **options: Any) -> Text:
         """Return a text as it is shown."""
-        return super().render_str(harmless(text), *arguments, **options)
+        return super().render_str(escape_control(text), *arguments, **options)
 
 
 console = Terminal()
 errors = Terminal(stderr=True)
 
-File = Annotated[
+FileArgument = Annotated[
     str, typer.Argument(help="The memory's file, an address such as postgresql://…, or - for the one in REMEMO_URL.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def moment(text: str | None, name: str) -> datetime | None:
+def parse_time(text: str | None, name: str) -> datetime | None:
     """Return the moment that an option names; one without a zone is UTC, as the tables show it."""
     try:
         read = None if text is None else datetime.fromisoformat(text)
@@ -55,7 +55,7 @@ def print_json(value: Any) -> None:
     """Print a value as JSON, whatever of Rememo's types it is made of."""
     # Not by rich, which would change it; and where the output cannot hold every letter, JSON can still name it.
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(value, default=_plain, ensure_ascii=plain, indent=1), flush=True)
+    print(json.dumps(value, default=_to_plain, ensure_ascii=plain, indent=1), flush=True)
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole: int = 0) -> None:
@@ -67,16 +67,16 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole:
     console.print(table)
 
 
-def harmless(text: str) -> str:
+def escape_control(text: str) -> str:
     """Return a text with what moves a terminal's cursor, sets its title or turns text around written out."""
-    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def _cell(cell: object) -> Text:
-    return Text(harmless(cell.strftime("%Y-%m-%d %H:%M") if isinstance(cell, datetime) else str(cell)))
+    return Text(escape_control(cell.strftime("%Y-%m-%d %H:%M") if isinstance(cell, datetime) else str(cell)))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, Record):
         return value.to_dict()
     if isinstance(value, Hit):

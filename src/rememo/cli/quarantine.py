@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.memory_location import open_memory
+from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Id = Annotated[str, typer.Argument(help="The record's id.")]
@@ -21,10 +21,10 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def list_(
-    file: File,
+    file: FileArgument,
     limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
     tenant: Tenant = "default",
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """List the records in quarantine, oldest first, with the reasons."""
     with open_memory(file, tenant=tenant) as memory:
@@ -39,7 +39,7 @@ def list_(
 
 
 def release(
-    file: File,
+    file: FileArgument,
     id: Id,
     by: Annotated[str, typer.Option(help="Who decides so.")],
     tenant: Tenant = "default",
@@ -50,7 +50,7 @@ def release(
     console.print(f"{id} is released", markup=False)
 
 
-def delete(file: File, id: Id, tenant: Tenant = "default") -> None:
+def delete(file: FileArgument, id: Id, tenant: Tenant = "default") -> None:
     """End a record in quarantine."""
     with open_memory(file, tenant=tenant) as memory:
         memory.quarantine.delete(id)

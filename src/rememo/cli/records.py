@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, errors, harmless, print_json, print_table
+from rememo.cli.memory_location import open_memory
+from rememo.cli.output import FileArgument, JsonOption, console, errors, escape_control, print_json, print_table
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Label = Annotated[str | None, typer.Option(help="Only within this label.")]
@@ -21,7 +21,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def add(
-    file: File,
+    file: FileArgument,
     text: Annotated[str, typer.Argument(help="What to remember.")],
     kind: Annotated[str, typer.Option(help="What it is.")] = "note",
     tenant: Tenant = "default",
@@ -37,7 +37,7 @@ def add(
 
 
 def search(
-    file: File,
+    file: FileArgument,
     query: Annotated[str, typer.Argument(help="The question.")],
     limit: Annotated[int, typer.Option(help="How many at the most.")] = 10,
     tenant: Tenant = "default",
@@ -45,7 +45,7 @@ def search(
     room: Label = None,
     agent: Label = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why each was found.")] = False,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Find what answers a question, best first."""
     with open_memory(file, tenant=tenant) as memory:
@@ -63,7 +63,7 @@ def search(
 
 
 def ask(
-    file: File,
+    file: FileArgument,
     question: Annotated[str, typer.Argument(help="The question.")],
     tenant: Tenant = "default",
     user: Label = None,
@@ -72,7 +72,7 @@ def ask(
     words: Annotated[
         bool, typer.Option("--words", help="Answer in the words of the records, without a model.")
     ] = False,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Answer a question from memory and name the records; exit code 1 when it is not in memory."""
     with open_memory(file, tenant=tenant) as memory:
@@ -80,20 +80,20 @@ def ask(
     if json:
         print_json(said)
     else:
-        console.print(harmless(said.text), markup=False, highlight=False, soft_wrap=True)
+        console.print(escape_control(said.text), markup=False, highlight=False, soft_wrap=True)
         if said.citations:
             console.print(f"from {', '.join(said.citations)}", style="dim", markup=False, soft_wrap=True)
         if said.fallback is not None:
-            errors.print(f"without the model: {harmless(said.fallback)}", markup=False)
+            errors.print(f"without the model: {escape_control(said.fallback)}", markup=False)
     if not said.found:
         raise typer.Exit(1)
 
 
 def show(
-    file: File,
+    file: FileArgument,
     id: Annotated[str, typer.Argument(help="The record's id.")],
     tenant: Tenant = "default",
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Show one record."""
     with open_memory(file, tenant=tenant) as memory:
@@ -107,10 +107,10 @@ def show(
 
 
 def history(
-    file: File,
+    file: FileArgument,
     id: Annotated[str, typer.Argument(help="The record's id.")],
     tenant: Tenant = "default",
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Show every version of a record, oldest first."""
     with open_memory(file, tenant=tenant) as memory:

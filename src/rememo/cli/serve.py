@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rememo.cli.opening import default_place, open_memory, shown
+from rememo.cli.memory_location import default_location, open_memory, without_password
 from rememo.cli.output import console, errors
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.observe.logs import JsonLines
@@ -63,14 +63,14 @@ def serve(
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
     from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
     from rememo.serve.listen import listen  # noqa: PLC0415 - the same
-    from rememo.serve.local import is_loopback  # noqa: PLC0415 - the same
+    from rememo.serve.loopback import is_loopback  # noqa: PLC0415 - the same
+    from rememo.serve.maintenance import MaintenanceThread  # noqa: PLC0415 - the same
     from rememo.serve.server import Server  # noqa: PLC0415 - the same
-    from rememo.serve.service import Options  # noqa: PLC0415 - the same
-    from rememo.serve.upkeep import Upkeep  # noqa: PLC0415 - the same
+    from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
 
     # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    options = Options(
+    options = ServerOptions(
         rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, streams=streams,
         origins=origin or (),
         traces=traces, root_path=root_path, warm=True,
@@ -87,7 +87,7 @@ def serve(
         if postgres is not None:
             file = _own_server(file, stack)
         elif file is None:
-            file = default_place()
+            file = default_location()
         memory = stack.enter_context(open_memory(file, make=True))
         named = "-" if "://" in file else file
         app = create_app(memory, options)
@@ -97,12 +97,12 @@ def serve(
                 f"there are no keys yet, and {host} can be reached from elsewhere: make one with"
                 f" `rememo keys add {named}`, or listen on 127.0.0.1"
             )
-        upkeep = Upkeep(memory, None if maintain == "never" else maintain)
+        upkeep = MaintenanceThread(memory, None if maintain == "never" else maintain)
         with listen(host, port) as listening, upkeep:
             name = f"[{host}]" if ":" in host else host
             address = f"http://{name}:{listening.getsockname()[1]}"
             console.print(
-                f"serving {shown(file)} at {address}/v1, described at {address}/openapi.json",
+                f"serving {without_password(file)} at {address}/v1, described at {address}/openapi.json",
                 soft_wrap=True,
                 markup=False,
             )

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import open_memory
-from rememo.cli.output import AsJson, File, console, print_json, print_table
+from rememo.cli.memory_location import open_memory
+from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
 from rememo.cli.records import Tenant
 from rememo.settings import Settings
 
@@ -17,13 +17,13 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def spend(
-    file: File,
+    file: FileArgument,
     tenant: Tenant = "default",
     days: Annotated[int, typer.Option(help="How many days back, today included.")] = 30,
     backlog: Annotated[
         bool, typer.Option("--backlog", help="Also what the messages that wait would cost; nobody is asked.")
     ] = False,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Show what was spent on language models, by day and purpose, and what is left of today."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rememo.cli.opening import open_memory, shown
-from rememo.cli.output import File, console
+from rememo.cli.memory_location import open_memory, without_password
+from rememo.cli.output import FileArgument, console
 from rememo.errors import ReadOnlyStore
 from rememo.learn.heart import LEASE_SECONDS
 from rememo.learn.worker import Worker
@@ -23,12 +23,12 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(worker)
 
 
-def worker(file: File, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
+def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
     """Do the jobs of a file or a server, of all tenants, until interrupted; any number may do so side by side."""
     with open_memory(file, make=True) as memory:
         engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if engine.is_read_only():
-            raise ReadOnlyStore(f"{shown(file)} can only be read: jobs are done where it can be written")
+            raise ReadOnlyStore(f"{without_password(file)} can only be read: jobs are done where it can be written")
         working = Worker(engine, lease=lease)
         if once:
             console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")

@@ -9,13 +9,13 @@ from types import TracebackType, UnionType
 from typing import Any, Self, TypeVar
 
 from rememo.client import files
-from rememo.client.asking import Asking, open_web
+from rememo.client.change_stream import stream_changes
 from rememo.client.faces import RemoteMemory
 from rememo.client.flow import ClientFlow
-from rememo.client.gathering import Gathering
-from rememo.client.live import live
-from rememo.client.typed import FarTyped, far_view
-from rememo.client.values import ClientAudit, ClientKeyValues, ClientWorking
+from rememo.client.overrides import ClientAudit, ClientKeyValues, ClientWorking
+from rememo.client.pending_batch import PendingBatch
+from rememo.client.transport import Transport, open_http_client
+from rememo.client.typed import RemoteTyped, remote_view
 from rememo.errors import InvalidInput
 from rememo.keep.export import Transferred
 from rememo.model.changed import Changed
@@ -44,12 +44,12 @@ class Client(RemoteMemory):
     ) -> None:
         """Speak to the server at an address, with a key; `timeout` is how many seconds an answer may take."""
         scope = Scope().narrow(tenant=tenant)
-        super().__init__(Asking(web=open_web(url, key, timeout), scope=scope))
+        super().__init__(Transport(web=open_http_client(url, key, timeout), scope=scope))
 
     @property
     def bound(self) -> Scope:
         """The scope that this view is bound to."""
-        return self._asking.scope
+        return self._transport.scope
 
     def scope(
         self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
@@ -58,42 +58,42 @@ class Client(RemoteMemory):
         if isinstance(room, str) and room.startswith("pool:") and room != self.bound.room:
             raise InvalidInput("rooms whose name begins with 'pool:' are pools; open one with pool(name)")
         narrow = self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)
-        return _client(Client, replace(self._asking, scope=narrow))
+        return _make_client(Client, replace(self._transport, scope=narrow))
 
     def pool(self, name: str) -> "Client":
         """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name."""
-        return _client(Client, replace(self._asking, pool=check_label(name, "name")))
+        return _make_client(Client, replace(self._transport, pool=check_label(name, "name")))
 
     def as_of(self, moment: str | datetime) -> "Client":
         """Return a read-only view of what was known at a snapshot or a moment; a snapshot is asked for at once."""
         if not isinstance(moment, datetime):
             check_label(moment, "snapshot")
-        then = self._asking.at(to_utc(moment, "the moment") if isinstance(moment, datetime) else moment)
+        then = self._transport.at(to_utc(moment, "the moment") if isinstance(moment, datetime) else moment)
         if isinstance(moment, str):
             then.ask("list", {"limit": 1})
-        return _client(Client, then)
+        return _make_client(Client, then)
 
     def live(self, *, after: datetime | str | None = None) -> Generator[Changed]:
         """Give each change in this scope as it is committed, from now on or after a cursor or moment, until it is closed.
 
         A line that breaks is taken up again where it was, without a loss. The key's end raises `Unauthorised`.
         """
-        return live(self._asking, after)
+        return stream_changes(self._transport, after)
 
     @property
     def kv(self) -> ClientKeyValues:
         """Key-value state of exactly this scope, with an end."""
-        return ClientKeyValues(self._asking)
+        return ClientKeyValues(self._transport)
 
     @property
     def working(self) -> ClientWorking:
         """The agent's workbench in this scope: messages, actions, thoughts, to-dos and free values together."""
-        return ClientWorking(self._asking)
+        return ClientWorking(self._transport)
 
     @property
     def audit(self) -> ClientAudit:
         """Who did what, when and from where."""
-        return ClientAudit(self._asking)
+        return ClientAudit(self._transport)
 
     def flow(
         self,
@@ -112,7 +112,7 @@ class Client(RemoteMemory):
         the data under a step's name.
         """
         return ClientFlow(
-            self._asking, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models
+            self._transport, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models
         )  # fmt: skip
 
     def typed(
@@ -128,7 +128,7 @@ class Client(RemoteMemory):
         The type is that of the default unless given, as `list[int]` must be. `migrate` makes the new value of a stored
         one that does not fit the type any more, or has other fields than the type has.
         """
-        return FarTyped(self._asking, name, default, type=type, migrate=migrate)
+        return RemoteTyped(self._transport, name, default, type=type, migrate=migrate)
 
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["ClientBatch"]:
@@ -136,17 +136,17 @@ class Client(RemoteMemory):
 
         Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
         """
-        view = far_view(self._asking)
+        view = remote_view(self._transport)
         view.need_present()
         view.need_no_batch("batch()")
-        gathering = Gathering()
-        inside = _client(ClientBatch, replace(self._asking, batch=gathering))
+        gathering = PendingBatch()
+        inside = _make_client(ClientBatch, replace(self._transport, batch=gathering))
         try:
             yield inside
         finally:
             # Whatever is written through it later goes straight to the server.
             gathering.open = False
-        alone = replace(self._asking, pool=None)
+        alone = replace(self._transport, pool=None)
         inside.receipt = alone.ask("batch", {"operations": gathering.steps, "key": key})
 
     def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
@@ -154,15 +154,15 @@ class Client(RemoteMemory):
 
         The export of an encrypted memory is sealed by the server's master key; `plain` asks for one that anybody can read.
         """
-        return files.export(self._asking, path, plain=plain)
+        return files.export(self._transport, path, plain=plain)
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export from here into this scope's tenant without a loss; repeating it is harmless."""
-        return files.import_(self._asking, path)
+        return files.import_(self._transport, path)
 
     def close(self) -> None:
         """Let go of the connections, for every view of them; closing twice is harmless."""
-        self._asking.web.close()
+        self._transport.web.close()
 
     def __enter__(self) -> Self:
         """Return the client itself."""
@@ -182,7 +182,7 @@ class ClientBatch(Client):
     """What the batch did, once its block has ended."""
 
 
-def _client(kind: type[C], asking: Asking) -> C:
+def _make_client(kind: type[C], transport: Transport) -> C:
     client = object.__new__(kind)
-    RemoteMemory.__init__(client, asking)
+    RemoteMemory.__init__(client, transport)
     return client

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from rememo.client.asking import Asking
+from rememo.client.transport import Transport
 from rememo.collections.actions import Action
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
 from rememo.collections.fields import ExternalId
@@ -61,8 +61,8 @@ from rememo.working.todos import Todo
 class RemoteMessages:
     """The messages within a view, ordered by when they were said, ties by arrival."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -97,7 +97,7 @@ class RemoteMessages:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "messages.add",
                 {
                     "role": role,
@@ -139,7 +139,7 @@ class RemoteMessages:
         """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "messages.add_pair",
                 {
                     "user": user,
@@ -161,11 +161,11 @@ class RemoteMessages:
         What was learned from them goes too, in jobs that `wait()` on the receipt waits for; `undo()` of it brings
         everything back.
         """
-        return cast("Receipt", self._asking.call("messages.clear", {}))
+        return cast("Receipt", self._transport.call("messages.clear", {}))
 
     def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:
         """Return a message by its id or its external id; one that is not in this scope raises `NotFound`."""
-        return cast("Message", self._asking.call("messages.get", {"id": id, "known_at": known_at}))
+        return cast("Message", self._transport.call("messages.get", {"id": id, "known_at": known_at}))
 
     def history(
         self,
@@ -184,7 +184,7 @@ class RemoteMessages:
         """
         return cast(
             "list[Message]",
-            self._asking.call(
+            self._transport.call(
                 "messages.history",
                 {
                     "limit": limit,
@@ -200,14 +200,14 @@ class RemoteMessages:
 
     def latest(self, n: int = 1) -> list[Message]:
         """Return the last `n` messages, oldest first."""
-        return cast("list[Message]", self._asking.call("messages.latest", {"n": n}))
+        return cast("list[Message]", self._transport.call("messages.latest", {"n": n}))
 
     def replies(self, id: str | tuple[ExternalId, ExternalId], *, limit: int = 100) -> list[Message]:
         """Return the direct answers to a message, oldest first; of more than `limit`, the latest.
 
         The message may be anybody's in this room; the answers are those in this scope.
         """
-        return cast("list[Message]", self._asking.call("messages.replies", {"id": id, "limit": limit}))
+        return cast("list[Message]", self._transport.call("messages.replies", {"id": id, "limit": limit}))
 
     def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
         """Return what a message answers, what that answers, and so on: from the root to the message itself.
@@ -215,7 +215,7 @@ class RemoteMessages:
         It begins later where a message in between is gone, and where links go round in a circle it is cut there. Links
         are followed through the whole room, and the messages in this scope are given.
         """
-        return cast("list[Message]", self._asking.call("messages.thread", {"id": id}))
+        return cast("list[Message]", self._transport.call("messages.thread", {"id": id}))
 
     def window(
         self, max_tokens: int, *, counter: TokenCounter | None = None, known_at: datetime | None = None
@@ -231,7 +231,9 @@ class RemoteMessages:
         """
         return cast(
             "list[Message]",
-            self._asking.call("messages.window", {"max_tokens": max_tokens, "counter": counter, "known_at": known_at}),
+            self._transport.call(
+                "messages.window", {"max_tokens": max_tokens, "counter": counter, "known_at": known_at}
+            ),
         )
 
     def for_model(
@@ -245,7 +247,9 @@ class RemoteMessages:
         """
         return cast(
             "list[dict[str, Any]]",
-            self._asking.call("messages.for_model", {"system": system, "user": user, "image": image, "limit": limit}),
+            self._transport.call(
+                "messages.for_model", {"system": system, "user": user, "image": image, "limit": limit}
+            ),
         )
 
     def limit(
@@ -267,7 +271,7 @@ class RemoteMessages:
         """
         return cast(
             "Limits",
-            self._asking.call(
+            self._transport.call(
                 "messages.limit",
                 {
                     "max_messages": max_messages,
@@ -281,18 +285,18 @@ class RemoteMessages:
 
     def limits(self) -> Limits | None:
         """Return the limits of this room, or None when it has none."""
-        return cast("Limits | None", self._asking.call("messages.limits", {}))
+        return cast("Limits | None", self._transport.call("messages.limits", {}))
 
     def unlimit(self) -> bool:
         """Take the limits of this room away; False when it had none."""
-        return cast("bool", self._asking.call("messages.unlimit", {}))
+        return cast("bool", self._transport.call("messages.unlimit", {}))
 
 
 class RemoteFacts:
     """The facts of one scope, added by hand or learned from what was said."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -314,7 +318,7 @@ class RemoteFacts:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "facts.add",
                 {
                     "subject": subject,
@@ -346,7 +350,7 @@ class RemoteFacts:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "facts.update",
                 {
                     "id": id,
@@ -361,7 +365,7 @@ class RemoteFacts:
 
     def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
         """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
-        return cast("Receipt", self._asking.call("facts.resolve", {"conflict": conflict, "keep": keep}))
+        return cast("Receipt", self._transport.call("facts.resolve", {"conflict": conflict, "keep": keep}))
 
     def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
         """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
@@ -369,11 +373,11 @@ class RemoteFacts:
         `latest`: what began later ends the older. `keep`: the first stays. `ask`: both stay until `resolve`.
         `gather`: all hold, as with predicates of many values.
         """
-        return cast("Policy", self._asking.call("facts.policy", {"predicate": predicate, "mode": mode}))
+        return cast("Policy", self._transport.call("facts.policy", {"predicate": predicate, "mode": mode}))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
         """Return a fact, whatever its status; raises `NotFound` when there is none in this scope."""
-        return cast("Fact", self._asking.call("facts.get", {"id": id, "known_at": known_at}))
+        return cast("Fact", self._transport.call("facts.get", {"id": id, "known_at": known_at}))
 
     def list(
         self,
@@ -394,7 +398,7 @@ class RemoteFacts:
         """
         return cast(
             "list[Fact]",
-            self._asking.call(
+            self._transport.call(
                 "facts.list",
                 {
                     "subject": subject,
@@ -426,7 +430,7 @@ class RemoteFacts:
         """
         return cast(
             "int",
-            self._asking.call(
+            self._transport.call(
                 "facts.count",
                 {
                     "subject": subject,
@@ -446,7 +450,7 @@ class RemoteFacts:
         That is what the policy `ask` leaves open, and what somebody said under a key that is bound to a room, say,
         against what holds in another: it could not end what the key does not see.
         """
-        return cast("list[Conflict]", self._asking.call("facts.conflicts", {}))
+        return cast("list[Conflict]", self._transport.call("facts.conflicts", {}))
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
@@ -458,15 +462,15 @@ class RemoteFacts:
         """
         return cast(
             "list[FoundFact]",
-            self._asking.call("facts.extract", {"text": text, "speaker": speaker, "at": at, "model": model}),
+            self._transport.call("facts.extract", {"text": text, "speaker": speaker, "at": at, "model": model}),
         )
 
 
 class RemoteRevisions:
     """What later statements made of earlier ones, in one scope."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def list(
         self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100
@@ -478,25 +482,25 @@ class RemoteRevisions:
         """
         return cast(
             "list[Revised]",
-            self._asking.call(
+            self._transport.call(
                 "revisions.list", {"id": id, "max_confidence": max_confidence, "decided": decided, "limit": limit}
             ),
         )
 
     def confirm(self, id: str, by: str) -> Revised:
         """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
-        return cast("Revised", self._asking.call("revisions.confirm", {"id": id, "by": by}))
+        return cast("Revised", self._transport.call("revisions.confirm", {"id": id, "by": by}))
 
     def reject(self, id: str, by: str) -> Revised:
         """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
-        return cast("Revised", self._asking.call("revisions.reject", {"id": id, "by": by}))
+        return cast("Revised", self._transport.call("revisions.reject", {"id": id, "by": by}))
 
 
 class RemoteRelationships:
     """The relationships of one scope, added by hand or learned from what was said."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -515,7 +519,7 @@ class RemoteRelationships:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "relationships.add",
                 {
                     "entity": entity,
@@ -542,7 +546,7 @@ class RemoteRelationships:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "relationships.update", {"id": id, "strength": strength, "sentiment": sentiment, "metadata": metadata}
             ),
         )
@@ -554,20 +558,20 @@ class RemoteRelationships:
         """
         return cast(
             "Receipt",
-            self._asking.call("relationships.touch", {"entity": entity, "target": target, "type": type, "at": at}),
+            self._transport.call("relationships.touch", {"entity": entity, "target": target, "type": type, "at": at}),
         )
 
     def remove(self, id: str) -> Receipt:
         """Remove one relationship."""
-        return cast("Receipt", self._asking.call("relationships.remove", {"id": id}))
+        return cast("Receipt", self._transport.call("relationships.remove", {"id": id}))
 
     def remove_entity(self, name: str) -> int:
         """Remove every relationship from or to an entity, so that none points at nothing; returns how many."""
-        return cast("int", self._asking.call("relationships.remove_entity", {"name": name}))
+        return cast("int", self._transport.call("relationships.remove_entity", {"name": name}))
 
     def get(self, id: str) -> Relationship:
         """Return a relationship; raises `NotFound` when there is none in this scope."""
-        return cast("Relationship", self._asking.call("relationships.get", {"id": id}))
+        return cast("Relationship", self._transport.call("relationships.get", {"id": id}))
 
     def list(
         self,
@@ -581,7 +585,7 @@ class RemoteRelationships:
         """Return relationships, the strongest first."""
         return cast(
             "list[Relationship]",
-            self._asking.call(
+            self._transport.call(
                 "relationships.list",
                 {"entity": entity, "target": target, "type": type, "min_strength": min_strength, "limit": limit},
             ),
@@ -589,20 +593,20 @@ class RemoteRelationships:
 
     def graph(self, entity: str, depth: int = 2) -> Graph:
         """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
-        return cast("Graph", self._asking.call("relationships.graph", {"entity": entity, "depth": depth}))
+        return cast("Graph", self._transport.call("relationships.graph", {"entity": entity, "depth": depth}))
 
     def path(self, a: str, b: str, max_depth: int = 6) -> "list[Relationship]":
         """Return the shortest way from one entity to another, in either direction; the empty list when there is none."""
         return cast(
-            "list[Relationship]", self._asking.call("relationships.path", {"a": a, "b": b, "max_depth": max_depth})
+            "list[Relationship]", self._transport.call("relationships.path", {"a": a, "b": b, "max_depth": max_depth})
         )
 
 
 class RemoteDocuments:
     """The documents within a view."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -627,7 +631,7 @@ class RemoteDocuments:
         """
         return cast(
             "DocumentReceipt",
-            self._asking.call(
+            self._transport.call(
                 "documents.add",
                 {
                     "title": title,
@@ -666,7 +670,7 @@ class RemoteDocuments:
         """
         return cast(
             "DocumentReceipt",
-            self._asking.call(
+            self._transport.call(
                 "documents.update",
                 {
                     "id": id,
@@ -688,12 +692,12 @@ class RemoteDocuments:
         """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
         return cast(
             "Receipt",
-            self._asking.call("documents.delete", {"id": id, "expected_version": expected_version, "key": key}),
+            self._transport.call("documents.delete", {"id": id, "expected_version": expected_version, "key": key}),
         )
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Document:
         """Return a document; one that is not in this scope raises `NotFound`."""
-        return cast("Document", self._asking.call("documents.get", {"id": id, "known_at": known_at}))
+        return cast("Document", self._transport.call("documents.get", {"id": id, "known_at": known_at}))
 
     def list(
         self,
@@ -708,7 +712,7 @@ class RemoteDocuments:
         """Return the latest `limit` documents that have all the tags, oldest first; `offset` passes over the newest."""
         return cast(
             "list[Document]",
-            self._asking.call(
+            self._transport.call(
                 "documents.list",
                 {
                     "tags": tags,
@@ -723,7 +727,7 @@ class RemoteDocuments:
 
     def text(self, id: str, *, known_at: datetime | None = None) -> str:
         """Return the whole text of a document, exactly as it was read."""
-        return cast("str", self._asking.call("documents.text", {"id": id, "known_at": known_at}))
+        return cast("str", self._transport.call("documents.text", {"id": id, "known_at": known_at}))
 
     def chunks(
         self,
@@ -740,7 +744,7 @@ class RemoteDocuments:
         """
         return cast(
             "list[Chunk]",
-            self._asking.call(
+            self._transport.call(
                 "documents.chunks",
                 {"id": id, "relevant_to": relevant_to, "limit": limit, "offset": offset, "known_at": known_at},
             ),
@@ -761,7 +765,7 @@ class RemoteDocuments:
         """Return the chunks of all documents that answer a question, each with its document, best first."""
         return cast(
             "list[Passage]",
-            self._asking.call(
+            self._transport.call(
                 "documents.search",
                 {
                     "query": query,
@@ -778,14 +782,14 @@ class RemoteDocuments:
 
     def summary(self, id: str, *, sentences: int = 5) -> str:
         """Return the sentences of a document that say most, in their order, word for word."""
-        return cast("str", self._asking.call("documents.summary", {"id": id, "sentences": sentences}))
+        return cast("str", self._transport.call("documents.summary", {"id": id, "sentences": sentences}))
 
 
 class RemoteGoals:
     """The goals within a view."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -803,7 +807,7 @@ class RemoteGoals:
         """Remember an open goal. `priority` is from 0 to 10, the most urgent; a `parent` that is not there raises `NotFound`."""
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "goals.add",
                 {
                     "text": text,
@@ -821,7 +825,7 @@ class RemoteGoals:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Goal:
         """Return a goal; one that is not in this scope raises `NotFound`."""
-        return cast("Goal", self._asking.call("goals.get", {"id": id, "known_at": known_at}))
+        return cast("Goal", self._transport.call("goals.get", {"id": id, "known_at": known_at}))
 
     def update(
         self,
@@ -838,7 +842,7 @@ class RemoteGoals:
         """Change some of a goal; what is not given stays. A goal cannot become a part of itself or of its own parts."""
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "goals.update",
                 {
                     "id": id,
@@ -855,15 +859,15 @@ class RemoteGoals:
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
         """Say that a goal is reached."""
-        return cast("Receipt", self._asking.call("goals.done", {"id": id, "key": key}))
+        return cast("Receipt", self._transport.call("goals.done", {"id": id, "key": key}))
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
         """Give a goal up."""
-        return cast("Receipt", self._asking.call("goals.drop", {"id": id, "key": key}))
+        return cast("Receipt", self._transport.call("goals.drop", {"id": id, "key": key}))
 
     def open(self, *, limit: int = 100) -> "list[Goal]":
         """Return the open goals, most urgent first: by priority, then by when they are due, then oldest first."""
-        return cast("list[Goal]", self._asking.call("goals.open", {"limit": limit}))
+        return cast("list[Goal]", self._transport.call("goals.open", {"limit": limit}))
 
     def list(
         self,
@@ -878,7 +882,7 @@ class RemoteGoals:
         """Return the latest `limit` goals, oldest first; `parent` asks for the parts of a goal."""
         return cast(
             "list[Goal]",
-            self._asking.call(
+            self._transport.call(
                 "goals.list",
                 {
                     "status": status,
@@ -895,8 +899,8 @@ class RemoteGoals:
 class RemoteTasks:
     """The tasks within a view."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -924,7 +928,7 @@ class RemoteTasks:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "tasks.add",
                 {
                     "text": text,
@@ -946,7 +950,7 @@ class RemoteTasks:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Task:
         """Return a task; one that is not in this scope raises `NotFound`."""
-        return cast("Task", self._asking.call("tasks.get", {"id": id, "known_at": known_at}))
+        return cast("Task", self._transport.call("tasks.get", {"id": id, "known_at": known_at}))
 
     def update(
         self,
@@ -967,7 +971,7 @@ class RemoteTasks:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "tasks.update",
                 {
                     "id": id,
@@ -989,19 +993,19 @@ class RemoteTasks:
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
         """
-        return cast("Receipt", self._asking.call("tasks.done", {"id": id, "key": key}))
+        return cast("Receipt", self._transport.call("tasks.done", {"id": id, "key": key}))
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
         """Give a task up; a recurring one does not come round again."""
-        return cast("Receipt", self._asking.call("tasks.drop", {"id": id, "key": key}))
+        return cast("Receipt", self._transport.call("tasks.drop", {"id": id, "key": key}))
 
     def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks that are due at a moment (the present one unless given), longest due first."""
-        return cast("list[Task]", self._asking.call("tasks.due", {"now": now, "limit": limit}))
+        return cast("list[Task]", self._transport.call("tasks.due", {"now": now, "limit": limit}))
 
     def open(self, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks: those due first come first, then the more urgent, then the older."""
-        return cast("list[Task]", self._asking.call("tasks.open", {"limit": limit}))
+        return cast("list[Task]", self._transport.call("tasks.open", {"limit": limit}))
 
     def list(
         self,
@@ -1017,7 +1021,7 @@ class RemoteTasks:
         """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
         return cast(
             "list[Task]",
-            self._asking.call(
+            self._transport.call(
                 "tasks.list",
                 {
                     "status": status,
@@ -1035,8 +1039,8 @@ class RemoteTasks:
 class RemoteActions:
     """The actions within a view."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -1062,7 +1066,7 @@ class RemoteActions:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "actions.add",
                 {
                     "tool": tool,
@@ -1085,18 +1089,19 @@ class RemoteActions:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Action:
         """Return an action; one that is not in this scope raises `NotFound`."""
-        return cast("Action", self._asking.call("actions.get", {"id": id, "known_at": known_at}))
+        return cast("Action", self._transport.call("actions.get", {"id": id, "known_at": known_at}))
 
     def latest(self, n: int = 10, *, tool: str | None = None) -> "list[Action]":
         """Return the latest actions, oldest first."""
-        return cast("list[Action]", self._asking.call("actions.latest", {"n": n, "tool": tool}))
+        return cast("list[Action]", self._transport.call("actions.latest", {"n": n, "tool": tool}))
 
     def success_rate(
         self, tool: str | None = None, *, after: datetime | None = None, before: datetime | None = None
     ) -> float | None:
         """Return which part of the actions went well, from 0 to 1; None when there were none."""
         return cast(
-            "float | None", self._asking.call("actions.success_rate", {"tool": tool, "after": after, "before": before})
+            "float | None",
+            self._transport.call("actions.success_rate", {"tool": tool, "after": after, "before": before}),
         )
 
     def list(
@@ -1114,7 +1119,7 @@ class RemoteActions:
         """Return the latest `limit` actions, oldest first; `offset` passes over the newest."""
         return cast(
             "list[Action]",
-            self._asking.call(
+            self._transport.call(
                 "actions.list",
                 {
                     "tool": tool,
@@ -1133,8 +1138,8 @@ class RemoteActions:
 class RemoteThoughts:
     """The thoughts within a view."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -1151,7 +1156,7 @@ class RemoteThoughts:
         """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "thoughts.add",
                 {
                     "step": step,
@@ -1168,11 +1173,11 @@ class RemoteThoughts:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Thought:
         """Return a thought; one that is not in this scope raises `NotFound`."""
-        return cast("Thought", self._asking.call("thoughts.get", {"id": id, "known_at": known_at}))
+        return cast("Thought", self._transport.call("thoughts.get", {"id": id, "known_at": known_at}))
 
     def latest(self, n: int = 10, *, step: str | None = None) -> "list[Thought]":
         """Return the latest thoughts, oldest first."""
-        return cast("list[Thought]", self._asking.call("thoughts.latest", {"n": n, "step": step}))
+        return cast("list[Thought]", self._transport.call("thoughts.latest", {"n": n, "step": step}))
 
     def list(
         self,
@@ -1188,7 +1193,7 @@ class RemoteThoughts:
         """Return the latest `limit` thoughts, oldest first; `offset` passes over the newest."""
         return cast(
             "list[Thought]",
-            self._asking.call(
+            self._transport.call(
                 "thoughts.list",
                 {
                     "step": step,
@@ -1206,8 +1211,8 @@ class RemoteThoughts:
 class RemotePosts:
     """The posts within a view."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(
         self,
@@ -1232,7 +1237,7 @@ class RemotePosts:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "posts.add",
                 {
                     "content": content,
@@ -1253,14 +1258,14 @@ class RemotePosts:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Post:
         """Return a post; one that is not in this scope raises `NotFound`."""
-        return cast("Post", self._asking.call("posts.get", {"id": id, "known_at": known_at}))
+        return cast("Post", self._transport.call("posts.get", {"id": id, "known_at": known_at}))
 
     def recent_locations(self, n: int = 5) -> "list[str]":
         """Return the last `n` different locations of posts, newest first, so as not to repeat them.
 
         Spellings that differ in case or outer blanks only are one; the newest is given.
         """
-        return cast("list[str]", self._asking.call("posts.recent_locations", {"n": n}))
+        return cast("list[str]", self._transport.call("posts.recent_locations", {"n": n}))
 
     def list(
         self,
@@ -1277,7 +1282,7 @@ class RemotePosts:
         """Return the latest `limit` posts, oldest first, by when they were published."""
         return cast(
             "list[Post]",
-            self._asking.call(
+            self._transport.call(
                 "posts.list",
                 {
                     "type": type,
@@ -1296,8 +1301,8 @@ class RemotePosts:
 class RemoteSummaries:
     """The summaries within a view, and the policy of the room that it is bound to."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def policy(self, policy: SummaryPolicy | Unset | None = NOTHING) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
@@ -1305,7 +1310,7 @@ class RemoteSummaries:
         From then on, when `threshold` messages have gathered that no summary stands for, all but the latest `keep` are
         summarised in a job of the message that was one too many. None ends the policy; summaries that are there stay.
         """
-        return cast("SummaryPolicy | None", self._asking.call("summaries.policy", {"policy": policy}))
+        return cast("SummaryPolicy | None", self._transport.call("summaries.policy", {"policy": policy}))
 
     def current(self, room: str | None = None, *, max_tokens: int = MAX_TOKENS) -> RunningSummary | None:
         """Return what the summaries of a room say together, oldest first; None when there are none.
@@ -1315,7 +1320,7 @@ class RemoteSummaries:
         stand for, is always there.
         """
         return cast(
-            "RunningSummary | None", self._asking.call("summaries.current", {"room": room, "max_tokens": max_tokens})
+            "RunningSummary | None", self._transport.call("summaries.current", {"room": room, "max_tokens": max_tokens})
         )
 
     def update(self, room: str | None = None, *, keep: int | None = None) -> RunningSummary | None:
@@ -1325,7 +1330,7 @@ class RemoteSummaries:
         policy, this is about all messages of the room, whoever the view is bound to; a summary of others' messages is not
         returned to it. A room without messages and summaries raises `NotFound`.
         """
-        return cast("RunningSummary | None", self._asking.call("summaries.update", {"room": room, "keep": keep}))
+        return cast("RunningSummary | None", self._transport.call("summaries.update", {"room": room, "keep": keep}))
 
     def list(
         self,
@@ -1342,7 +1347,7 @@ class RemoteSummaries:
         """
         return cast(
             "list[Summary]",
-            self._asking.call(
+            self._transport.call(
                 "summaries.list",
                 {"limit": limit, "offset": offset, "after": after, "before": before, "known_at": known_at},
             ),
@@ -1350,11 +1355,11 @@ class RemoteSummaries:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Summary:
         """Return a summary; one that is not in this scope raises `NotFound`."""
-        return cast("Summary", self._asking.call("summaries.get", {"id": id, "known_at": known_at}))
+        return cast("Summary", self._transport.call("summaries.get", {"id": id, "known_at": known_at}))
 
     def sources(self, id: str) -> "list[Message]":
         """Return the messages that a summary stands for, oldest first; those that left as they last were."""
-        return cast("list[Message]", self._asking.call("summaries.sources", {"id": id}))
+        return cast("list[Message]", self._transport.call("summaries.sources", {"id": id}))
 
     def compress(
         self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
@@ -1368,23 +1373,25 @@ class RemoteSummaries:
         """
         return cast(
             "Compressed",
-            self._asking.call("summaries.compress", {"older_than": older_than, "room": room, "max_tokens": max_tokens}),
+            self._transport.call(
+                "summaries.compress", {"older_than": older_than, "room": room, "max_tokens": max_tokens}
+            ),
         )
 
 
 class RemoteKeyValues:
     """The keys of one scope: exactly this view's labels are their namespace."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""
-        return self._asking.call("kv.get", {"key": key, "default": default})
+        return self._transport.call("kv.get", {"key": key, "default": default})
 
     def version(self, key: str) -> int:
         """Return the version of a value, for `compare_and_set`; 0 when there is none."""
-        return cast("int", self._asking.call("kv.version", {"key": key}))
+        return cast("int", self._transport.call("kv.version", {"key": key}))
 
     def set(
         self,
@@ -1402,7 +1409,7 @@ class RemoteKeyValues:
         """
         return cast(
             "int",
-            self._asking.call(
+            self._transport.call(
                 "kv.set", {"key": key, "value": value, "ttl": ttl, "sliding": sliding, "keep_ttl": keep_ttl}
             ),
         )
@@ -1423,7 +1430,7 @@ class RemoteKeyValues:
         """
         return cast(
             "int",
-            self._asking.call(
+            self._transport.call(
                 "kv.compare_and_set",
                 {
                     "key": key,
@@ -1438,26 +1445,26 @@ class RemoteKeyValues:
 
     def delete(self, key: str) -> bool:
         """Remove a key; False when it was not there."""
-        return cast("bool", self._asking.call("kv.delete", {"key": key}))
+        return cast("bool", self._transport.call("kv.delete", {"key": key}))
 
     def invalidate(self, pattern: str) -> int:
         """Remove every key that a glob pattern such as "user:*" matches; returns how many."""
-        return cast("int", self._asking.call("kv.invalidate", {"pattern": pattern}))
+        return cast("int", self._transport.call("kv.invalidate", {"pattern": pattern}))
 
     def keys(self, pattern: str = "*") -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        return cast("list[str]", self._asking.call("kv.keys", {"pattern": pattern}))
+        return cast("list[str]", self._transport.call("kv.keys", {"pattern": pattern}))
 
 
 class RemoteProfiles:
     """The profiles of one scope: exactly this view's labels are their namespace."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def get(self, key: str) -> Profile | None:
         """Return what is known under a key, or None when nothing is."""
-        return cast("Profile | None", self._asking.call("profiles.get", {"key": key}))
+        return cast("Profile | None", self._transport.call("profiles.get", {"key": key}))
 
     def update(self, key: str, fields: Mapping[str, Any] | None = None, **more: Any) -> Profile:
         """Change some fields and return the whole; nothing comes in between, in any process.
@@ -1465,26 +1472,26 @@ class RemoteProfiles:
         Fields are given by name, or as a mapping where their names are not Python's. What is not given stays, mappings
         are merged field by field, and None takes a field away.
         """
-        return cast("Profile", self._asking.call("profiles.update", {"key": key, "fields": fields, **more}))
+        return cast("Profile", self._transport.call("profiles.update", {"key": key, "fields": fields, **more}))
 
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""
-        return cast("bool", self._asking.call("profiles.forget", {"key": key}))
+        return cast("bool", self._transport.call("profiles.forget", {"key": key}))
 
     def forget_all(self) -> int:
         """Forget every profile of this scope; returns how many."""
-        return cast("int", self._asking.call("profiles.forget_all", {}))
+        return cast("int", self._transport.call("profiles.forget_all", {}))
 
     def keys(self) -> list[str]:
         """Return the keys that something is known under, sorted."""
-        return cast("list[str]", self._asking.call("profiles.keys", {}))
+        return cast("list[str]", self._transport.call("profiles.keys", {}))
 
 
 class RemoteSessions:
     """The saved sessions of exactly this view's labels."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def save(self, name: str) -> Session:
         """Keep the workbench of this view as it is now; a session of that name is replaced.
@@ -1492,39 +1499,39 @@ class RemoteSessions:
         The name must be fit for a file on any system, and differ from the others by more than small and large letters,
         or `InvalidInput` or `AlreadyExists` is raised.
         """
-        return cast("Session", self._asking.call("sessions.save", {"name": name}))
+        return cast("Session", self._transport.call("sessions.save", {"name": name}))
 
     def load(self, name: str) -> Receipt:
         """Make the workbench of this view what it was when it was saved, in one transaction; what is not in it ends.
 
         `memory.undo(receipt)` takes that back. A session that is not there raises `NotFound`.
         """
-        return cast("Receipt", self._asking.call("sessions.load", {"name": name}))
+        return cast("Receipt", self._transport.call("sessions.load", {"name": name}))
 
     def get(self, name: str) -> dict[str, Any]:
         """Return a saved session as `working.export()` made it, for a file or for another memory's `working.import_`."""
-        return cast("dict[str, Any]", self._asking.call("sessions.get", {"name": name}))
+        return cast("dict[str, Any]", self._transport.call("sessions.get", {"name": name}))
 
     def list(self) -> "list[Session]":
         """Return the saved sessions, the one saved first at the start."""
-        return cast("list[Session]", self._asking.call("sessions.list", {}))
+        return cast("list[Session]", self._transport.call("sessions.list", {}))
 
     def delete(self, name: str) -> bool:
         """Forget a saved session; False when there is none of that name. The workbench itself stays as it is."""
-        return cast("bool", self._asking.call("sessions.delete", {"name": name}))
+        return cast("bool", self._transport.call("sessions.delete", {"name": name}))
 
 
 class RemoteTodos:
     """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def add(self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None) -> Receipt:
         """Plan something; a `parent` that is not there raises `NotFound`. `priority` is from 0 to 10, the most urgent."""
         return cast(
             "Receipt",
-            self._asking.call("working.todos.add", {"text": text, "priority": priority, "parent": parent, "id": id}),
+            self._transport.call("working.todos.add", {"text": text, "priority": priority, "parent": parent, "id": id}),
         )
 
     def update(
@@ -1539,67 +1546,67 @@ class RemoteTodos:
         """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "working.todos.update", {"id": id, "text": text, "priority": priority, "parent": parent, "done": done}
             ),
         )
 
     def done(self, id: str) -> Receipt:
         """Say that one is done; its parts stay as they are."""
-        return cast("Receipt", self._asking.call("working.todos.done", {"id": id}))
+        return cast("Receipt", self._transport.call("working.todos.done", {"id": id}))
 
     def drop(self, id: str) -> Receipt:
         """Give one up; its parts stay as they are."""
-        return cast("Receipt", self._asking.call("working.todos.drop", {"id": id}))
+        return cast("Receipt", self._transport.call("working.todos.drop", {"id": id}))
 
     def delete(self, id: str) -> Receipt:
         """End the record of one; its parts stand on their own from then on."""
-        return cast("Receipt", self._asking.call("working.todos.delete", {"id": id}))
+        return cast("Receipt", self._transport.call("working.todos.delete", {"id": id}))
 
     def get(self, id: str) -> Todo:
         """Return one; one that is not in this scope raises `NotFound`."""
-        return cast("Todo", self._asking.call("working.todos.get", {"id": id}))
+        return cast("Todo", self._transport.call("working.todos.get", {"id": id}))
 
     def list(self, *, open: bool | None = None) -> "list[Todo]":
         """Return the plan: each to-do before its parts, those side by side the most urgent first, then the older.
 
         With `open` only those that are open, or only those that are not.
         """
-        return cast("list[Todo]", self._asking.call("working.todos.list", {"open": open}))
+        return cast("list[Todo]", self._transport.call("working.todos.list", {"open": open}))
 
     def next(self) -> Todo | None:
         """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
-        return cast("Todo | None", self._asking.call("working.todos.next", {}))
+        return cast("Todo | None", self._transport.call("working.todos.next", {}))
 
 
 class RemoteContextValues:
     """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def set(self, name: str, value: Any) -> Receipt:
         """Keep a value under a name, whatever was there."""
-        return cast("Receipt", self._asking.call("working.context.set", {"name": name, "value": value}))
+        return cast("Receipt", self._transport.call("working.context.set", {"name": name, "value": value}))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none."""
-        return self._asking.call("working.context.get", {"name": name, "default": default})
+        return self._transport.call("working.context.get", {"name": name, "default": default})
 
     def delete(self, name: str) -> bool:
         """Forget a value; False when there was none."""
-        return cast("bool", self._asking.call("working.context.delete", {"name": name}))
+        return cast("bool", self._transport.call("working.context.delete", {"name": name}))
 
     def all(self) -> dict[str, Any]:
         """Return every value by its name, sorted by name."""
-        return cast("dict[str, Any]", self._asking.call("working.context.all", {}))
+        return cast("dict[str, Any]", self._transport.call("working.context.all", {}))
 
 
 class RemoteJobs:
     """The jobs of one tenant."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def list(
         self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
@@ -1608,22 +1615,22 @@ class RemoteJobs:
 
         With a `limit`, the latest so many; `before` is the id of a job, to go back page by page.
         """
-        return cast("list[Job]", self._asking.call("jobs.list", {"state": state, "limit": limit, "before": before}))
+        return cast("list[Job]", self._transport.call("jobs.list", {"state": state, "limit": limit, "before": before}))
 
     def get(self, id: str) -> Job:
         """Return one job; raises `NotFound` when there is none."""
-        return cast("Job", self._asking.call("jobs.get", {"id": id}))
+        return cast("Job", self._transport.call("jobs.get", {"id": id}))
 
     def retry(self, id: str) -> Job:
         """Let a dead job be tried again from now on, as often as a new one, and return it."""
-        return cast("Job", self._asking.call("jobs.retry", {"id": id}))
+        return cast("Job", self._transport.call("jobs.retry", {"id": id}))
 
 
 class RemoteAudit:
     """The audit trail of a tenant; a view bound to labels lists what concerns them."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def list(
         self,
@@ -1641,7 +1648,7 @@ class RemoteAudit:
         """
         return cast(
             "list[AuditEntry]",
-            self._asking.call(
+            self._transport.call(
                 "audit.list",
                 {
                     "after": after,
@@ -1656,7 +1663,7 @@ class RemoteAudit:
 
     def head(self) -> AuditHead:
         """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""
-        return cast("AuditHead", self._asking.call("audit.head", {}))
+        return cast("AuditHead", self._transport.call("audit.head", {}))
 
     def verify(self, *, head: AuditHead | None = None) -> AuditCheck:
         """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
@@ -1664,14 +1671,14 @@ class RemoteAudit:
         The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
         forged as a whole, up to that head.
         """
-        return cast("AuditCheck", self._asking.call("audit.verify", {"head": head}))
+        return cast("AuditCheck", self._transport.call("audit.verify", {"head": head}))
 
 
 class RemoteQuarantine:
     """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def list(
         self,
@@ -1689,7 +1696,7 @@ class RemoteQuarantine:
         """
         return cast(
             "list[Record]",
-            self._asking.call(
+            self._transport.call(
                 "quarantine.list",
                 {
                     "kind": kind,
@@ -1704,11 +1711,11 @@ class RemoteQuarantine:
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Record:
         """Return a record in quarantine; raises `NotFound` when it is not there."""
-        return cast("Record", self._asking.call("quarantine.get", {"id": id, "known_at": known_at}))
+        return cast("Record", self._transport.call("quarantine.get", {"id": id, "known_at": known_at}))
 
     def count(self) -> int:
         """Return how many records are held back, with the chunks of documents."""
-        return cast("int", self._asking.call("quarantine.count", {}))
+        return cast("int", self._transport.call("quarantine.count", {}))
 
     def release(self, id: str, *, by: str) -> Receipt:
         """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
@@ -1717,26 +1724,26 @@ class RemoteQuarantine:
         trail where nobody acts already. The next version is free, the one
         before stays what it was; `undo()` of the receipt holds it back again.
         """
-        return cast("Receipt", self._asking.call("quarantine.release", {"id": id, "by": by}))
+        return cast("Receipt", self._transport.call("quarantine.release", {"id": id, "by": by}))
 
     def hold(self, id: str, reason: str) -> Receipt:
         """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
-        return cast("Receipt", self._asking.call("quarantine.hold", {"id": id, "reason": reason}))
+        return cast("Receipt", self._transport.call("quarantine.hold", {"id": id, "reason": reason}))
 
     def delete(self, id: str) -> Receipt:
         """End a record in quarantine, a document with its chunks."""
-        return cast("Receipt", self._asking.call("quarantine.delete", {"id": id}))
+        return cast("Receipt", self._transport.call("quarantine.delete", {"id": id}))
 
     def rules(self) -> dict[str, str]:
         """Return the names of the rules in force, each with what it is about."""
-        return cast("dict[str, str]", self._asking.call("quarantine.rules", {}))
+        return cast("dict[str, str]", self._transport.call("quarantine.rules", {}))
 
 
 class RemoteRetention:
     """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def set(
         self,
@@ -1760,7 +1767,7 @@ class RemoteRetention:
         """
         return cast(
             "RetentionPolicy",
-            self._asking.call(
+            self._transport.call(
                 "retention.set",
                 {
                     "name": name,
@@ -1784,36 +1791,36 @@ class RemoteRetention:
         what is gone; `orphans` removes relationships whose ends are gone; `versions` keeps all versions for 30 days and
         then one a day, and with `forget="90d"` lets what was removed longer ago be gone for good.
         """
-        return cast("RetentionPolicy", self._asking.call("retention.use", {"ready": ready, **changes}))
+        return cast("RetentionPolicy", self._transport.call("retention.use", {"ready": ready, **changes}))
 
     def list(self) -> "list[RetentionPolicy]":
         """Return the policies of this scope and of narrower ones, in the order they run."""
-        return cast("list[RetentionPolicy]", self._asking.call("retention.list", {}))
+        return cast("list[RetentionPolicy]", self._transport.call("retention.list", {}))
 
     def remove(self, name: str) -> bool:
         """Forget a policy of exactly this scope; False when there is none."""
-        return cast("bool", self._asking.call("retention.remove", {"name": name}))
+        return cast("bool", self._transport.call("retention.remove", {"name": name}))
 
     def undo(self, report: Maintenance) -> Undone:
         """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
 
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """
-        return cast("Undone", self._asking.call("retention.undo", {"report": report}))
+        return cast("Undone", self._transport.call("retention.undo", {"report": report}))
 
 
 class RemoteArchive:
     """The archives of a view's tenant, at the address of the setting `archive`."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def list(
         self, *, user: str | None = None, agent: str | None = None, room: str | None = None
     ) -> "list[ArchiveEntry]":
         """Return the archives, oldest first: all, or those that hold something of a user, agent and room."""
         return cast(
-            "list[ArchiveEntry]", self._asking.call("archive.list", {"user": user, "agent": agent, "room": room})
+            "list[ArchiveEntry]", self._transport.call("archive.list", {"user": user, "agent": agent, "room": room})
         )
 
     def restore(self, name: str) -> Restored:
@@ -1821,32 +1828,34 @@ class RemoteArchive:
 
         The archive is read and checked as a whole first: one that is damaged restores nothing.
         """
-        return cast("Restored", self._asking.call("archive.restore", {"name": name}))
+        return cast("Restored", self._transport.call("archive.restore", {"name": name}))
 
     def search(self, query: str, *, limit: int = 10) -> "list[ArchiveHit]":
         """Return archived records of this scope that have the words of a question, the most of them first.
 
         Archives are read one after the other; there is no index of them.
         """
-        return cast("list[ArchiveHit]", self._asking.call("archive.search", {"query": query, "limit": limit}))
+        return cast("list[ArchiveHit]", self._transport.call("archive.search", {"query": query, "limit": limit}))
 
 
 class RemoteWorking:
     """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
-        return cast("Receipt", self._asking.call("working.think", {"text": text, "step": step, "metadata": metadata}))
+        return cast(
+            "Receipt", self._transport.call("working.think", {"text": text, "step": step, "metadata": metadata})
+        )
 
     def limits(self) -> WorkingLimits:
         """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts.
 
         `enforced` names those that `limit` set, which hold after every write.
         """
-        return cast("WorkingLimits", self._asking.call("working.limits", {}))
+        return cast("WorkingLimits", self._transport.call("working.limits", {}))
 
     def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
@@ -1858,7 +1867,7 @@ class RemoteWorking:
         """
         return cast(
             "WorkingLimits",
-            self._asking.call(
+            self._transport.call(
                 "working.limit",
                 {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
             ),
@@ -1866,7 +1875,7 @@ class RemoteWorking:
 
     def unlimit(self) -> bool:
         """Take the limits of this workbench away; False when it had none."""
-        return cast("bool", self._asking.call("working.unlimit", {}))
+        return cast("bool", self._transport.call("working.unlimit", {}))
 
     def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
@@ -1879,7 +1888,7 @@ class RemoteWorking:
         """
         return cast(
             "Pruned",
-            self._asking.call(
+            self._transport.call(
                 "working.prune",
                 {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
             ),
@@ -1890,18 +1899,18 @@ class RemoteWorking:
 
         Other kinds stay, and so does what was learned from the messages: `memory.clear()` ends everything.
         """
-        return cast("int", self._asking.call("working.clear", {}))
+        return cast("int", self._transport.call("working.clear", {}))
 
     def stats(self) -> WorkingStats:
         """Return the workbench in numbers."""
-        return cast("WorkingStats", self._asking.call("working.stats", {}))
+        return cast("WorkingStats", self._transport.call("working.stats", {}))
 
     def export(self) -> dict[str, Any]:
         """Return everything on the workbench as one JSON value with a format version, limits included.
 
         It is what is now, without older versions; `memory.export` takes those too.
         """
-        return cast("dict[str, Any]", self._asking.call("working.export", {}))
+        return cast("dict[str, Any]", self._transport.call("working.export", {}))
 
     def import_(self, exported: Mapping[str, Any]) -> Receipt:
         """Make the workbench what an export says, in one transaction; what is not in it ends.
@@ -1910,39 +1919,39 @@ class RemoteWorking:
         learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
         the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
         """
-        return cast("Receipt", self._asking.call("working.import_", {"exported": exported}))
+        return cast("Receipt", self._transport.call("working.import_", {"exported": exported}))
 
     @property
     def messages(self) -> RemoteMessages:
         """What was said; `history(roles="user")` asks by role."""
-        return RemoteMessages(self._asking)
+        return RemoteMessages(self._transport)
 
     @property
     def actions(self) -> RemoteActions:
         """What was done with tools; `success_rate()` says how well."""
-        return RemoteActions(self._asking)
+        return RemoteActions(self._transport)
 
     @property
     def thoughts(self) -> RemoteThoughts:
         """Steps of reasoning."""
-        return RemoteThoughts(self._asking)
+        return RemoteThoughts(self._transport)
 
     @property
     def todos(self) -> RemoteTodos:
         """What is planned."""
-        return RemoteTodos(self._asking)
+        return RemoteTodos(self._transport)
 
     @property
     def context(self) -> RemoteContextValues:
         """Free values by name, and the declared ones."""
-        return RemoteContextValues(self._asking)
+        return RemoteContextValues(self._transport)
 
 
 class RemoteMemory:
     """What an agent remembers, seen through one scope."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def compose(
         self,
@@ -1963,7 +1972,7 @@ class RemoteMemory:
         """
         return cast(
             "State",
-            self._asking.call(
+            self._transport.call(
                 "compose", {"message": message, "user": user, "include": include, "exclude": exclude, "fresh": fresh}
             ),
         )
@@ -1996,7 +2005,7 @@ class RemoteMemory:
         """
         return cast(
             "Context",
-            self._asking.call(
+            self._transport.call(
                 "context",
                 {
                     "query": query,
@@ -2033,7 +2042,7 @@ class RemoteMemory:
         """
         return cast(
             "Answer",
-            self._asking.call(
+            self._transport.call(
                 "ask",
                 {
                     "question": question,
@@ -2052,7 +2061,7 @@ class RemoteMemory:
 
         Versions that are or were in quarantine come only with `quarantined`.
         """
-        return cast("list[Record]", self._asking.call("history", {"id": id, "quarantined": quarantined}))
+        return cast("list[Record]", self._transport.call("history", {"id": id, "quarantined": quarantined}))
 
     def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
@@ -2060,30 +2069,30 @@ class RemoteMemory:
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
         loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
         """
-        return cast("list[Changed]", self._asking.call("changes", {"after": after, "limit": limit}))
+        return cast("list[Changed]", self._transport.call("changes", {"after": after, "limit": limit}))
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
-        return cast("datetime", self._asking.call("snapshot", {"name": name}))
+        return cast("datetime", self._transport.call("snapshot", {"name": name}))
 
     def snapshots(self) -> dict[str, datetime]:
         """Return the names of snapshots with their system times, oldest first."""
-        return cast("dict[str, datetime]", self._asking.call("snapshots", {}))
+        return cast("dict[str, datetime]", self._transport.call("snapshots", {}))
 
     def diff(self, before: str | datetime, after: str | datetime | None = None) -> Diff:
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
-        return cast("Diff", self._asking.call("diff", {"before": before, "after": after}))
+        return cast("Diff", self._transport.call("diff", {"before": before, "after": after}))
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
-        return cast("Receipt", self._asking.call("rollback", {"to": to}))
+        return cast("Receipt", self._transport.call("rollback", {"to": to}))
 
     def undo(self, receipt: Receipt) -> Receipt:
         """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
-        return cast("Receipt", self._asking.call("undo", {"receipt": receipt}))
+        return cast("Receipt", self._transport.call("undo", {"receipt": receipt}))
 
     def erase(
         self,
@@ -2109,18 +2118,18 @@ class RemoteMemory:
         """
         return cast(
             "ErasureReceipt",
-            self._asking.call(
+            self._transport.call(
                 "erase", {"user": user, "room": room, "agent": agent, "tenant": tenant, "ids": ids, "dry_run": dry_run}
             ),
         )
 
     def verify(self) -> Check:
         """Check that the file is sound, that records, words, vectors and jobs agree, and that no vector is missing."""
-        return cast("Check", self._asking.call("verify", {}))
+        return cast("Check", self._transport.call("verify", {}))
 
     def stats(self) -> Stats:
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
-        return cast("Stats", self._asking.call("stats", {}))
+        return cast("Stats", self._transport.call("stats", {}))
 
     def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
         """Return what this tenant spent on models on the latest days (UTC), by day and purpose.
@@ -2128,7 +2137,7 @@ class RemoteMemory:
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.
         """
-        return cast("Spending", self._asking.call("spending", {"days": days, "backlog": backlog}))
+        return cast("Spending", self._transport.call("spending", {"days": days, "backlog": backlog}))
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
@@ -2137,7 +2146,7 @@ class RemoteMemory:
         `retention.undo`; `dry_run=True` tells what would be done. A run or an
         erasure that was interrupted is ended by the next one.
         """
-        return cast("Maintenance", self._asking.call("maintain", {"dry_run": dry_run}))
+        return cast("Maintenance", self._transport.call("maintain", {"dry_run": dry_run}))
 
     def add(
         self,
@@ -2172,7 +2181,7 @@ class RemoteMemory:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "add",
                 {
                     "text": text,
@@ -2201,7 +2210,7 @@ class RemoteMemory:
 
         An item is a text, or a mapping of `add`'s arguments. Facts and documents are added one by one.
         """
-        return cast("Receipt", self._asking.call("add_many", {"items": items, "key": key}))
+        return cast("Receipt", self._transport.call("add_many", {"items": items, "key": key}))
 
     def update(
         self,
@@ -2231,7 +2240,7 @@ class RemoteMemory:
         """
         return cast(
             "Receipt",
-            self._asking.call(
+            self._transport.call(
                 "update",
                 {
                     "id": id,
@@ -2257,7 +2266,7 @@ class RemoteMemory:
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a record; its versions stay for views of the past until retention or erasure removes them."""
         return cast(
-            "Receipt", self._asking.call("delete", {"id": id, "expected_version": expected_version, "key": key})
+            "Receipt", self._transport.call("delete", {"id": id, "expected_version": expected_version, "key": key})
         )
 
     def delete_where(
@@ -2274,7 +2283,7 @@ class RemoteMemory:
         """End every record in this scope that the filter means; returns how many. To end all of them say `clear()`."""
         return cast(
             "int",
-            self._asking.call(
+            self._transport.call(
                 "delete_where",
                 {
                     "kind": kind,
@@ -2290,11 +2299,11 @@ class RemoteMemory:
 
     def clear(self) -> int:
         """End every record in this scope; returns how many. The memory stays usable, and its past readable."""
-        return cast("int", self._asking.call("clear", {}))
+        return cast("int", self._transport.call("clear", {}))
 
     def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
         """Return a record; one that is not in this scope, deleted or expired raises `NotFound`."""
-        return cast("Record", self._asking.call("get", {"id": id, "known_at": known_at, "valid_at": valid_at}))
+        return cast("Record", self._transport.call("get", {"id": id, "known_at": known_at, "valid_at": valid_at}))
 
     def list(
         self,
@@ -2318,7 +2327,7 @@ class RemoteMemory:
         """
         return cast(
             "list[Record]",
-            self._asking.call(
+            self._transport.call(
                 "list",
                 {
                     "kind": kind,
@@ -2352,7 +2361,7 @@ class RemoteMemory:
         """
         return cast(
             "int",
-            self._asking.call(
+            self._transport.call(
                 "count",
                 {
                     "kind": kind,
@@ -2395,7 +2404,7 @@ class RemoteMemory:
         """
         return cast(
             "list[Hit]",
-            self._asking.call(
+            self._transport.call(
                 "search",
                 {
                     "query": query,
@@ -2432,7 +2441,7 @@ class RemoteMemory:
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
         return cast(
             "list[Hit]",
-            self._asking.call(
+            self._transport.call(
                 "similar",
                 {
                     "vector": vector,
@@ -2449,112 +2458,112 @@ class RemoteMemory:
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
-        return cast("list[str]", self._asking.call("rooms", {"prefix": prefix}))
+        return cast("list[str]", self._transport.call("rooms", {"prefix": prefix}))
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""
-        return cast("list[str]", self._asking.call("users", {}))
+        return cast("list[str]", self._transport.call("users", {}))
 
     def agents(self) -> "list[str]":
         """Return the agents that have a record in this scope, sorted."""
-        return cast("list[str]", self._asking.call("agents", {}))
+        return cast("list[str]", self._transport.call("agents", {}))
 
     @property
     def messages(self) -> RemoteMessages:
         """Conversations, turn by turn."""
-        return RemoteMessages(self._asking)
+        return RemoteMessages(self._transport)
 
     @property
     def facts(self) -> RemoteFacts:
         """What is known of whom, with sources, confidence and validity."""
-        return RemoteFacts(self._asking)
+        return RemoteFacts(self._transport)
 
     @property
     def revisions(self) -> RemoteRevisions:
         """What later statements made of earlier ones."""
-        return RemoteRevisions(self._asking)
+        return RemoteRevisions(self._transport)
 
     @property
     def relationships(self) -> RemoteRelationships:
         """Who has to do with whom."""
-        return RemoteRelationships(self._asking)
+        return RemoteRelationships(self._transport)
 
     @property
     def documents(self) -> RemoteDocuments:
         """Texts read in whole and found in parts."""
-        return RemoteDocuments(self._asking)
+        return RemoteDocuments(self._transport)
 
     @property
     def goals(self) -> RemoteGoals:
         """What is to be reached."""
-        return RemoteGoals(self._asking)
+        return RemoteGoals(self._transport)
 
     @property
     def tasks(self) -> RemoteTasks:
         """What is to be done, and when."""
-        return RemoteTasks(self._asking)
+        return RemoteTasks(self._transport)
 
     @property
     def actions(self) -> RemoteActions:
         """What was done, with its outcome."""
-        return RemoteActions(self._asking)
+        return RemoteActions(self._transport)
 
     @property
     def thoughts(self) -> RemoteThoughts:
         """Steps of reasoning."""
-        return RemoteThoughts(self._asking)
+        return RemoteThoughts(self._transport)
 
     @property
     def posts(self) -> RemotePosts:
         """What was published."""
-        return RemotePosts(self._asking)
+        return RemotePosts(self._transport)
 
     @property
     def summaries(self) -> RemoteSummaries:
         """What stands for messages that are old, many, or gone."""
-        return RemoteSummaries(self._asking)
+        return RemoteSummaries(self._transport)
 
     @property
     def profiles(self) -> RemoteProfiles:
         """What is known of users, by any key of theirs."""
-        return RemoteProfiles(self._asking)
+        return RemoteProfiles(self._transport)
 
     @property
     def working(self) -> RemoteWorking:
         """The agent's workbench in this scope: messages, actions, thoughts, to-dos and free values together."""
-        return RemoteWorking(self._asking)
+        return RemoteWorking(self._transport)
 
     @property
     def sessions(self) -> RemoteSessions:
         """Workbenches saved by name."""
-        return RemoteSessions(self._asking)
+        return RemoteSessions(self._transport)
 
     @property
     def quarantine(self) -> RemoteQuarantine:
         """What was held back, and the rules that do so."""
-        return RemoteQuarantine(self._asking)
+        return RemoteQuarantine(self._transport)
 
     @property
     def jobs(self) -> RemoteJobs:
         """The later work of this tenant, and what went wrong with it."""
-        return RemoteJobs(self._asking)
+        return RemoteJobs(self._transport)
 
     @property
     def kv(self) -> RemoteKeyValues:
         """Key-value state of exactly this scope, with an end."""
-        return RemoteKeyValues(self._asking)
+        return RemoteKeyValues(self._transport)
 
     @property
     def audit(self) -> RemoteAudit:
         """Who did what, when and from where."""
-        return RemoteAudit(self._asking)
+        return RemoteAudit(self._transport)
 
     @property
     def retention(self) -> RemoteRetention:
         """What is kept, and for how long: policies that `maintain()` runs."""
-        return RemoteRetention(self._asking)
+        return RemoteRetention(self._transport)
 
     @property
     def archive(self) -> RemoteArchive:
         """What was put away before policies removed it."""
-        return RemoteArchive(self._asking)
+        return RemoteArchive(self._transport)

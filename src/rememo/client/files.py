@@ -4,30 +4,30 @@ import json
 from pathlib import Path
 from typing import Final
 
-from rememo.client.asking import Asking
+from rememo.client.transport import Transport
 from rememo.errors import AlreadyExists, InvalidInput, RememoError
 from rememo.files import open_new_bytes
 from rememo.keep.export import Transferred
-from rememo.serve.wire import decode
+from rememo.serve.serializer import decode
 
-_LINES: Final = "application/x-ndjson"
-_TAIL: Final = 65_536
+_NDJSON: Final = "application/x-ndjson"
+_TAIL_BYTES: Final = 65_536
 
 
-def export(asking: Asking, path: str | Path, *, plain: bool) -> Transferred:
+def export(transport: Transport, path: str | Path, *, plain: bool) -> Transferred:
     """Write everything in a scope to a new file, and return what it holds."""
-    target = take_away(asking, "/export", path, "the export", [("plain", "true")] if plain else [])
+    target = download(transport, "/export", path, "the export", [("plain", "true")] if plain else [])
     with target.open("rb") as file:
-        file.seek(max(0, target.stat().st_size - _TAIL))
+        file.seek(max(0, target.stat().st_size - _TAIL_BYTES))
         return Transferred(**json.loads(file.read().splitlines()[-1])["end"])
 
 
-def import_(asking: Asking, path: str | Path) -> Transferred:
+def import_(transport: Transport, path: str | Path) -> Transferred:
     """Bring a file to a server."""
     source = Path(path)
     try:
         with source.open("rb") as file:
-            answer = asking.send("POST", "/import", content=file, kind=_LINES)
+            answer = transport.send("POST", "/import", content=file, kind=_NDJSON)
     except OSError as error:
         raise InvalidInput(f"{source} cannot be read: {error.strerror}") from None
     except RememoError as error:
@@ -38,8 +38,8 @@ def import_(asking: Asking, path: str | Path) -> Transferred:
     return decode(Transferred, answer.content)
 
 
-def take_away(
-    asking: Asking, address: str, path: str | Path, what: str, query: list[tuple[str, str]] | None = None
+def download(
+    transport: Transport, address: str, path: str | Path, what: str, query: list[tuple[str, str]] | None = None
 ) -> Path:
     """Write what a server streams to a new file; half of one is never left."""
     target = Path(path)
@@ -47,7 +47,7 @@ def take_away(
         raise AlreadyExists(f"{target} is there already; choose another file for {what}")
     part = target.with_name(target.name + ".part")
     try:
-        with asking.stream(address, query) as answer, open_new_bytes(part) as file:
+        with transport.stream(address, query) as answer, open_new_bytes(part) as file:
             for piece in answer.iter_bytes():
                 file.write(piece)
         part.rename(target)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from rememo.client.asking import Asking
-from rememo.client.typed import far_view
+from rememo.client.transport import Transport
+from rememo.client.typed import remote_view
 from rememo.errors import VersionConflict
 from rememo.model.times import to_seconds
 from rememo.working.flows import Flow, FlowState
@@ -23,7 +23,7 @@ class ClientFlow(Flow):
 
     def __init__(
         self,
-        asking: Asking,
+        transport: Transport,
         name: str,
         *,
         steps: Sequence[str],
@@ -33,10 +33,10 @@ class ClientFlow(Flow):
         models: Mapping[str, Any] | None = None,
     ) -> None:
         """Say what the flow is."""
-        view = far_view(asking)
+        view = remote_view(transport)
         view.need_present()
         super().__init__(view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
-        self._asking = asking
+        self._transport = transport
         self._lasting = {"ttl": to_seconds(ttl, "ttl"), "sliding": sliding}
         self._whole = {
             "steps": list(self.steps),
@@ -83,7 +83,7 @@ class ClientFlow(Flow):
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
         """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
-        return self._asking.call("flow.active", {"name": self.name, "paused": paused})
+        return self._transport.call("flow.active", {"name": self.name, "paused": paused})
 
     def advance(
         self, user: str | None = None, *, data: Mapping[str, Any] | None = None, expected_version: int | None = None
@@ -118,5 +118,5 @@ class ClientFlow(Flow):
 
     def _ask(self, verb: str, user: str | None, given: Mapping[str, Any] | None = None) -> Any:
         """Ask about one user's state: it is the user of the scope."""
-        asking = replace(self._asking, scope=self._asking.scope.narrow(user=self._user(user)))
-        return asking.call(f"flow.{verb}", {"name": self.name, **(given or {})})
+        transport = replace(self._transport, scope=self._transport.scope.narrow(user=self._user(user)))
+        return transport.call(f"flow.{verb}", {"name": self.name, **(given or {})})

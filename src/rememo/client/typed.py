@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from types import UnionType
 from typing import Any, NoReturn, cast
 
-from rememo.client.asking import Asking
+from rememo.client.transport import Transport
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.model.derived_ids import DerivedId
@@ -20,28 +20,28 @@ from rememo.store.protocol import Remove
 from rememo.working.shapes import V
 from rememo.working.typed import Typed
 
-_LARGE = 2**40
+_MAX_BYTES = 2**40
 
 
 @dataclass(frozen=True, slots=True)
-class _Changed:
+class _Revision:
     record: Record
     changes: Mapping[str, Any]
 
 
-class FarView:
+class RemoteView:
     """What typed values and flows need of a view, asked for over HTTP."""
 
     known_at: datetime | None = None
     """The server looks at the past by itself."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
-        self.scope: Scope = asking.scope
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.scope: Scope = transport.scope
         self.engine = self
         self.store = self
         # What is too large or too deep is the server's to say.
-        self.settings = Settings(max_data_bytes=_LARGE, max_depth=200)
+        self.settings = Settings(max_data_bytes=_MAX_BYTES, max_depth=200)
 
     @property
     def hooks(self) -> NoReturn:
@@ -54,39 +54,39 @@ class FarView:
 
     def need_present(self) -> None:
         """Refuse to write through a view of the past."""
-        if self._asking.as_of:
+        if self._transport.as_of:
             raise ReadOnly("this is a view of the past and cannot be written to; use the memory it came from")
 
     def need_no_batch(self, verb: str) -> None:
         """Refuse what cannot wait."""
-        if self._asking.batching is not None:
+        if self._transport.batching is not None:
             raise InvalidInput(f"{verb} cannot be part of a batch; call it before or after the batch")
 
     def put(self, items: Sequence[Mapping[str, Any]]) -> Receipt:
         """Create records."""
-        return self._asking.call("add", items[0])
+        return self._transport.call("add", items[0])
 
     def revise(self, record: str | Record, changes: Mapping[str, Any], expected: int | None = None) -> Any:
         """Change a record, or make the write that does: an engine and a view have one of each."""
         if isinstance(record, Record):
-            return _Changed(record, changes)
-        return self._asking.call("update", {"id": record, "expected_version": expected, **changes})
+            return _Revision(record, changes)
+        return self._transport.call("update", {"id": record, "expected_version": expected, **changes})
 
     def remove(self, id: str) -> Receipt:
         """End a record."""
-        return self._asking.call("delete", {"id": id})
+        return self._transport.call("delete", {"id": id})
 
-    def commit(self, writes: Sequence[_Changed | Remove]) -> Receipt:
+    def commit(self, writes: Sequence[_Revision | Remove]) -> Receipt:
         """Make one write."""
         [one] = writes
-        if isinstance(one, _Changed):
+        if isinstance(one, _Revision):
             return self.revise(one.record.id, one.changes, one.record.version)
-        return self._asking.call("delete", {"id": one.id, "expected_version": one.expected})
+        return self._transport.call("delete", {"id": one.id, "expected_version": one.expected})
 
     def find(self, id: str, *, known_at: datetime | None = None) -> Record | None:
         """Return a record, or None when there is none."""
         try:
-            return cast("Record", self._asking.call("get", {"id": id, "known_at": known_at}))
+            return cast("Record", self._transport.call("get", {"id": id, "known_at": known_at}))
         except NotFound:
             return None
 
@@ -97,31 +97,31 @@ class FarView:
     def history(self, _: Scope, id: str) -> list[Record]:
         """Return all versions of a record."""
         try:
-            return cast("list[Record]", self._asking.call("history", {"id": id}))
+            return cast("list[Record]", self._transport.call("history", {"id": id}))
         except NotFound:
             return []
 
 
-class FarTyped(Typed[V]):
+class RemoteTyped(Typed[V]):
     """A typed value whose record is elsewhere: how its id is derived, only the server knows."""
 
     def __init__(
         self,
-        asking: Asking,
+        transport: Transport,
         name: str,
         default: V,
         *,
         type: type[V] | UnionType | None = None,
         migrate: Callable[[Any], V] | None = None,
     ) -> None:
-        super().__init__(far_view(asking), name, default, type=type, migrate=migrate)
-        self._asking = asking
+        super().__init__(remote_view(transport), name, default, type=type, migrate=migrate)
+        self._transport = transport
 
     @lazy
     def _id(self) -> DerivedId:
-        return DerivedId(self._asking.ask("typed.get", {"name": self._name}).id)
+        return DerivedId(self._transport.ask("typed.get", {"name": self._name}).id)
 
 
-def far_view(asking: Asking) -> View:
+def remote_view(transport: Transport) -> View:
     """Return what passes for a view."""
-    return cast("View", FarView(asking))
+    return cast("View", RemoteView(transport))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rememo.endpoint import Stop, stopped_by
+from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.engine.learning import LESSONS
@@ -307,8 +307,8 @@ class Worker:
 
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
-        lost = Stop()
-        beating = Heart(self._engine, jobs, self._lease, lost=lost.set)
+        lost = CancelToken()
+        beating = Heart(self._engine, jobs, self._lease, lost=lost.cancel)
         try:
             errors: Errors = {}
             doing: list[Job] = []
@@ -318,7 +318,7 @@ class Worker:
                     errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
                 elif job.task != SUMMARISE or self._engine.models is None:  # else a model will write it
                     doing.append(job)
-            with acting_as_worker(), stopped_by(lost):
+            with acting_as_worker(), cancelled_by(lost):
                 errors |= do_all(self._engine, doing)
         finally:
             beating.stop()

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rememo.errors import InvalidInput, RememoError
-from rememo.observe import watching
+from rememo.observe import observers
 
-_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 _log = logging.getLogger("rememo.operations")
 
 
-class Logging:
+class OperationLog:
     """Writes lines until it is stopped."""
 
     def __init__(self, level: int) -> None:
@@ -28,7 +28,7 @@ class Logging:
 
     def stop(self) -> None:
         """Write no more."""
-        watching.stop(self)
+        observers.remove_observer(self)
 
     @contextmanager
     def _telling(self, operation: str, tenant: str | None) -> Generator[None]:
@@ -44,7 +44,7 @@ class Logging:
             _log.log(self._level, "%s %s in %.1f ms", operation, outcome, taken, extra=told)
 
 
-def log(level: int | str = "INFO") -> Logging:
+def log(level: int | str = "INFO") -> OperationLog:
     """Write a line to the logger `rememo.operations` for every operation of this process, until `stop()` of what is returned.
 
     It tells the operation, its tenant, what it took and how it ended; never a text. A level that the program gave to that
@@ -56,8 +56,8 @@ def log(level: int | str = "INFO") -> Logging:
     if _log.level == logging.NOTSET and not _log.isEnabledFor(number):
         # Only what was asked for here is written to it; Python's own default would leave out all below a warning.
         _log.setLevel(number)
-    logging_ = Logging(number)
-    watching.start(logging_)
+    logging_ = OperationLog(number)
+    observers.add_observer(logging_)
     return logging_
 
 
@@ -72,7 +72,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)

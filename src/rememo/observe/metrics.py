@@ -15,12 +15,12 @@ from rememo.engine.engine import Engine
 from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.counts import counts
-from rememo.observe import watching
+from rememo.observe import observers
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _STATES: Final = ("waiting", "running", "done", "dead")
-_COUNTED: Final = {
+_COUNTER_TEXTS: Final = {
     "scope_cache_hits": "Searches that found their scope held ready.",
     "scope_cache_misses": "Searches that had to read their scope, or what was new in it.",
     "state_cache_hits": "Composed states that were given again.",
@@ -52,15 +52,15 @@ class Metrics:
             "rememo_operation_seconds", "What calls took.", ("operation",), buckets=SECONDS, registry=self.registry
         )
         ProcessCollector(registry=self.registry)
-        self.registry.register(_Store(memory))
+        self.registry.register(_StoreCollector(memory))
 
     def start(self) -> None:
         """Count operations from now on."""
-        watching.start(self)
+        observers.add_observer(self)
 
     def stop(self) -> None:
         """Count them no more."""
-        watching.stop(self)
+        observers.remove_observer(self)
 
     def render(self) -> bytes:
         """Return everything as text, as Prometheus wants it."""
@@ -87,7 +87,7 @@ class Metrics:
             self._operations.labels(operation, outcome).inc()
 
 
-class _Store:
+class _StoreCollector:
     """Asked when metrics are read."""
 
     def __init__(self, memory: Memory) -> None:
@@ -109,15 +109,15 @@ class _Store:
         )  # fmt: skip
         if now.disk_bytes is not None:
             yield _gauge("rememo_disk_free_bytes", "What is free where the file lies.", [((), now.disk_bytes)])
-        yield from _servers(engine)
+        yield from _server_metrics(engine)
         counted = counts.read()
-        for name, told in _COUNTED.items():
+        for name, told in _COUNTER_TEXTS.items():
             family = CounterMetricFamily(f"rememo_{name}", told)
             family.add_metric([], counted.get(name, 0))
             yield family
 
 
-def _servers(engine: Engine) -> Iterator[Metric]:
+def _server_metrics(engine: Engine) -> Iterator[Metric]:
     """Tell of the servers that a memory leans on beside its store, where it has any."""
     if known := engine.health():
         told = "Whether the last call reached a server beside the store."

@@ -65,7 +65,7 @@ FACES: Final[dict[type[Any], str]] = {
 WORK: Final = "jobs.work"
 """What the worker does of its own accord."""
 # These only say what is meant by later calls, or hand out something that does the work.
-_TELLING: Final = {
+_NOT_OPERATIONS: Final = {
     "scope",
     "pool",
     "acting",
@@ -83,11 +83,11 @@ def operations() -> Iterator[tuple[type[Any], str, str]]:
     """Give each operation: the class it is called on, the method, and its name as users know it."""
     for face, prefix in FACES.items():
         for name, method in inspect.getmembers(face, inspect.isfunction):
-            if not name.startswith("_") and name not in _TELLING and _runs_when_called(method):
+            if not name.startswith("_") and name not in _NOT_OPERATIONS and _is_plain_function(method):
                 yield face, name, prefix + name
     yield Worker, "do", WORK
 
 
-def _runs_when_called(method: Callable[..., Any]) -> bool:
+def _is_plain_function(method: Callable[..., Any]) -> bool:
     """Whether the work is done when the call returns; a generator's or a block's is not."""
     return not inspect.isgeneratorfunction(inspect.unwrap(method))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rememo._version import __version__
 from rememo.errors import MissingExtra, RememoError
-from rememo.observe import watching
+from rememo.observe import observers
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer, TracerProvider
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PREFIX: Final = "rememo."
 
 
-class Tracing:
+class OperationTracing:
     """Makes spans until it is stopped."""
 
     def __init__(self, tracer: "Tracer") -> None:
@@ -26,7 +26,7 @@ class Tracing:
 
     def stop(self) -> None:
         """Make no more."""
-        watching.stop(self)
+        observers.remove_observer(self)
 
     @contextmanager
     def _span(self, operation: str, tenant: str | None) -> Generator[None]:
@@ -46,7 +46,7 @@ class Tracing:
                 raise
 
 
-def trace(provider: "TracerProvider | None" = None) -> Tracing:
+def trace(provider: "TracerProvider | None" = None) -> OperationTracing:
     """Make a span of every operation of all memories in this process from now on, until `stop()` of what is returned.
 
     Spans go to `provider`, or to the one the program has set. They are named `rememo.search`, `rememo.messages.add` and
@@ -56,6 +56,6 @@ def trace(provider: "TracerProvider | None" = None) -> Tracing:
         from opentelemetry.trace import get_tracer  # noqa: PLC0415 - the extra may not be installed
     except ImportError:
         raise MissingExtra('tracing needs opentelemetry-api: pip install "rememo[otel]"') from None
-    tracing = Tracing(get_tracer("rememo", __version__, provider))
-    watching.start(tracing)
+    tracing = OperationTracing(get_tracer("rememo", __version__, provider))
+    observers.add_observer(tracing)
     return tracing

@@ -22,41 +22,41 @@ from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
-from rememo.serve.dashboard.mount import mount
-from rememo.serve.faults import HTTP_CODES, RETRY, SAFE_HEADERS, STATUS, HttpFault, fault_body
-from rememo.serve.limits import asking_as
+from rememo.serve.dashboard.routes import add_routes
+from rememo.serve.http_errors import HTTP_CODES, RETRY_STATUSES, SECURITY_HEADERS, STATUS, HttpError, error_body
+from rememo.serve.limits import requesting_as
 from rememo.serve.mem0 import routes
-from rememo.serve.metrics import Requests, telling
-from rememo.serve.rest.live import Live
-from rememo.serve.rest.openapi import document
-from rememo.serve.rest.routes import CALLS, JSON, endpoint
-from rememo.serve.rest.transfer import exporting, exporting_audit, importing
-from rememo.serve.service import Options, Service
-from rememo.serve.tracing import Traced
-from rememo.serve.warming import Warming
+from rememo.serve.metrics import RequestMetrics, metrics_endpoint
+from rememo.serve.rest.change_stream import ChangeStreams
+from rememo.serve.rest.openapi import openapi_document
+from rememo.serve.rest.routes import JSON, SPECS, make_endpoint
+from rememo.serve.rest.transfer import audit_export_endpoint, export_endpoint, import_endpoint
+from rememo.serve.service import ServerOptions, Service
+from rememo.serve.tracing import TracingMiddleware
+from rememo.serve.warmup import Warmup
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVER_FAULT: Final = 500
-_REFUSED: Final = 403
+_FORBIDDEN: Final = 403
 
 _log = logging.getLogger("rememo.serve")
 
 
-def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
+def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     """Return the application that serves a memory; whoever opened the memory closes it."""
-    service = Service(memory, options or Options())
+    service = Service(memory, options or ServerOptions())
     metrics = Metrics(memory)
 
     door = None
     if find_spec("mcp") is not None:
-        from rememo.serve.mcp.web import Door  # noqa: PLC0415 - the extra may not be installed
+        from rememo.serve.mcp.streamable_http import McpEndpoint  # noqa: PLC0415 - the extra may not be installed
 
-        door = Door(service)
+        door = McpEndpoint(service)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncGenerator[None]:
         metrics.start()
-        warming: Warming = app.state.warming
+        warming: Warmup = app.state.warming
         if service.options.warm:
             warming.start()
         async with nullcontext() if door is None else door.open():
@@ -70,18 +70,18 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
         lifespan=life,
     )  # fmt: skip
     app.state.service = service
-    app.openapi = document
-    live = Live(service)
-    for call in CALLS:
-        answer = endpoint(service, call)
+    app.openapi = openapi_document
+    live = ChangeStreams(service)
+    for call in SPECS:
+        answer = make_endpoint(service, call)
         answer = live.endpoint(answer) if call.operation.calls == "changes" else answer
-        _add(app, call.operation.verb, f"/v1{call.operation.path}", answer)
-    _add(app, "GET", "/v1/export", exporting(service))
-    _add(app, "POST", "/v1/import", importing(service))
-    _add(app, "GET", "/v1/audit:export", exporting_audit(service))
+        _add_route(app, call.operation.verb, f"/v1{call.operation.path}", answer)
+    _add_route(app, "GET", "/v1/export", export_endpoint(service))
+    _add_route(app, "POST", "/v1/import", import_endpoint(service))
+    _add_route(app, "GET", "/v1/audit:export", audit_export_endpoint(service))
 
     for verb, path, answer in routes(service):
-        _add(app, verb, path, answer)
+        _add_route(app, verb, path, answer)
 
     async def healthz(_: Request) -> Response:
         """Say that the server runs."""
@@ -96,20 +96,24 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
     async def openapi(_: Request) -> Response:
         """Describe all of it."""
         root = service.options.root_path
-        return JSONResponse({**document(), "servers": [{"url": root}]} if root else document())
+        return JSONResponse({**openapi_document(), "servers": [{"url": root}]} if root else openapi_document())
 
     if door is not None:
-        app.router.routes.append(Exact("/mcp", door, methods=[]))  # every verb: what is not for it is told there
+        app.router.routes.append(ExactRoute("/mcp", door, methods=[]))  # every verb: what is not for it is told there
     for path, told in (
         ("/healthz", healthz),
         ("/readyz", readyz),
         ("/openapi.json", openapi),
-        ("/metrics", telling(service, metrics)),
+        ("/metrics", metrics_endpoint(service, metrics)),
     ):
-        _add(app, "GET", path, told)
-    warm = mount(service, lambda verb, path, answer: _add(app, verb, path, answer))
-    app.state.warming = Warming(memory, warm)
-    for kind, handler in ((RememoError, _ours), (HttpFault, _http), (HTTPException, _routing)):
+        _add_route(app, "GET", path, told)
+    warm = add_routes(service, lambda verb, path, answer: _add_route(app, verb, path, answer))
+    app.state.warming = Warmup(memory, warm)
+    for kind, handler in (
+        (RememoError, _handle_rememo_error),
+        (HttpError, _handle_http_error),
+        (HTTPException, _handle_routing_error),
+    ):
         app.add_exception_handler(kind, handler)
     if service.options.origins:
         app.add_middleware(
@@ -120,17 +124,17 @@ def create_app(memory: Memory, options: Options | None = None) -> FastAPI:
             expose_headers=["ETag", "X-Request-Id", "Retry-After"],
         )
     if service.options.traces:
-        app.add_middleware(Traced)
-    app.add_middleware(Envelope, requests=Requests(metrics), service=service)
+        app.add_middleware(TracingMiddleware)
+    app.add_middleware(RequestMiddleware, requests=RequestMetrics(metrics), service=service)
     return app
 
 
-def _add(app: FastAPI, verb: str, path: str, answer: Any) -> None:
+def _add_route(app: FastAPI, verb: str, path: str, answer: Any) -> None:
     # Plain routes: what is asked is read by the table, so there is nothing for FastAPI to look for in each request.
-    app.router.routes.append(Exact(path, answer, methods=[verb]))
+    app.router.routes.append(ExactRoute(path, answer, methods=[verb]))
 
 
-class Exact(Route):
+class ExactRoute(Route):
     """A route for the verbs that it names: it does not answer HEAD because it answers GET."""
 
     def __init__(self, path: str, endpoint: Any, *, methods: list[str]) -> None:
@@ -143,7 +147,7 @@ class Exact(Route):
         return match, {**child, "route": self} if match is Match.FULL else child
 
 
-def _ours(_: Request, error: Exception) -> Response:
+def _handle_rememo_error(_: Request, error: Exception) -> Response:
     code = getattr(error, "code", "error")
     status = STATUS[code]
     # What went wrong inside is for the log, not for whoever asks.
@@ -152,36 +156,36 @@ def _ours(_: Request, error: Exception) -> Response:
     )
     if status == _SERVER_FAULT:
         _log.error("%s: %s", code, error)
-    return Response(fault_body(code, said, getattr(error, "detail", None)), status, _again(status), JSON)
+    return Response(error_body(code, said, getattr(error, "detail", None)), status, _retry_headers(status), JSON)
 
 
-def _http(_: Request, error: Exception) -> Response:
-    status = error.status if isinstance(error, HttpFault) else _SERVER_FAULT
-    return Response(fault_body(HTTP_CODES[status], str(error)), status, media_type=JSON)
+def _handle_http_error(_: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, HttpError) else _SERVER_FAULT
+    return Response(error_body(HTTP_CODES[status], str(error)), status, media_type=JSON)
 
 
-def _routing(request: Request, error: Exception) -> Response:
+def _handle_routing_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else _SERVER_FAULT
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     said = {
         404: "there is no such route; GET /openapi.json lists them",
         405: f"{request.method} is not for this route; GET /openapi.json says what is",
     }.get(status, "the request cannot be read")
-    return Response(fault_body(HTTP_CODES.get(status, "invalid_input"), said), status, headers, JSON)
+    return Response(error_body(HTTP_CODES.get(status, "invalid_input"), said), status, headers, JSON)
 
 
-def _again(status: int) -> dict[str, str]:
-    return {"Retry-After": "1"} if status in RETRY else {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004
+def _retry_headers(status: int) -> dict[str, str]:
+    return {"Retry-After": "1"} if status in RETRY_STATUSES else {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004
 
 
-class Envelope:
+class RequestMiddleware:
     """Around everything: the request's id, headers that every answer has, one line in the log, and no bare failure.
 
     Routes are found by the path as it was sent: an encoded slash is part of an id. The log tells method, path, status,
     time and the key's id; never a query, a body, or a key.
     """
 
-    def __init__(self, app: ASGIApp, requests: Requests, service: Service) -> None:
+    def __init__(self, app: ASGIApp, requests: RequestMetrics, service: Service) -> None:
         self._app = app
         self._service = service
         self._root = service.options.root_path
@@ -205,15 +209,15 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if status == _REFUSED:
+                if status == _FORBIDDEN:
                     await self._note(Request(scope))
                 said = {name for name, _ in message["headers"]}
-                ours = [one for one in SAFE_HEADERS if one[0] not in said]
+                ours = [one for one in SECURITY_HEADERS if one[0] not in said]
                 message["headers"] = [*message["headers"], *ours, (b"x-request-id", state["id"].encode())]
             await send(message)
 
         try:
-            with asking_as(self._service.begin(Request(scope))):
+            with requesting_as(self._service.begin(Request(scope))):
                 await self._app(scope, receive, answering)
         except ClientDisconnect:
             status = status or 499
@@ -222,7 +226,7 @@ class Envelope:
             if status:
                 raise  # half an answer is out: the connection is cut
             said = "something went wrong inside the server; its log says what, by the request's id"
-            await Response(fault_body("error", said), _SERVER_FAULT, media_type=JSON)(scope, receive, answering)
+            await Response(error_body("error", said), _SERVER_FAULT, media_type=JSON)(scope, receive, answering)
         finally:
             seconds, key = time.perf_counter() - began, state.get("key", "-")
             self._requests.end(scope, status, seconds)

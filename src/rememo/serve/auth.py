@@ -21,7 +21,7 @@ from rememo.memory import Memory
 from rememo.model.check import check_label, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds, to_utc
-from rememo.serve.rest.table import Right
+from rememo.serve.rest.operations import Right
 
 ALL_TENANTS: Final = "*"
 """The tenant of an operator's key: it reaches every tenant, one at a time."""
@@ -29,15 +29,15 @@ RESERVED: Final = "rememo:server"
 """The tenant that keys are kept in; no key reaches it."""
 RIGHTS: Final = ("read", "write", "admin")
 _SPACE: Final = "keys"
-_USED: Final = "keys.used"
+_LAST_USED: Final = "keys.used"
 _USE_SECONDS: Final = 60.0
 _MOST_TRIES: Final = 100
 _PREFIX: Final = "rememo"
-_NOBODY: Final = {"salt": "00" * 16, "digest": "00" * 32, "until": None}
+_DUMMY: Final = {"salt": "00" * 16, "digest": "00" * 32, "until": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class ApiKey:
     """What is known of a key; its secret is not."""
 
     id: str
@@ -70,7 +70,7 @@ class Key:
         return (self.agent, self.user, self.room) != (None, None, None)
 
 
-class Keys:
+class ApiKeys:
     """The keys of one memory, for every process that serves it: what is revoked is so at once everywhere."""
 
     def __init__(self, memory: Memory) -> None:
@@ -90,7 +90,7 @@ class Keys:
         expires: float | str | timedelta | datetime | None = None,
         rate: float | None = None,
         max_body: int | None = None,
-    ) -> tuple[Key, str]:
+    ) -> tuple[ApiKey, str]:
         """Make a key and return it with its text, which is told this once and never again."""
         if check_label(tenant, "tenant") == RESERVED:
             raise InvalidInput(f"tenant {RESERVED!r} is the server's own")
@@ -104,28 +104,28 @@ class Keys:
         if max_body is not None and max_body < 1:
             raise InvalidInput(f"max_body must be 1 or more, not {max_body!r}")
         now = self._engine.now()
-        key = Key(
+        key = ApiKey(
             id=secrets.token_hex(6),
             name=name if not name else check_label(name, "name"),
             tenant=tenant,
             agent=agent,
             user=user,
             room=room,
-            rights=_rights(rights),
+            rights=_check_rights(rights),
             created_at=now,
-            expires_at=_ending(expires, now),
+            expires_at=_parse_expiry(expires, now),
             rate=rate,
             max_body=max_body,
         )
         secret, digest = _secret()
         self._set(key, [digest], expected=0)
-        return key, _text(key.id, secret)
+        return key, _format_key(key.id, secret)
 
-    def list(self) -> list[Key]:
+    def list(self) -> list[ApiKey]:
         """Return all keys, revoked and expired ones too, oldest first."""
         kv, now = self._engine.kv, self._engine.now()
-        used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _USED, now)}
-        found = [_key(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
+        used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _LAST_USED, now)}
+        found = [_key_from_json(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
         shown = [
             replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in found
         ]
@@ -135,19 +135,19 @@ class Keys:
         """Whether there ever was a key: from the first on, every request needs one."""
         return bool(self._engine.kv.keys(RESERVED, _SPACE, "*", self._engine.now()))
 
-    def revoke(self, id: str) -> Key:
+    def revoke(self, id: str) -> ApiKey:
         """End a key at once, for good."""
 
-        def change(key: Key, digests: Digests, now: datetime) -> tuple[Key, Digests]:
+        def change(key: ApiKey, digests: Digests, now: datetime) -> tuple[ApiKey, Digests]:
             return replace(key, revoked_at=key.revoked_at or now), digests
 
         return self._change(id, change)
 
-    def rotate(self, id: str, *, grace: float | str | timedelta | None = None) -> tuple[Key, str]:
+    def rotate(self, id: str, *, grace: float | str | timedelta | None = None) -> tuple[ApiKey, str]:
         """Give a key a new secret; the old one ends now, or after `grace`."""
         secret, digest = _secret()
 
-        def change(key: Key, digests: Digests, now: datetime) -> tuple[Key, Digests]:
+        def change(key: ApiKey, digests: Digests, now: datetime) -> tuple[ApiKey, Digests]:
             if key.revoked_at is not None:
                 raise InvalidInput(f"key {id!r} is revoked; add another")
             if grace is None:
@@ -156,43 +156,43 @@ class Keys:
             kept = [{**one, "until": min(one["until"] or until, until)} for one in digests]
             return key, [digest, *kept]
 
-        return self._change(id, change), _text(id, secret)
+        return self._change(id, change), _format_key(id, secret)
 
-    def check(self, text: str) -> Key:
+    def check(self, text: str) -> ApiKey:
         """Return the key that a text is; raises `Unauthorised`, which does not tell why to whom it does not concern."""
         return self.proven(text)[0]
 
-    def proven(self, text: str) -> tuple[Key, str]:
+    def proven(self, text: str) -> tuple[ApiKey, str]:
         """Do what `check` does, and return beside the key what `still` knows it by later, without its text."""
         prefix, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
         held = None
         if prefix == _PREFIX and _is_id(id):
             held = self._engine.kv.get(RESERVED, _SPACE, id, self._engine.now())
-        stored: dict[str, Any] = {"digests": [_NOBODY]} if held is None else json.loads(held.value)
+        stored: dict[str, Any] = {"digests": [_DUMMY]} if held is None else json.loads(held.value)
         now = self._engine.now()
         # All are compared, and one for nobody too: the time it takes tells nothing.
         fits = [
-            hmac.compare_digest(_digest(secret, bytes.fromhex(one["salt"])), one["digest"]) and _lasts(one, now)
+            hmac.compare_digest(_digest(secret, bytes.fromhex(one["salt"])), one["digest"]) and _is_live(one, now)
             for one in stored["digests"]
         ]
         if held is None or True not in fits:
             raise Unauthorised("this key is not known here; `rememo keys list` shows those that are")
-        return self._living(stored, now), stored["digests"][fits.index(True)]["digest"]
+        return self._require_valid(stored, now), stored["digests"][fits.index(True)]["digest"]
 
-    def still(self, id: str, proof: str) -> Key:
+    def still(self, id: str, proof: str) -> ApiKey:
         """Return a key that was proven before, as it is now; raises `Unauthorised` once it or its secret has ended."""
         now = self._engine.now()
         held = self._engine.kv.get(RESERVED, _SPACE, id, now)
         stored: dict[str, Any] = {"digests": []} if held is None else json.loads(held.value)
-        if not any(hmac.compare_digest(one["digest"], proof) and _lasts(one, now) for one in stored["digests"]):
+        if not any(hmac.compare_digest(one["digest"], proof) and _is_live(one, now) for one in stored["digests"]):
             raise Unauthorised(f"key {id} is not what it was; log in again")
-        return self._living(stored, now)
+        return self._require_valid(stored, now)
 
     # ---- inside
 
-    def _living(self, stored: dict[str, Any], now: datetime) -> Key:
-        key = _key(stored)
+    def _require_valid(self, stored: dict[str, Any], now: datetime) -> ApiKey:
+        key = _key_from_json(stored)
         if key.revoked_at is not None:
             raise Unauthorised(f"key {key.id} was revoked; ask for another")
         if key.expires_at is not None and now >= key.expires_at:
@@ -206,20 +206,20 @@ class Keys:
             if last is not None and abs((now - last).total_seconds()) < _USE_SECONDS:
                 return
             self._noted[id] = now
-        self._engine.kv.set(RESERVED, _USED, id, dump_json(now.isoformat()), now)
+        self._engine.kv.set(RESERVED, _LAST_USED, id, dump_json(now.isoformat()), now)
 
-    def _change(self, id: str, change: "Callable[[Key, Digests, datetime], tuple[Key, Digests]]") -> Key:
+    def _change(self, id: str, change: "Callable[[ApiKey, Digests, datetime], tuple[ApiKey, Digests]]") -> ApiKey:
         for _ in range(_MOST_TRIES):
             entry = self._engine.kv.get(RESERVED, _SPACE, check_label(id, "id"), self._engine.now())
             if entry is None:
                 raise NotFound(f"there is no key {id!r}; `rememo keys list` shows them")
             stored = json.loads(entry.value)
-            key, digests = change(_key(stored), stored["digests"], self._engine.now())
+            key, digests = change(_key_from_json(stored), stored["digests"], self._engine.now())
             if self._set(key, digests, expected=entry.version):
                 return key
         raise InvalidInput(f"key {id!r} is being changed by others; try again")
 
-    def _set(self, key: Key, digests: "Digests", *, expected: int) -> bool:
+    def _set(self, key: ApiKey, digests: "Digests", *, expected: int) -> bool:
         value: dict[str, Any] = {**asdict(key), "digests": digests, "rights": list(key.rights)}
         del value["last_used_at"]
         for name in ("created_at", "expires_at", "revoked_at"):
@@ -244,23 +244,23 @@ def _is_id(text: str) -> bool:
     return text.isascii() and text.isalnum() and len(text) <= 32  # noqa: PLR2004 - longer than any
 
 
-def _lasts(digest: dict[str, Any], now: datetime) -> bool:
+def _is_live(digest: dict[str, Any], now: datetime) -> bool:
     return digest["until"] is None or now < to_utc(digest["until"], "until")
 
 
-def _text(id: str, secret: str) -> str:
+def _format_key(id: str, secret: str) -> str:
     return f"{_PREFIX}_{id}_{secret}"
 
 
-def _key(stored: dict[str, Any]) -> Key:
+def _key_from_json(stored: dict[str, Any]) -> ApiKey:
     values = {name: value for name, value in stored.items() if name != "digests"}
     for name in ("created_at", "expires_at", "revoked_at"):
         values[name] = None if values[name] is None else to_utc(values[name], name)
     values["rights"] = tuple(values["rights"])
-    return Key(**values)
+    return ApiKey(**values)
 
 
-def _rights(given: Iterable[str]) -> tuple[Right, ...]:
+def _check_rights(given: Iterable[str]) -> tuple[Right, ...]:
     wanted = {given} if isinstance(given, str) else set(given)
     if unknown := wanted - set(RIGHTS):
         raise InvalidInput(f"there is no right {min(unknown)!r}; the rights are {', '.join(RIGHTS)}")
@@ -269,7 +269,7 @@ def _rights(given: Iterable[str]) -> tuple[Right, ...]:
     return cast("tuple[Right, ...]", tuple(one for one in RIGHTS if one in wanted))
 
 
-def _ending(expires: float | str | timedelta | datetime | None, now: datetime) -> datetime | None:
+def _parse_expiry(expires: float | str | timedelta | datetime | None, now: datetime) -> datetime | None:
     if expires is None:
         return None
     end = to_utc(expires, "expires") if isinstance(expires, datetime) else None

@@ -30,7 +30,7 @@ _DAYS: Final = 90
 _MOVED: Final = 75
 
 
-def load(memory: Memory, *, ask: bool) -> Memory:
+def load_demo(memory: Memory, *, ask: bool) -> Memory:
     """Tell a memory the demo's conversation, ending today, and wait until it has learned; returns the view of it.
 
     With `ask`, a contradiction is left for a person to decide; that is a policy of the whole tenant.

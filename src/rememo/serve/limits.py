@@ -17,7 +17,7 @@ from rememo.errors import RateLimited, Unavailable
 
 T = TypeVar("T")
 
-_BURST = 2.0
+_BURST_SECONDS = 2.0
 """Seconds' worth of requests that may come at once."""
 _MOST_BUCKETS = 10_000
 
@@ -37,7 +37,7 @@ class RateLimit:
         rate = rate or self._rate
         if rate is None:
             return
-        now, most = self._clock(), max(1.0, rate * _BURST)
+        now, most = self._clock(), max(1.0, rate * _BURST_SECONDS)
         with self._lock:
             tokens, then = self._buckets.pop(id, (most, now))
             tokens = min(most, tokens + (now - then) * rate)
@@ -50,7 +50,7 @@ class RateLimit:
             raise RateLimited(f"more than {rate:g} requests a second came under this key; wait {wait} seconds")
 
 
-class Asker:
+class Requester:
     """Who a request is counted for: a key and its tenant, as soon as the key has proven itself."""
 
     __slots__ = ("key", "tenant")
@@ -66,27 +66,27 @@ class Asker:
         return self.tenant, self.key
 
 
-SERVER: Final = Asker()
+SERVER: Final = Requester()
 """What the server does for everybody, or for itself."""
-_asking: ContextVar[Asker] = ContextVar("rememo_asking", default=SERVER)
+_requester: ContextVar[Requester] = ContextVar("rememo_asking", default=SERVER)
 
 
-def asking() -> Asker:
+def current_requester() -> Requester:
     """Return whom this context does something for."""
-    return _asking.get()
+    return _requester.get()
 
 
 @contextmanager
-def asking_as(asker: Asker) -> Generator[None]:
+def requesting_as(asker: Requester) -> Generator[None]:
     """Do something for somebody meanwhile."""
-    token = _asking.set(asker)
+    token = _requester.set(asker)
     try:
         yield
     finally:
-        _asking.reset(token)
+        _requester.reset(token)
 
 
-class Proven:
+class VerifiedKeys:
     """The keys that have proven themselves by what was sent, known again by a digest of that."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ def _digest(credentials: str) -> bytes:
     return hashlib.blake2b(credentials.encode(errors="replace"), digest_size=16).digest()
 
 
-class Shares:
+class ConcurrencyLimit:
     """So many places for what lasts, of which one key and one tenant have a part: others always find some."""
 
     def __init__(self, what: str, places: int, *, of_key: int, of_tenant: int) -> None:
@@ -125,7 +125,7 @@ class Shares:
         self._tenants: Counter[str] = Counter()
 
     @contextmanager
-    def place(self, asker: Asker) -> Generator[None]:
+    def place(self, asker: Requester) -> Generator[None]:
         """Have a place meanwhile; raises `RateLimited` when the key or its tenant has its part, `Unavailable` when all are taken."""
         tenant, key = asker.name
         with self._lock:
@@ -147,7 +147,7 @@ class Shares:
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
+class _QueuedCall:
     """One call that waits for a thread, or has one."""
 
     tenant: str
@@ -157,7 +157,7 @@ class _Call:
     future: Future[Any]
 
 
-class Threads:
+class FairThreadPool:
     """So many calls at once, and so many more that wait for a thread, shared out among tenants and their keys.
 
     Whoever waits is served in turn: tenant by tenant, and within one key by key. One key may have all threads while nobody
@@ -170,14 +170,14 @@ class Threads:
         self._queue = queue
         self._pool = ThreadPoolExecutor(threads * 2, "rememo-serve")
         self._idle = threading.Condition()
-        self._waiting: dict[str, dict[str, deque[_Call]]] = {}
+        self._waiting: dict[str, dict[str, deque[_QueuedCall]]] = {}
         self._running: Counter[tuple[str, str]] = Counter()
         self._closed = False
 
-    async def run(self, work: Callable[[], T], asker: Asker = SERVER) -> T:
+    async def run(self, work: Callable[[], T], asker: Requester = SERVER) -> T:
         """Run a call on a thread; raises `Unavailable` when too many wait already, `RateLimited` when they are the asker's own."""
         # What the request was begun under, a trace for one, goes with it.
-        call = _Call(*asker.name, work, copy_context(), Future())
+        call = _QueuedCall(*asker.name, work, copy_context(), Future())
         with self._idle:
             if self._closed:
                 raise Unavailable("the server is being stopped; come back when it is up again")
@@ -197,7 +197,7 @@ class Threads:
 
     # ---- inside; all of it under the lock but `_do`
 
-    def _enter(self, call: _Call) -> None:
+    def _enter(self, call: _QueuedCall) -> None:
         keys = self._waiting.get(call.tenant, {})
         mine = len(keys.get(call.key, ()))
         if mine or not self._may_start(call.tenant, call.key):
@@ -215,17 +215,17 @@ class Threads:
             return True
         if running >= most * 2:
             return False
-        asking = self._running.keys() | {(one, name) for one, keys in self._waiting.items() for name in keys}
-        asking |= {(tenant, key)}
-        ours = sum(count for (one, _), count in self._running.items() if one == tenant)
-        if ours < max(1, most // len({one for one, _ in asking})):
+        active = self._running.keys() | {(other, name) for other, keys in self._waiting.items() for name in keys}
+        active |= {(tenant, key)}
+        ours = sum(count for (other, _), count in self._running.items() if other == tenant)
+        if ours < max(1, most // len({other for other, _ in active})):
             return True
         # Keys of one tenant share what it has, and leave something for the others.
-        return self._running[tenant, key] < max(1, most // len(asking)) and ours < most + max(1, most // 2)
+        return self._running[tenant, key] < max(1, most // len(active)) and ours < most + max(1, most // 2)
 
-    def _start(self) -> list[_Call]:
+    def _start(self) -> list[_QueuedCall]:
         """Return the calls whose turn it is, each of which has a thread now."""
-        started: list[_Call] = []
+        started: list[_QueuedCall] = []
         while (turn := self._next()) is not None:
             tenant, key = turn
             keys = self._waiting.pop(tenant)
@@ -246,7 +246,7 @@ class Threads:
                     return tenant, key
         return None
 
-    def _do(self, call: _Call) -> None:
+    def _do(self, call: _QueuedCall) -> None:
         result, failure = None, None
         wanted = call.future.set_running_or_notify_cancel()
         if wanted:

@@ -9,13 +9,13 @@ from starlette.types import Scope
 
 from rememo.observe.metrics import CONTENT_TYPE, SECONDS, Metrics
 from rememo.serve.rest.routes import Endpoint
-from rememo.serve.service import Service, need
+from rememo.serve.service import Service, require_right
 
 _UNMATCHED: Final = "none"
 """The route of a request that no route is for: its path is the asker's own words, and there may be any number."""
 
 
-class Requests:
+class RequestMetrics:
     """Counts requests into the metrics of a process."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -42,11 +42,11 @@ class Requests:
         self._seconds.labels(route).observe(seconds)
 
 
-def telling(service: Service, metrics: Metrics) -> Endpoint:
+def metrics_endpoint(service: Service, metrics: Metrics) -> Endpoint:
     """Return what answers `/metrics`: it tells of all tenants, so it needs a key that reaches them all."""
 
     async def answer(request: Request) -> Response:
-        need(await service.admit(request), "read", "store")
+        require_right(await service.admit(request), "read", "store")
         return Response(await service.run(metrics.render), media_type=CONTENT_TYPE)
 
     return answer

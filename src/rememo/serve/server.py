@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
-from rememo.serve.line import Line
+from rememo.serve.http_protocol import BoundedHttpProtocol
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -24,7 +24,7 @@ class Server(uvicorn.Server):
             "access_log": False,
             "server_header": False,
             "ws": "none",
-            "http": Line,
+            "http": BoundedHttpProtocol,
             # Longer than clients keep a line that they do not use: they let go first, and none is cut as it is used.
             "timeout_keep_alive": 20,
             "timeout_graceful_shutdown": GRACE,

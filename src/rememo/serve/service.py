@@ -14,16 +14,26 @@ from rememo.errors import Forbidden, InvalidInput, Unauthorised
 from rememo.memory import Memory, walled
 from rememo.model.check import check_label
 from rememo.model.scope import LABELS, Scope
-from rememo.serve.auth import ALL_TENANTS, RESERVED, RIGHTS, Key, Keys
-from rememo.serve.faults import HttpFault
-from rememo.serve.limits import SERVER, Asker, Proven, RateLimit, Shares, Threads, asking
-from rememo.serve.local import clients_behind_proxies, hostname, is_local, is_loopback
-from rememo.serve.rest.signature import moment_of
-from rememo.serve.rest.table import Reach, Right
+from rememo.serve.auth import ALL_TENANTS, RESERVED, RIGHTS, ApiKey, ApiKeys
+from rememo.serve.http_errors import HttpError
+from rememo.serve.limits import (
+    SERVER,
+    ConcurrencyLimit,
+    FairThreadPool,
+    RateLimit,
+    Requester,
+    VerifiedKeys,
+    current_requester,
+)
+from rememo.serve.loopback import clients_behind_proxies, hostname, is_local, is_loopback
+from rememo.serve.rest.operations import Reach, Right
+from rememo.serve.rest.signature import parse_moment
 
 T = TypeVar("T")
 
-_OPEN: Final = Key(id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC))
+_ANONYMOUS: Final = ApiKey(
+    id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC)
+)
 """Who asks where there are no keys: whoever is on this machine."""
 _UNPROVEN: Final = "\x00"
 """The tenant of those who have not proven a key yet; no label is like this."""
@@ -32,7 +42,7 @@ _ROOT_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ServerOptions:
     """How a memory is served."""
 
     rate: float | None = None
@@ -103,42 +113,44 @@ class Options:
 class Service:
     """What every route works with."""
 
-    def __init__(self, memory: Memory, options: Options) -> None:
+    def __init__(self, memory: Memory, options: ServerOptions) -> None:
         self.memory = memory
         self.options = options
-        self.keys = Keys(memory)
+        self.keys = ApiKeys(memory)
         self.rate = RateLimit(options.rate)
         self.stopping = asyncio.Event()
         """Set when the server is about to stop: whoever would stay for ever leaves."""
-        self.streams = Shares("streams", options.streams, of_key=options.streams // 4, of_tenant=options.streams // 2)
+        self.streams = ConcurrencyLimit(
+            "streams", options.streams, of_key=options.streams // 4, of_tenant=options.streams // 2
+        )
         transfers = options.transfers
-        self.exports = Shares("exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2)
+        self.exports = ConcurrencyLimit("exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2)
         # An import lies on the disk until it is in.
-        self.imports = Shares("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
-        self._proven = Proven()
-        self._threads = Threads(options.threads, options.queue)
+        self.imports = ConcurrencyLimit("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
+        self._proven = VerifiedKeys()
+        self._threads = FairThreadPool(options.threads, options.queue)
         # Those who only wait for jobs keep nobody from a thread who has something to do.
-        self._waiting = Threads(options.threads, options.queue)
+        self._waiting = FairThreadPool(options.threads, options.queue)
 
-    async def run(self, call: Callable[[], T], *, waits: bool = False, asker: Asker | None = None) -> T:
+    async def run(self, call: Callable[[], T], *, waits: bool = False, asker: Requester | None = None) -> T:
         """Run a call on a thread, in the turn of whoever asks in this context.
 
         Raises `Unavailable` when too many wait already, `RateLimited` when they are the asker's own.
         """
-        return await (self._waiting if waits else self._threads).run(call, asker or asking())
+        return await (self._waiting if waits else self._threads).run(call, asker or current_requester())
 
-    def begin(self, request: Request) -> Asker:
+    def begin(self, request: Request) -> Requester:
         """Return who a request is counted for: the key that it has proven before, else wherever it comes from."""
         known = self._proven.find(_credentials(request))
-        return Asker(*known) if known else Asker(_UNPROVEN, request.client.host if request.client else "")
+        return Requester(*known) if known else Requester(_UNPROVEN, request.client.host if request.client else "")
 
     def is_proven(self, request: Request) -> bool:
         """Whether the key of a request has proven itself here before; it is checked again all the same."""
         return self._proven.find(_credentials(request)) is not None
 
-    def prove(self, request: Request, key: Key) -> None:
+    def prove(self, request: Request, key: ApiKey) -> None:
         """Count a request for its key from now on, and those that come with the same credentials."""
-        if (asker := asking()) is not SERVER:
+        if (asker := current_requester()) is not SERVER:
             asker.tenant, asker.key = key.tenant, key.id
         self._proven.add(_credentials(request), (key.tenant, key.id))
 
@@ -153,11 +165,11 @@ class Service:
         self._threads.close()
         self._waiting.close()
 
-    async def admit(self, request: Request) -> Key:
+    async def admit(self, request: Request) -> ApiKey:
         """Return the key of a request, and count the request; raises `Unauthorised` or `RateLimited`."""
         return await self.run(lambda: self.known(request))
 
-    def known(self, request: Request) -> Key:
+    def known(self, request: Request) -> ApiKey:
         """Do what `admit` does, on a thread that works already."""
         given = request.headers.get("authorization")
         scheme, _, text = (given or "").partition(" ")
@@ -177,13 +189,13 @@ class Service:
         else:
             # A page's simple requests, such as a form, are sent without asking first; a key it cannot know.
             self.need_origin(request)
-            key = _OPEN
+            key = _ANONYMOUS
         request.state.key = key.id
         request.state.reach = key.scope
         request.state.most = key.max_body
         self.prove(request, key)
         self.rate.take(key.id, key.rate)
-        if key.max_body is not None and _told_size(request) > key.max_body:
+        if key.max_body is not None and _declared_size(request) > key.max_body:
             raise too_large(key.max_body)
         return key
 
@@ -199,7 +211,7 @@ class Service:
         asked = f"{request.method} {getattr(request.scope.get('route'), 'path', '')}"
 
         def note() -> None:
-            with in_the_name_of(request.state.key, request):
+            with acting_as_key(request.state.key, request):
                 walled(self.memory, reach).audit.denied(asked, reason="forbidden")
 
         await self.run(note)
@@ -217,12 +229,12 @@ class Service:
         """Return the largest body that a request may have: what the server allows, or its key if that is less."""
         return min(limit, getattr(request.state, "most", None) or limit)
 
-    def still_known(self, request: Request, key: Key) -> None:
+    def still_known(self, request: Request, key: ApiKey) -> None:
         """Raise `Unauthorised` when the key of a request that lasts is not good any more."""
         given = request.headers.get("authorization")
         if given is not None:
             self.keys.check(given.partition(" ")[2].strip())
-        elif key.id != _OPEN.id or self.keys.any():
+        elif key.id != _ANONYMOUS.id or self.keys.any():
             raise Unauthorised("this server wants a key now: send it as `Authorization: Bearer rememo_…`")
 
     async def body(self, request: Request, *, most: int | None = None) -> bytes:
@@ -230,7 +242,7 @@ class Service:
         limit = self.most(request, most or self.options.max_body)
         parts: list[bytes] = []
         size = 0
-        if (told := _told_size(request)) > limit:
+        if (told := _declared_size(request)) > limit:
             raise too_large(limit)
         if not told and "transfer-encoding" not in request.headers:
             return b""
@@ -245,7 +257,7 @@ class Service:
             raise too_slow(self.options.body_seconds) from None
         return b"".join(parts)
 
-    def view(self, key: Key, asked: dict[str, list[str]]) -> Memory:
+    def view(self, key: ApiKey, asked: dict[str, list[str]]) -> Memory:
         """Return the view that a key has, narrowed by what an address asks for; never wider than the key."""
         words = {name: values[0] for name, values in asked.items() if name != "as_of"}
         tenant = check_label(words.get("tenant", key.scope.tenant), "tenant")
@@ -263,11 +275,11 @@ class Service:
                 raise Forbidden(f"key {key.id} is bound to labels and reaches no pools")
             memory = memory.pool(words["pool"])
         for moment in asked.get("as_of", ()):
-            memory = memory.as_of(moment_of(moment))
+            memory = memory.as_of(parse_moment(moment))
         return memory
 
 
-def need(key: Key, right: Right, reach: Reach) -> None:
+def require_right(key: ApiKey, right: Right, reach: Reach) -> None:
     """Refuse what a key has not the right to do, or what reaches further than the key."""
     if right not in key.rights:
         raise Forbidden(f"key {key.id} has no right to {right}; it may {', '.join(key.rights)}")
@@ -279,21 +291,21 @@ def need(key: Key, right: Right, reach: Reach) -> None:
         raise Forbidden(f"key {key.id} reaches one tenant, and this concerns them all")
 
 
-def in_the_name_of(key: Key | str, request: Request) -> Acting:
+def acting_as_key(key: ApiKey | str, request: Request) -> Acting:
     """Return what says in the audit trail which key (or its id) asked, and from where."""
     address = request.client.host if request.client else "unknown"
     id = key if isinstance(key, str) else key.id
     return acting(actor=f"key:{id}", session=request.state.id, address=address)
 
 
-def too_large(limit: int) -> HttpFault:
+def too_large(limit: int) -> HttpError:
     """Return the fault of a body that is too large."""
-    return HttpFault(413, f"the body is larger than the {limit:,} bytes allowed here")
+    return HttpError(413, f"the body is larger than the {limit:,} bytes allowed here")
 
 
-def too_slow(seconds: float) -> HttpFault:
+def too_slow(seconds: float) -> HttpError:
     """Return the fault of a body that does not come."""
-    return HttpFault(408, f"the body did not arrive within {seconds:g} seconds; send it faster, or in smaller parts")
+    return HttpError(408, f"the body did not arrive within {seconds:g} seconds; send it faster, or in smaller parts")
 
 
 def _credentials(request: Request) -> str:
@@ -301,6 +313,6 @@ def _credentials(request: Request) -> str:
     return f"{request.headers.get('authorization', '')}\n{request.headers.get('cookie', '')}"
 
 
-def _told_size(request: Request) -> int:
+def _declared_size(request: Request) -> int:
     told = request.headers.get("content-length", "0")
     return int(told) if told.isdecimal() and len(told) <= _DIGITS else 0

@@ -9,7 +9,7 @@ from rememo._version import __version__
 _SERVER_FAULT: Final = 500
 
 
-class Traced:
+class TracingMiddleware:
     """Makes a span of each request, under the trace that its `traceparent` names."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_t
 from pydantic import BaseModel
 
 from rememo.model.record import Record
-from rememo.serve.wire import shown, to_json
+from rememo.serve.serializer import field_names, to_json
 
 _KEPT: Final = frozenset(
     {
@@ -22,62 +22,62 @@ _KEPT: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that name something, or say what became of it. What was asked for by a name is told by it."""
-_TOLD: Final = frozenset({"message", "status"})
+_MEM0_KEPT: Final = frozenset({"message", "status"})
 """Beside these, what the routes of mem0 say in words of their own."""
-_NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def without_contents(value: Any) -> Any:
+def strip_contents(value: Any) -> Any:
     """Return an answer as JSON values without what is kept in the memory."""
     if value is None or isinstance(value, bool | int | datetime):
         return to_json(value)  # a count, a version, whether it was done, or when
-    return _emptied(value)
+    return _strip(value)
 
 
-def mem0_without_contents(value: Any) -> Any:
+def strip_mem0_contents(value: Any) -> Any:
     """Return an answer of mem0's routes without what is kept in the memory."""
     if isinstance(value, Mapping):
         told = cast("Mapping[str, Any]", value)
         return {
-            name: mem0_without_contents(one) if name == "results" else one
+            name: strip_mem0_contents(one) if name == "results" else one
             for name, one in told.items()
-            if name in _KEPT or name in _TOLD or name == "count"
+            if name in _KEPT or name in _MEM0_KEPT or name == "count"
         }
     if isinstance(value, list):
-        return [mem0_without_contents(one) for one in cast("list[Any]", value)]
+        return [strip_mem0_contents(one) for one in cast("list[Any]", value)]
     return None
 
 
-def _emptied(value: Any) -> Any:
+def _strip(value: Any) -> Any:
     kind = cast("type[Any]", type(value))
     if isinstance(value, list | tuple):
-        return [_emptied(one) for one in cast("Iterable[Any]", value)]
+        return [_strip(one) for one in cast("Iterable[Any]", value)]
     if isinstance(value, BaseModel):
         named = {one.alias or name: getattr(value, name) for name, one in kind.model_fields.items()}
         named = {name: one for name, one in named.items() if one is not None}
-    elif names := shown(kind):
+    elif names := field_names(kind):
         # A record tells its fields alone.
         named = {name: getattr(value, name) for name in (value.to_dict() if isinstance(value, Record) else names)}
     else:
-        return _empty(value)
+        return _empty_value(value)
     plain, anything = _declared(kind)
     return {
-        name: to_json(one) if name in plain else None if name in anything else _part(name, one)
+        name: to_json(one) if name in plain else None if name in anything else _strip_field(name, one)
         for name, one in named.items()
     }
 
 
-def _part(name: str, value: Any) -> Any:
+def _strip_field(name: str, value: Any) -> Any:
     if name in _KEPT:
         return to_json(value)
     if name == "quarantined":
         return dict.fromkeys(value, "held back")
     some = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
-    nested = all(isinstance(one, BaseModel) or shown(cast("type[Any]", type(one))) for one in some)
-    return _emptied(value) if nested else _empty(value)
+    nested = all(isinstance(one, BaseModel) or field_names(cast("type[Any]", type(one))) for one in some)
+    return _strip(value) if nested else _empty_value(value)
 
 
-def _empty(value: Any) -> Any:
+def _empty_value(value: Any) -> Any:
     """Return what stands for a value that is not told."""
     if isinstance(value, str):
         return ""
@@ -86,7 +86,7 @@ def _empty(value: Any) -> Any:
     if isinstance(value, int | float | timedelta):
         return 0
     if isinstance(value, datetime):
-        return _NO_TIME.isoformat()
+        return _EPOCH.isoformat()
     if isinstance(value, Mapping):
         return {}
     return [] if isinstance(value, Iterable) else None

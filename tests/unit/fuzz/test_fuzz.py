@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.errors import RememoError
 from rememo.imports import SOURCES, import_from
-from rememo.serve.mcp.tool import Caller
+from rememo.serve.mcp.tool import ToolCaller
 from rememo.serve.mcp.tools import TOOLS
 
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
@@ -86,7 +86,7 @@ def test_any_call_of_an_assistant(memory: Memory, number: int, data: st.DataObje
 
     def call() -> None:
         arguments = tool.arguments(given_)
-        tool.does(view, Caller(bound=frozenset({"user"})), arguments)
+        tool.does(view, ToolCaller(bound=frozenset({"user"})), arguments)
 
     tried(call)
 

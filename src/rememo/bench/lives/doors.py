@@ -146,12 +146,12 @@ def _serving(lives: Sequence[Life]) -> Generator[tuple[str, dict[str, str]]]:
             raise MissingExtra(f'it needs {package}: pip install "rememo[server,client,mcp]"')
     import httpx  # noqa: PLC0415 - the extra may not be installed
 
-    from rememo.serve.auth import Keys  # noqa: PLC0415 - the same
+    from rememo.serve.auth import ApiKeys  # noqa: PLC0415 - the same
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "lives.db"
         with Memory(file) as memory:
-            keys = {life.name: Keys(memory).add(tenant=life.name)[1] for life in lives}
+            keys = {life.name: ApiKeys(memory).add(tenant=life.name)[1] for life in lives}
         command = [sys.executable, "-c", "from rememo.cli import main; main()", "serve", str(file), "--port", "0"]
         with subprocess.Popen(  # noqa: S603 - our own command
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

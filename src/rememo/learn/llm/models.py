@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rememo.context.tokens import MESSAGE_TOKENS, default_counter
-from rememo.endpoint import Stop, stopped_by
+from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, ModelFailed, StorageError
 from rememo.learn.llm.openai import OpenAICompatible
@@ -31,7 +31,7 @@ class Models:
         self.llm = llm
         self.ledger = Ledger(engine)
         self._owned = owned
-        self.stopped = Stop()
+        self.cancel_token = CancelToken()
 
     def by(self, tenant: str, operation: str) -> LLM:
         """Return the model as one tenant asks it for one purpose."""
@@ -39,7 +39,7 @@ class Models:
 
     def stop(self) -> None:
         """End what is being asked, and ask no more."""
-        self.stopped.set()
+        self.cancel_token.cancel()
         if self._owned and isinstance(self.llm, OpenAICompatible):
             self.llm.close()
 
@@ -70,7 +70,7 @@ class _Asked:
         prompt = prompt_tokens(messages, schema)
         booking = models.ledger.reserve(self._tenant, self._operation, at_most(prompt, longest))
         try:
-            with stopped_by(models.stopped):
+            with cancelled_by(models.cancel_token):
                 answer = models.llm.complete(messages, schema=schema, max_tokens=longest, timeout=timeout)
         except BaseException as error:
             settle(models.ledger, booking, spent_on(error, booking.usage), failed=True)
@@ -88,7 +88,7 @@ class _Asked:
         pieces = models.llm.stream(messages)
         try:
             while True:
-                with stopped_by(models.stopped):  # for each piece: whoever reads them does other things between
+                with cancelled_by(models.cancel_token):  # for each piece: whoever reads them does other things between
                     piece = next(pieces, None)
                 if piece is None:
                     break

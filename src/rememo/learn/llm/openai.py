@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, cast
 
-from rememo.endpoint import Answer, Endpoint
+from rememo.endpoint.client import Endpoint, EndpointResponse
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.learn.llm.protocol import Completion, Message, Usage
 from rememo.model.check import dump_json
@@ -110,7 +110,7 @@ class OpenAICompatible:
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         return body
 
-    def _ask(self, make: Callable[[], Mapping[str, Any]], timeout: float | None) -> Answer:
+    def _ask(self, make: Callable[[], Mapping[str, Any]], timeout: float | None) -> EndpointResponse:
         """Ask, and ask again without what the endpoint says it does not know."""
         for _ in _LEFT_OUT:
             try:
@@ -129,7 +129,7 @@ class OpenAICompatible:
                 return
         raise error
 
-    def _read(self, answer: Answer) -> Completion:
+    def _read(self, answer: EndpointResponse) -> Completion:
         body = answer.body
         usage = _usage(body.get("usage")) or Usage()
         try:

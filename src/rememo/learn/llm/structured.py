@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from rememo.endpoint import require
+from rememo.endpoint.client import require
 from rememo.errors import ModelFailed
 from rememo.learn.llm.protocol import LLM, Completion, Message, Usage
 

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Final, NamedTuple, Self, cast
 
-from rememo.endpoint import Endpoint
+from rememo.endpoint.circuit_breaker import CircuitBreaker
+from rememo.endpoint.client import Endpoint
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, ModelFailed
 from rememo.model.counts import counts
 from rememo.model.health import Health
 from rememo.model.locks import ForkLock
-from rememo.model.rest import Rest
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -83,7 +83,7 @@ class OpenAIEmbedder:
         self._timeout = timeout
         self._question_timeout = min(timeout, question_timeout)
         self._retries = retries
-        self._rest = Rest(clock)
+        self._breaker = CircuitBreaker(clock)
         self._lock = ForkLock()
         self._questions: OrderedDict[str, Vector | None] = OrderedDict()
 
@@ -129,7 +129,7 @@ class OpenAIEmbedder:
 
     def attempt(self, texts: Sequence[str]) -> Embedded:
         """Return the vectors, asking once; while the endpoint rests after a failure, raise `EmbeddingFailed` at once."""
-        self._need_rested()
+        self._require_closed_circuit()
         return self._embedded(texts, retries=0)
 
     def embed_question(self, text: str) -> Vector | None:
@@ -138,12 +138,12 @@ class OpenAIEmbedder:
             if text in self._questions:
                 self._questions.move_to_end(text)
                 return self._questions[text]
-        self._need_rested()
+        self._require_closed_circuit()
         try:
             [vector] = self._embedded([text], retries=0, timeout=self._question_timeout).vectors
         except EmbeddingFailed as error:
             if not error.transient:  # a bad key, say: searches need not ask for it one by one
-                self._rest.begin(str(error), None)
+                self._breaker.record_failure(str(error), None)
             raise
         with self._lock:
             self._questions[text] = vector
@@ -167,14 +167,14 @@ class OpenAIEmbedder:
 
     def health(self) -> Health:
         """Return how the endpoint is, without asking it."""
-        rest = self._rest
+        breaker = self._breaker
         return Health(
             name="embedder",
             place=self._endpoint.address,
-            ok=not rest.failing,
-            says=f"{rest.reason}; records are stored, jobs fetch their vectors later, and search goes by words",
-            since=rest.since,
-            failures=rest.failures,
+            ok=not breaker.failing,
+            says=f"{breaker.reason}; records are stored, jobs fetch their vectors later, and search goes by words",
+            since=breaker.since,
+            failures=breaker.failures,
         )
 
     def close(self) -> None:
@@ -187,11 +187,11 @@ class OpenAIEmbedder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _need_rested(self) -> None:
-        left = self._rest.left(self._timeout)
+    def _require_closed_circuit(self) -> None:
+        left = self._breaker.remaining(self._timeout)
         if left > 0:
             raise EmbeddingFailed.for_now(
-                f"{self._endpoint.address}{_PATH} is left alone for another {left:.0f} seconds after this: {self._rest.reason}",
+                f"{self._endpoint.address}{_PATH} is not called for another {left:.0f} seconds after: {self._breaker.reason}",
                 left,
             )
 
@@ -243,8 +243,8 @@ class OpenAIEmbedder:
             told = f"{self.name} gave no vectors: {error}"
             if error.reason not in _PASSING:
                 raise EmbeddingFailed(told) from error
-            raise EmbeddingFailed.for_now(told, self._rest.begin(str(error), error.retry_after)) from error
-        self._rest.over()
+            raise EmbeddingFailed.for_now(told, self._breaker.record_failure(str(error), error.retry_after)) from error
+        self._breaker.record_success()
         return self._parsed(answer.body, texts)
 
     def _parsed(self, answer: Mapping[str, Any], texts: list[str]) -> _Answer:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, Self, cast
 
-from rememo.endpoint import Endpoint
+from rememo.endpoint.client import Endpoint
 from rememo.errors import ModelFailed
 
 _PATH: Final = "/rerank"

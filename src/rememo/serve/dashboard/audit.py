@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from rememo.errors import InvalidInput
 from rememo.model.audit import AuditCheck, AuditHead
-from rememo.serve.dashboard.text import gist
+from rememo.serve.dashboard.display_text import summarise
 from rememo.serve.dashboard.visit import Visit
-from rememo.serve.service import need
+from rememo.serve.service import require_right
 
-_LINES: Final = 30
+_PAGE_SIZE: Final = 30
 _NAMED: Final = 3
 _LINKED: Final = 64
 """Characters of an id; a longer one is shown and leads nowhere."""
@@ -18,34 +18,34 @@ _DIGITS: Final = 18
 def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return lines of the trail, latest first, and what verifying found where the address asks for it."""
     memory, query = visit.memory, visit.query
-    up_to = _number(query["up_to"], "up_to") if "up_to" in query else None
+    up_to = _parse_number(query["up_to"], "up_to") if "up_to" in query else None
     found = memory.audit.list(
         after=visit.time("after"), before=visit.time("before"), actor=query.get("actor"),
-        operation=query.get("operation"), up_to=up_to, limit=_LINES + 1,
+        operation=query.get("operation"), up_to=up_to, limit=_PAGE_SIZE + 1,
     )  # fmt: skip
-    shown = found[-_LINES:]
+    shown = found[-_PAGE_SIZE:]
     whole = visit.may("read", "tenant")
     return "audit.html", {
-        "lines": [(line, gist(line.detail)) for line in reversed(shown)],
+        "lines": [(line, summarise(line.detail)) for line in reversed(shown)],
         "named": _NAMED,
         "linked": _LINKED,
-        "older": shown[0].number - 1 if len(found) > _LINES else None,
+        "older": shown[0].number - 1 if len(found) > _PAGE_SIZE else None,
         "on": visit.service.memory._engine.audit is not None,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         "head": memory.audit.head() if whole else None,
-        "checked": _checked(visit) if "check" in query else None,
+        "checked": _verify_chain(visit) if "check" in query else None,
     }
 
 
-def _checked(visit: Visit) -> AuditCheck:
-    need(visit.key, "admin", "tenant")
+def _verify_chain(visit: Visit) -> AuditCheck:
+    require_right(visit.key, "admin", "tenant")
     given = visit.query.get("head")
     if given is None:
         return visit.memory.audit.verify()
     count, _, hash = given.strip().partition(":")
-    return visit.memory.audit.verify(head=AuditHead(count=_number(count, "the head's line"), hash=hash))
+    return visit.memory.audit.verify(head=AuditHead(count=_parse_number(count, "the head's line"), hash=hash))
 
 
-def _number(text: str, name: str) -> int:
+def _parse_number(text: str, name: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS:
         raise InvalidInput(f"{name} must be a whole number, not {text[:50]!r}")
     return int(text)

@@ -8,11 +8,11 @@ from typing import Final
 WIDTH: Final = 720
 HEIGHT: Final = 160
 _GAP: Final = 2
-_LEAST: Final = 2.0
+_MIN_HEIGHT: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ChartSegment:
     """The part of a column that one series has."""
 
     series: int
@@ -23,7 +23,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ChartColumn:
     """One column of a chart, its pieces one upon the other."""
 
     since: datetime
@@ -33,38 +33,38 @@ class Column:
     """By series."""
     x: float
     width: float
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChartSegment, ...]
 
 
-def columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) -> list[Column]:
+def chart_columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) -> list[ChartColumn]:
     """Return columns of what several series count between moments; the largest is as high as the chart."""
     counts = list(zip(*series, strict=True))
     most = max(map(sum, counts), default=0) or 1
     step = WIDTH / max(1, len(counts))
     return [
-        Column(
+        ChartColumn(
             since=edges[place], until=edges[place + 1], count=sum(found), counts=found, x=round(place * step, 1),
-            width=round(step - _GAP, 1), pieces=_pieces(found, most),
+            width=round(step - _GAP, 1), pieces=_segments(found, most),
         )
         for place, found in enumerate(counts)
     ]  # fmt: skip
 
 
-def _pieces(counts: Sequence[int], most: int) -> tuple[Piece, ...]:
+def _segments(counts: Sequence[int], most: int) -> tuple[ChartSegment, ...]:
     # What is there at all can be seen; the largest gives way.
-    heights = [max(_LEAST, round(count / most * HEIGHT, 1)) if count else 0.0 for count in counts]
+    heights = [max(_MIN_HEIGHT, round(count / most * HEIGHT, 1)) if count else 0.0 for count in counts]
     largest = heights.index(max(heights))
     heights[largest] -= max(0.0, sum(heights) - HEIGHT)
-    pieces: list[Piece] = []
+    pieces: list[ChartSegment] = []
     top = float(HEIGHT)
     for series, (count, height) in enumerate(zip(counts, heights, strict=True)):
         if count:
             top -= height
-            pieces.append(Piece(series=series, count=count, y=round(top, 1), height=round(height, 1)))
+            pieces.append(ChartSegment(series=series, count=count, y=round(top, 1), height=round(height, 1)))
     return tuple(pieces)
 
 
-def steps(first: datetime, last: datetime, number: int) -> list[datetime]:
+def equal_steps(first: datetime, last: datetime, number: int) -> list[datetime]:
     """Return moments at equal distances, one more than the columns between them."""
     whole = last - first
     return [first + whole * place / number for place in range(number + 1)]

@@ -5,7 +5,7 @@ from typing import Any, Final
 from rememo.context.lines import HEADINGS
 from rememo.context.tokens import check_counter
 from rememo.errors import InvalidInput
-from rememo.serve.dashboard.text import cut
+from rememo.serve.dashboard.display_text import cut
 from rememo.serve.dashboard.visit import Visit
 
 BUDGET: Final = 1_000
@@ -29,7 +29,7 @@ def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     counter = check_counter(None)
     parts = [
         {"name": name, "text": cut(text, _PART), "tokens": counter.count(text)}
-        for name, text in split(made.text)
+        for name, text in split_context(made.text)
         if text.strip()
     ]
     left_out = [one for one in made.left_out if one.record is not None]
@@ -43,7 +43,7 @@ def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def split(text: str) -> list[tuple[str, str]]:
+def split_context(text: str) -> list[tuple[str, str]]:
     """Return a context's text by its parts, nothing lost; what stands around them is the frame.
 
     An item is one line that begins with its mark, so that no text can pass for a heading.

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
-from rememo.serve.dashboard.text import shown
+from rememo.serve.dashboard.display_text import visible
 from rememo.serve.dashboard.visit import Visit
-from rememo.serve.service import need
-from rememo.serve.wire import to_json
+from rememo.serve.serializer import to_json
+from rememo.serve.service import require_right
 
 _USERS: Final = 100
 _LONGEST_RECEIPT: Final = 500_000
-SAYS: Final = {
+COUNT_TEXTS: Final = {
     "records": "records",
     "versions": "versions of them",
     "kv": "keys of working state",
@@ -31,38 +31,38 @@ SAYS: Final = {
 
 def erase_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return whom one could erase; of somebody who is named, what would go."""
-    memory, user = _tenant(visit), visit.query.get("user")
+    memory, user = _whole_tenant(visit), visit.query.get("user")
     visit.begin()
     names = memory.users()
     return "erase.html", {
         "users": names[:_USERS],
         "user_count": len(names),
         "chosen": user,
-        "weighed": None if user is None else _counts(memory.erase(user=user, dry_run=True).counts),
+        "weighed": None if user is None else _describe_counts(memory.erase(user=user, dry_run=True).counts),
         "changes": visit.may("admin", "tenant"),
     }
 
 
-def erase(visit: Visit) -> tuple[str, dict[str, Any]]:
+def erase_user(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Erase whom the form names, if the name was typed again, and return the page of the receipt."""
     user, typed = visit.form.get("user", ""), visit.form.get("typed", "").strip()
     # What is invisible in a name cannot be typed: then its number can.
-    if not user or typed not in {user.strip(), shown(user).strip()}:
+    if not user or typed not in {user.strip(), visible(user).strip()}:
         raise InvalidInput("the name was not typed as it is written, and nothing was erased; go back and try again")
     visit.memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    receipt = _tenant(visit).erase(user=user)
+    receipt = _whole_tenant(visit).erase(user=user)
     visit.path = "/erase"  # where its links lead
     return "erased.html", {
         "erased": user,
         "receipt": receipt,
-        "counts": _counts(receipt.counts),
+        "counts": _describe_counts(receipt.counts),
         "text": json.dumps(to_json(receipt), ensure_ascii=False, indent=2),
     }
 
 
 def receipt_file(visit: Visit) -> tuple[str, str]:
     """Return a receipt that the page of it sent, as the name and the text of a file."""
-    need(visit.key, "admin", "tenant")
+    require_right(visit.key, "admin", "tenant")
     text = visit.form.get("receipt", "")
     try:
         receipt: Any = json.loads(text) if len(text) <= _LONGEST_RECEIPT else None
@@ -74,10 +74,10 @@ def receipt_file(visit: Visit) -> tuple[str, str]:
     return f"erasure-{digest[:12]}.json", text
 
 
-def _tenant(visit: Visit) -> Memory:
+def _whole_tenant(visit: Visit) -> Memory:
     """Return the whole tenant: of somebody, everything goes, in every room."""
     return visit.service.view(visit.key, {"tenant": [visit.query["tenant"]]} if "tenant" in visit.query else {})
 
 
-def _counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return [(SAYS.get(name, name.replace("_", " ")), count) for name, count in counts.items() if count]
+def _describe_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(COUNT_TEXTS.get(name, name.replace("_", " ")), count) for name, count in counts.items() if count]

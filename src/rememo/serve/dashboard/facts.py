@@ -10,7 +10,7 @@ from rememo.serve.dashboard.visit import Visit
 
 _FACTS: Final = 50
 _CONFLICTS: Final = 20
-_SPAN: Final = timedelta(days=1)
+_MIN_SPAN: Final = timedelta(days=1)
 
 
 def facts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -22,13 +22,13 @@ def facts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         valid_at=valid_at, limit=_FACTS + 1,
     )  # fmt: skip
     facts = found[-_FACTS:]
-    begin, end = _span(facts, now)
+    begin, end = _time_span(facts, now)
     ordered = sorted(facts, key=lambda one: (one.subject, one.predicate, one.valid_from or begin, one.id))
     return "facts.html", {
-        "facts": [(fact, _bar(fact, begin, end)) for fact in ordered],
+        "facts": [(fact, _validity_bar(fact, begin, end)) for fact in ordered],
         "begin": begin,
         "end": end,
-        "mark": None if valid_at is None else _place(valid_at, begin, end),
+        "mark": None if valid_at is None else _position(valid_at, begin, end),
         "more": len(found) > _FACTS,
         "every": every,
         "slider": {"begin": int(begin.timestamp()), "end": int(end.timestamp()), "at": int((valid_at or now).timestamp())},
@@ -47,19 +47,19 @@ def conflicts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _span(facts: Sequence[Fact], now: datetime) -> tuple[datetime, datetime]:
+def _time_span(facts: Sequence[Fact], now: datetime) -> tuple[datetime, datetime]:
     begins = [one.valid_from for one in facts if one.valid_from is not None]
     ends = [one.valid_to for one in facts if one.valid_to is not None]
     end = max([now, *begins, *ends])
-    return min([end - _SPAN, *begins, *ends]), end
+    return min([end - _MIN_SPAN, *begins, *ends]), end
 
 
-def _place(moment: datetime, begin: datetime, end: datetime) -> float:
+def _position(moment: datetime, begin: datetime, end: datetime) -> float:
     return round(max(0.0, min(100.0, (moment - begin) / (end - begin) * 100)), 2)
 
 
-def _bar(fact: Fact, begin: datetime, end: datetime) -> dict[str, float]:
+def _validity_bar(fact: Fact, begin: datetime, end: datetime) -> dict[str, float]:
     """Return where a fact's bar begins and how wide it is, of 100."""
-    left = _place(fact.valid_from or begin, begin, end)
-    right = _place(fact.valid_to or end, begin, end)
+    left = _position(fact.valid_from or begin, begin, end)
+    right = _position(fact.valid_to or end, begin, end)
     return {"x": min(left, 99.0), "width": max(1.0, round(right - left, 2))}

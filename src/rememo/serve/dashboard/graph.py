@@ -13,8 +13,8 @@ from rememo.memory import Memory
 from rememo.model.filters import Condition
 from rememo.model.record import Record
 from rememo.model.times import from_micros
-from rememo.serve.dashboard.layout import Spot, frame, place
-from rememo.serve.dashboard.text import label
+from rememo.serve.dashboard.display_text import label
+from rememo.serve.dashboard.graph_layout import NodePosition, layout_nodes, view_box
 from rememo.serve.dashboard.visit import Visit
 
 _READ: Final = 500
@@ -28,7 +28,7 @@ _LABELLED: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tie:
+class GraphEdge:
     """One relationship, as it is drawn."""
 
     record: Record
@@ -51,25 +51,25 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     memory, valid_at = visit.memory, visit.time("valid_at")
     now = visit.time("known_at") or visit.now
     visit.begin()
-    latest = _ties(memory, valid_at)
+    latest = _read_edges(memory, valid_at)
     degrees = Counter(end for tie in latest for end in tie.ends)
-    names = _names(latest)
+    names = _display_names(latest)
     choices = [names[end] for end, _ in sorted(degrees.items(), key=lambda one: (-one[1], one[0]))[:_CHOICES]]
     asked = visit.query.get("entity", "").strip()
     wanted = asked or (choices[0] if choices else "")
     form = {"asked": asked, "choices": choices, "slider": _slider(latest, valid_at, now)}
     if not wanted:
         return "graph.html", {**form, "centre": None}
-    direct = _around(memory, [folded(wanted)], valid_at)
-    centre = _names(direct).get(folded(wanted), wanted)
-    inner, outer, left_out = _chosen(memory, folded(centre), direct, valid_at)
+    direct = _edges_around(memory, [folded(wanted)], valid_at)
+    centre = _display_names(direct).get(folded(wanted), wanted)
+    inner, outer, left_out = _select_nodes(memory, folded(centre), direct, valid_at)
     drawn = {folded(centre), *inner, *(one for some in outer.values() for one in some)}
     ties = sorted(
         (tie for tie in {tie.record.id: tie for tie in [*direct, *left_out.ties]}.values() if set(tie.ends) <= drawn),
-        key=_strongest,
+        key=_by_strength,
     )
-    names = _names(ties) | {folded(centre): centre}
-    spots = place(
+    names = _display_names(ties) | {folded(centre): centre}
+    spots = layout_nodes(
         centre,
         [names[one] for one in inner],
         {names[one]: [names[other] for other in some] for one, some in outer.items()},
@@ -77,14 +77,14 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     return "graph.html", {
         **form,
         "centre": centre,
-        "nodes": [(spot, _short(spot)) for spot in spots],
-        "lines": _lines(spots, ties),
+        "nodes": [(spot, _short_name(spot)) for spot in spots],
+        "lines": _draw_lines(spots, ties),
         "ties": ties[:_LISTED],
         "unlisted": max(0, len(ties) - _LISTED),
         "undrawn": left_out.direct,
         "undrawn_further": left_out.further,
         "many": len(direct) >= _READ,
-        "frame": " ".join(f"{one:g}" for one in frame(spots)),
+        "frame": " ".join(f"{one:g}" for one in view_box(spots)),
     }
 
 
@@ -92,20 +92,20 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 class _LeftOut:
     """What is not drawn, and what was read on the way."""
 
-    ties: Sequence[Tie]
+    ties: Sequence[GraphEdge]
     direct: int
     further: int
 
 
-def _chosen(
-    memory: Memory, centre: str, direct: Sequence[Tie], valid_at: datetime | None
+def _select_nodes(
+    memory: Memory, centre: str, direct: Sequence[GraphEdge], valid_at: datetime | None
 ) -> tuple[list[str], dict[str, list[str]], _LeftOut]:
     """Return the inner ring, what hangs on each of it, and what is left out: the strongest are drawn."""
-    near = _others(direct, {centre})
+    near = _neighbours(direct, {centre})
     inner = near[:_INNER]
-    further = _around(memory, inner, valid_at) if inner else []
+    further = _edges_around(memory, inner, valid_at) if inner else []
     seen = {centre, *near}
-    rest = [tie for tie in sorted(further, key=_strongest) if len(set(tie.ends) - seen) == 1]
+    rest = [tie for tie in sorted(further, key=_by_strength) if len(set(tie.ends) - seen) == 1]
     outside = list(dict.fromkeys(end for tie in rest for end in tie.ends if end not in seen))
     outer: dict[str, list[str]] = {}
     for one in outside[:_OUTER]:
@@ -116,24 +116,24 @@ def _chosen(
     return inner, outer, _LeftOut(ties=further, direct=len(near) - len(inner), further=max(0, len(outside) - _OUTER))
 
 
-def _others(ties: Iterable[Tie], known: set[str]) -> list[str]:
+def _neighbours(ties: Iterable[GraphEdge], known: set[str]) -> list[str]:
     """Return the other ends, the strongest connected first."""
-    return list(dict.fromkeys(end for tie in sorted(ties, key=_strongest) for end in tie.ends if end not in known))
+    return list(dict.fromkeys(end for tie in sorted(ties, key=_by_strength) for end in tie.ends if end not in known))
 
 
-def _strongest(tie: Tie) -> tuple[float, str, str, str]:
+def _by_strength(tie: GraphEdge) -> tuple[float, str, str, str]:
     return -tie.strength, *tie.ends, tie.type
 
 
-def _names(ties: Iterable[Tie]) -> dict[str, str]:
+def _display_names(ties: Iterable[GraphEdge]) -> dict[str, str]:
     """Return how each name is written."""
     return {folded(name): name for tie in ties for name in (tie.target, tie.entity)}
 
 
-def _lines(spots: Sequence[Spot], ties: Sequence[Tie]) -> list[dict[str, Any]]:
+def _draw_lines(spots: Sequence[NodePosition], ties: Sequence[GraphEdge]) -> list[dict[str, Any]]:
     """Return one line for each two that are connected: as wide as the strongest of what connects them."""
     where = {folded(spot.name): spot for spot in spots}
-    pairs: dict[tuple[str, ...], list[Tie]] = {}
+    pairs: dict[tuple[str, ...], list[GraphEdge]] = {}
     for tie in ties:
         pairs.setdefault(tuple(sorted(tie.ends)), []).append(tie)
     told = sum(spot.ring == 1 for spot in spots) <= _LABELLED
@@ -151,12 +151,12 @@ def _lines(spots: Sequence[Spot], ties: Sequence[Tie]) -> list[dict[str, Any]]:
     return found
 
 
-def _short(spot: Spot) -> str:
+def _short_name(spot: NodePosition) -> str:
     name = label(spot.name)
     return name if len(name) <= _SHORT or not spot.ring else name[: _SHORT - 1] + "…"
 
 
-def _slider(ties: Sequence[Tie], valid_at: datetime | None, now: datetime) -> dict[str, int]:
+def _slider(ties: Sequence[GraphEdge], valid_at: datetime | None, now: datetime) -> dict[str, int]:
     begin = min([now, *(tie.first for tie in ties if tie.first is not None)])
     begin = begin if valid_at is None else min(begin, valid_at)
     return {"begin": int(begin.timestamp()), "end": int(now.timestamp()), "at": int((valid_at or now).timestamp())}
@@ -165,30 +165,38 @@ def _slider(ties: Sequence[Tie], valid_at: datetime | None, now: datetime) -> di
 # ---- reading
 
 
-def _around(memory: Memory, names: Sequence[str], valid_at: datetime | None) -> list[Tie]:
+def _edges_around(memory: Memory, names: Sequence[str], valid_at: datetime | None) -> list[GraphEdge]:
     """Return the relationships from or to some names."""
-    found = [tie for end in (0, 1) for tie in _ties(memory, valid_at, end, names)]
+    found = [tie for end in (0, 1) for tie in _read_edges(memory, valid_at, end, names)]
     return list({tie.record.id: tie for tie in found}.values())
 
 
-def _ties(memory: Memory, valid_at: datetime | None, end: int = 0, names: Sequence[str] = ()) -> list[Tie]:
+def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: Sequence[str] = ()) -> list[GraphEdge]:
     """Return relationships with one end among some names, or any.
 
     What held at a moment is what was told by hand since its first time, and what facts say that hold then: a relationship
     that was learned lasts only as long as they do.
     """
-    ties = [tie for one in _read(memory, "relationship", "entity target", end, names) if (tie := _tie(one)) is not None]
+    ties = [
+        tie
+        for one in _read_records(memory, "relationship", "entity target", end, names)
+        if (tie := _edge_from_record(one)) is not None
+    ]
     if valid_at is None:
         return ties
     by_hand = [tie for tie in ties if tie.by_hand and (tie.first is None or tie.first <= valid_at)]
     told = {(*tie.ends, tie.type) for tie in by_hand}
     strengths = {(*tie.ends, tie.type): tie.strength for tie in ties}
-    facts = _read(memory, "fact", "subject object", end, names, valid_at=valid_at)
-    learned = [tie for one in facts if (tie := _said(one, strengths)) is not None and (*tie.ends, tie.type) not in told]
+    facts = _read_records(memory, "fact", "subject object", end, names, valid_at=valid_at)
+    learned = [
+        tie
+        for one in facts
+        if (tie := _edge_from_fact(one, strengths)) is not None and (*tie.ends, tie.type) not in told
+    ]
     return [*by_hand, *learned]
 
 
-def _read(
+def _read_records(
     memory: Memory, kind: str, ends: str, end: int, names: Sequence[str], *, valid_at: datetime | None = None
 ) -> list[Record]:
     engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
@@ -200,20 +208,20 @@ def _read(
     return engine.store.read(filter, engine.now(), limit=_READ)
 
 
-def _said(fact: Record, strengths: Mapping[tuple[str, str, str], float]) -> Tie | None:
+def _edge_from_fact(fact: Record, strengths: Mapping[tuple[str, str, str], float]) -> GraphEdge | None:
     """Return the relationship that a fact stands for."""
     if not is_fact(fact):
         return None
     subject, object, predicate = (str(fact.data.get(name, "")) for name in ("subject", "object", "predicate"))
     known = strengths.get((folded(subject), folded(object), predicate))
-    return Tie(
+    return GraphEdge(
         record=fact, entity=subject, target=object, type=predicate,
         strength=strengthened(BASE, 1) if known is None else known,
         first=fact.valid_from, last=fact.valid_to, by_hand=False,
     )  # fmt: skip
 
 
-def _tie(record: Record) -> Tie | None:
+def _edge_from_record(record: Record) -> GraphEdge | None:
     """Return what a record says; None for one that says nothing a graph could show."""
     data: Mapping[str, Any] = record.data
     entity, target, type, strength = (data.get(name) for name in ("entity", "target", "type", "strength"))
@@ -223,7 +231,7 @@ def _tie(record: Record) -> Tie | None:
         return None
     first, last = (from_micros(at) if isinstance(at := data.get(name), int) else None for name in ("first", "last"))
     by_hand = bool(data.get("own")) or not data.get("learned")
-    return Tie(
+    return GraphEdge(
         record=record, entity=entity, target=target, type=type, strength=float(strength), first=first, last=last,
         by_hand=by_hand,
     )  # fmt: skip

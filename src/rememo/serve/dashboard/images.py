@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 from rememo.errors import InvalidInput, NotFound
 from rememo.serve.dashboard.visit import Visit
 
-_INSIDE: Final = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.ASCII)
+_DATA_URL: Final = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.ASCII)
 _LARGEST: Final = 16 * 2**20
-_BEGINNINGS: Final = (
+_SIGNATURES: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -20,9 +20,9 @@ _BEGINNINGS: Final = (
 )
 
 
-def is_inside(address: object) -> bool:
+def is_embedded(address: object) -> bool:
     """Whether an image's address holds the image itself, of a kind that is shown."""
-    return isinstance(address, str) and _INSIDE.match(address) is not None
+    return isinstance(address, str) and _DATA_URL.match(address) is not None
 
 
 def image_of(visit: Visit) -> tuple[bytes, str]:
@@ -34,17 +34,17 @@ def image_of(visit: Visit) -> tuple[bytes, str]:
     if record.kind != "message" or place >= len(listed):
         raise NotFound(f"record {record.id!r} has no image {place + 1}")
     address = listed[place]
-    if not isinstance(address, str) or not is_inside(address) or len(address) > _LARGEST * 4 // 3:
+    if not isinstance(address, str) or not is_embedded(address) or len(address) > _LARGEST * 4 // 3:
         raise InvalidInput("this image is not shown: it lies elsewhere, is of another kind, or is too large")
     try:
         content = b64decode(address.partition(",")[2], validate=True)
     except ValueError:
         raise InvalidInput("this image cannot be read: its bytes are broken") from None
-    return content, _kind(content)
+    return content, _detect_type(content)
 
 
-def _kind(content: bytes) -> str:
-    for beginning, kind in _BEGINNINGS:
+def _detect_type(content: bytes) -> str:
+    for beginning, kind in _SIGNATURES:
         if content.startswith(beginning):
             return kind
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":

@@ -5,7 +5,7 @@ from typing import Any, Final, get_args
 from rememo.errors import InvalidInput
 from rememo.model.job import JobState
 from rememo.model.receipt import Receipt
-from rememo.serve.dashboard.text import gist
+from rememo.serve.dashboard.display_text import summarise
 from rememo.serve.dashboard.visit import Visit
 
 STATES: Final[tuple[JobState, ...]] = get_args(JobState)
@@ -19,13 +19,13 @@ def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     memory = visit.present
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     counts = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False).jobs
-    state = _state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
+    state = _check_state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
     found = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))
     shown = found[-_JOBS:]
     return "jobs.html", {
         "counts": [(one, counts.get(one, 0)) for one in STATES],
         "state": state,
-        "jobs": [(job, gist(job.payload)) for job in reversed(shown)],
+        "jobs": [(job, summarise(job.payload)) for job in reversed(shown)],
         "older": shown[0].id if len(found) > _JOBS else None,
         "changes": visit.may("write", "tenant"),
     }
@@ -43,7 +43,7 @@ def retry(visit: Visit) -> tuple[str, Receipt | None]:
     return f"{len(dead):,} {'is' if len(dead) == 1 else 'are'} tried again.", None
 
 
-def _state(text: str) -> JobState:
+def _check_state(text: str) -> JobState:
     for state in STATES:
         if state == text:
             return state

@@ -7,7 +7,7 @@ from rememo.errors import Forbidden, InvalidInput, NotFound
 from rememo.model.receipt import Receipt
 from rememo.model.scope import LABELS
 from rememo.model.times import to_seconds
-from rememo.serve.auth import ALL_TENANTS, RIGHTS, Key
+from rememo.serve.auth import ALL_TENANTS, RIGHTS, ApiKey
 from rememo.serve.dashboard.visit import Visit
 
 _KEYS: Final = 30
@@ -15,7 +15,7 @@ _KEYS: Final = 30
 
 def keys_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the keys that the visitor's own reaches, latest first, and the form for another."""
-    return "keys.html", _shown(visit)
+    return "keys.html", _key_list(visit)
 
 
 def make_key(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -27,28 +27,28 @@ def make_key(visit: Visit) -> tuple[str, dict[str, Any]]:
     rights = [right for right in RIGHTS if form.get(right) == "yes"]
     if beyond := set(rights) - set(maker.rights):
         raise Forbidden(f"key {maker.id} has no right to {min(beyond)} itself, and gives none")
-    rate = _number(form.get("rate", ""), "requests a second")
+    rate = _parse_float(form.get("rate", ""), "requests a second")
     made, text = visit.service.keys.add(
-        tenant=tenant, rights=rights, name=form.get("name", "").strip(), expires=_ending(visit),
+        tenant=tenant, rights=rights, name=form.get("name", "").strip(), expires=_expiry(visit),
         rate=maker.rate if rate is None else min(rate, maker.rate or rate), max_body=maker.max_body,
         **{name: form.get(name, "").strip() or None for name in LABELS},
     )  # fmt: skip
-    return "keys.html", {**_shown(visit), "made": made, "text": text}
+    return "keys.html", {**_key_list(visit), "made": made, "text": text}
 
 
 def revoke_key(visit: Visit) -> tuple[str, Receipt | None]:
     """End a key for good."""
     id = visit.form.get("id", "")
-    if not any(key.id == id for key in _reached(visit)):
+    if not any(key.id == id for key in _reachable_keys(visit)):
         raise NotFound(f"there is no key {id[:80]!r} that key {visit.key.id} reaches")
     visit.service.keys.revoke(id)
     return f"Key {id} is revoked.", None
 
 
-def _shown(visit: Visit) -> dict[str, Any]:
-    found, offset = _reached(visit)[::-1], visit.number("offset")
+def _key_list(visit: Visit) -> dict[str, Any]:
+    found, offset = _reachable_keys(visit)[::-1], visit.number("offset")
     return {
-        "keys": [(key, _ended(key, visit.now)) for key in found[offset : offset + _KEYS]],
+        "keys": [(key, _has_ended(key, visit.now)) for key in found[offset : offset + _KEYS]],
         "count": len(found),
         "after": offset + _KEYS if offset + _KEYS < len(found) else None,
         "before": max(0, offset - _KEYS) if offset else None,
@@ -59,15 +59,15 @@ def _shown(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _reached(visit: Visit) -> list[Key]:
+def _reachable_keys(visit: Visit) -> list[ApiKey]:
     return [key for key in visit.service.keys.list() if visit.key.tenant in (ALL_TENANTS, key.tenant)]
 
 
-def _ended(key: Key, now: datetime) -> bool:
+def _has_ended(key: ApiKey, now: datetime) -> bool:
     return key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now)
 
 
-def _ending(visit: Visit) -> datetime | None:
+def _expiry(visit: Visit) -> datetime | None:
     told, last = visit.form.get("expires", "").strip(), visit.key.expires_at
     if not told:
         return last
@@ -75,7 +75,7 @@ def _ending(visit: Visit) -> datetime | None:
     return end if last is None else min(end, last)
 
 
-def _number(text: str, name: str) -> float | None:
+def _parse_float(text: str, name: str) -> float | None:
     if not text.strip():
         return None
     try:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from rememo.model.record import LISTED
-from rememo.serve.dashboard.chart import Column, columns, steps
+from rememo.serve.dashboard.chart import ChartColumn, chart_columns, equal_steps
 from rememo.serve.dashboard.jobs import STATES
 from rememo.serve.dashboard.visit import Visit
 
@@ -26,13 +26,17 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if whole else None
     held = memory.quarantine.count()
-    kinds = {kind: memory.count(kind=kind) for kind in LISTED} if stats is None else _free(visit, stats.kinds, held)
+    kinds = (
+        {kind: memory.count(kind=kind) for kind in LISTED}
+        if stats is None
+        else _count_visible(visit, stats.kinds, held)
+    )
     shown = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda one: (-one[1], one[0]))
     if not shown and not held and "known_at" not in visit.query:
         return "first.html", {"narrowed": visit.narrowed}
     conflicts = memory.facts.conflicts()
-    series = _series([kind for kind, _ in shown])
-    chart = _chart(visit, series)
+    series = _chart_series([kind for kind, _ in shown])
+    chart = _growth_chart(visit, series)
     condition = visit.service.memory._engine.store.condition() if whole else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return "overview.html", {
         "kinds": shown,
@@ -52,7 +56,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _free(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping[str, int]:
+def _count_visible(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping[str, int]:
     """Return how many of each kind can be found: those in quarantine are told apart."""
     if not held:
         return kinds
@@ -64,14 +68,14 @@ def _free(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping[str, int
     }
 
 
-def _series(kinds: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+def _chart_series(kinds: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     """Return what the chart tells apart, by name."""
     if len(kinds) <= _SERIES + 1:
         return [(kind, (kind,)) for kind in kinds]
     return [*((kind, (kind,)) for kind in kinds[:_SERIES]), ("others", tuple(kinds[_SERIES:]))]
 
 
-def _chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -> list[Column]:
+def _growth_chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -> list[ChartColumn]:
     memory = visit.memory
     engine, filter = memory._engine, memory._view.filter()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     first = engine.store.read(filter, engine.now(), limit=1, oldest=True)
@@ -79,12 +83,12 @@ def _chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -> list[
     if not first:
         return []
     begin, end = first[0].at, last[0].at + timedelta(microseconds=1)
-    edges = steps(min(begin, end - _LEAST), end, _COLUMNS)
+    edges = equal_steps(min(begin, end - _LEAST), end, _COLUMNS)
     counts = [
         [memory.count(kind=kinds, after=edges[place], before=edges[place + 1]) for place in range(_COLUMNS)]
         for _, kinds in series
     ]
-    return columns(edges, counts)
+    return chart_columns(edges, counts)
 
 
 def _growth(visit: Visit, now: int) -> list[tuple[str, int]]:

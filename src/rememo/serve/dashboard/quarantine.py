@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from rememo.model.receipt import Receipt
-from rememo.serve.dashboard.text import part, parts
+from rememo.serve.dashboard.display_text import part, parts
 from rememo.serve.dashboard.visit import Visit
 
 _HELD: Final = 25

@@ -6,12 +6,12 @@ from rememo.engine.standing import Standing, standings
 from rememo.errors import NotFound
 from rememo.model.filters import Condition
 from rememo.model.record import Record
-from rememo.serve.dashboard.text import fields, part, parts
+from rememo.serve.dashboard.display_text import cut_fields, part, parts
 from rememo.serve.dashboard.visit import Visit
 
-CORRECTED: Final = frozenset({"message", "note", "thought"})
+CORRECTABLE: Final = frozenset({"message", "note", "thought"})
 """The kinds whose text is a person's to correct; what is made from other records follows those."""
-KEPT: Final = frozenset({"chunk", "state"})
+NOT_DELETABLE: Final = frozenset({"chunk", "state"})
 """The kinds that are not deleted here: they belong to something else."""
 _LONGEST_CORRECTED: Final = 10_000
 _VERSIONS: Final = 20
@@ -44,20 +44,20 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         "text": part(record.text, number),
         "part": number,
         "parts": of,
-        "data": fields(record.data),
-        "metadata": fields(record.metadata),
+        "data": cut_fields(record.data),
+        "metadata": cut_fields(record.metadata),
         "versions": list(reversed(versions))[:_VERSIONS],
         "version_count": len(versions),
-        "learned": _learned(visit, record),
-        "standing": _standing(visit, record) if current else None,
+        "learned": _learned_records(visit, record),
+        "standing": _validity_status(visit, record) if current else None,
         "revisions": visit.memory.revisions.list(id=record.id, limit=_LEARNED) if current else [],
         "pins": changes,
-        "corrects": changes and record.kind in CORRECTED and len(record.text) <= _LONGEST_CORRECTED,
-        "deletes": changes and record.kind not in KEPT,
+        "corrects": changes and record.kind in CORRECTABLE and len(record.text) <= _LONGEST_CORRECTED,
+        "deletes": changes and record.kind not in NOT_DELETABLE,
     }
 
 
-def _standing(visit: Visit, record: Record) -> Standing:
+def _validity_status(visit: Visit, record: Record) -> Standing:
     """Return whether what a record says still holds."""
     view = visit.memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     view.wait_for_lessons()
@@ -65,7 +65,7 @@ def _standing(visit: Visit, record: Record) -> Standing:
     return standings(view.engine, view.scope.tenant, [record], moment, known_at=view.known_at)[record.id]
 
 
-def _learned(visit: Visit, record: Record) -> list[Record]:
+def _learned_records(visit: Visit, record: Record) -> list[Record]:
     memory = visit.memory
     said = Condition("data", ("sources",), "$contains", record.id)
     engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package

@@ -11,8 +11,8 @@ from rememo.learn.relationships import CONNECTING, Link
 from rememo.memory import Memory
 from rememo.model.filters import Condition
 from rememo.model.record import Record
-from rememo.serve.dashboard.images import is_inside
-from rememo.serve.dashboard.text import day, label, told
+from rememo.serve.dashboard.display_text import format_day, label, to_text
+from rememo.serve.dashboard.images import is_embedded
 from rememo.serve.dashboard.visit import POOL, Visit
 
 PAGE: Final = 25
@@ -47,13 +47,13 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     messages = memory.messages.history(PAGE, offset=offset)
     wanted = {one.reply_to for one in messages if one.reply_to is not None}
     replied = {one.id: one for one in memory.list(ids=wanted, limit=PAGE)} if wanted else {}
-    learned = _learned(memory, {one.id for one in messages})
+    learned = _learned_by_message(memory, {one.id for one in messages})
     return "room.html", {
         "room": memory.bound.room,
         "total": total,
-        "days": _days(messages, learned),
+        "days": _group_by_day(messages, learned),
         "calls": {
-            str(call.get("id")): {"message": one.id, "name": _call(call)["name"]}
+            str(call.get("id")): {"message": one.id, "name": _tool_call(call)["name"]}
             for one in messages
             for call in one.tool_calls
         },
@@ -66,30 +66,30 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _days(
+def _group_by_day(
     messages: Sequence[Message], learned: Mapping[str, Sequence[Record]]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     days: dict[str, list[dict[str, Any]]] = {}
     for one in messages:
         found = learned.get(one.id, ())
-        days.setdefault(day(one.at), []).append(
+        days.setdefault(format_day(one.at), []).append(
             {
                 "message": one,
                 "who": label(one.name or one.username or (one.user if one.role == "user" else None) or one.role),
-                "content": pretty(one.content) if one.role == "tool" else one.content,
-                "calls": [_call(call) for call in one.tool_calls[:_MOST_CALLS]],
+                "content": pretty_json(one.content) if one.role == "tool" else one.content,
+                "calls": [_tool_call(call) for call in one.tool_calls[:_MOST_CALLS]],
                 "more_calls": max(0, len(one.tool_calls) - _MOST_CALLS),
-                "images": [place for place, image in enumerate(one.images, 1) if is_inside(image)][:_MOST_IMAGES],
-                "elsewhere": [label(image) for image in one.images if not is_inside(image)][:_MOST_IMAGES],
+                "images": [place for place, image in enumerate(one.images, 1) if is_embedded(image)][:_MOST_IMAGES],
+                "elsewhere": [label(image) for image in one.images if not is_embedded(image)][:_MOST_IMAGES],
                 "more_images": max(0, len(one.images) - _MOST_IMAGES),
-                "learned": [_thing(record) for record in found[:_LEARNED]],
+                "learned": [_learned_item(record) for record in found[:_LEARNED]],
                 "more_learned": max(0, len(found) - _LEARNED),
             }
         )
     return list(days.items())
 
 
-def _learned(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
+def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
     """Return what was learned in this room, by the messages it came from: facts, and the relationships they stand for."""
     engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     facts = engine.store.read(view.filter(kind="fact"), engine.now(), limit=_FACTS) if ids else []
@@ -119,24 +119,24 @@ def _learned(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
     return {id: list(records.values()) for id, records in found.items()}
 
 
-def _thing(record: Record) -> dict[str, Any]:
+def _learned_item(record: Record) -> dict[str, Any]:
     """Return what was learned, and around whom its graph stands."""
     over = record.kind == "fact" and record.data.get("status") != "current"
     around = record.data.get("entity") if record.kind == "relationship" else None
     return {"record": record, "status": record.data.get("status") if over else None, "around": around}
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, str]:
+def _tool_call(call: Mapping[str, Any]) -> dict[str, str]:
     function: Any = call.get("function")
     said: Mapping[str, Any] = function if isinstance(function, Mapping) else call  # pyright: ignore[reportUnknownVariableType] - JSON
     return {
-        "id": told(call.get("id", "")),
-        "name": told(said.get("name", "?")),
-        "arguments": pretty(told(said.get("arguments", ""))),
+        "id": to_text(call.get("id", "")),
+        "name": to_text(said.get("name", "?")),
+        "arguments": pretty_json(to_text(said.get("arguments", ""))),
     }
 
 
-def pretty(text: str) -> str:
+def pretty_json(text: str) -> str:
     """Return JSON so that people can read it; any other text as it is."""
     if len(text) > _LONGEST_PRETTY or text[:1] not in ("{", "["):
         return text

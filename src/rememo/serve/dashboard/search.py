@@ -17,15 +17,15 @@ _SMALLEST: Final = 0.005
 
 def search_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the page with the field, and the hits of what the address asks."""
-    return "search.html", {"kinds": FOUND, **_found(visit)}
+    return "search.html", {"kinds": FOUND, **_search(visit)}
 
 
 def search_hits(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the hits alone."""
-    return "hits.html", _found(visit)
+    return "hits.html", _search(visit)
 
 
-def _found(visit: Visit) -> dict[str, Any]:
+def _search(visit: Visit) -> dict[str, Any]:
     asked = visit.query.get("q", "").strip()[:_LONGEST]
     kind, after, before = visit.query.get("kind"), visit.time("after"), visit.time("before")
     filtered = kind is not None or after is not None or before is not None
@@ -36,12 +36,12 @@ def _found(visit: Visit) -> dict[str, Any]:
             raise InvalidInput(f"there is no kind {kind[:50]!r} to be found; the kinds are {', '.join(FOUND)}")
         visit.begin()
         hits = memory.search(asked, kind=kind, after=after, before=before, valid_at=valid_at, limit=_HITS, explain=True)
-    return {"asked": asked, "began": bool(asked or filtered), "hits": [(hit, reasons(hit.reasons)) for hit in hits]}
+    return {"asked": asked, "began": bool(asked or filtered), "hits": [(hit, score_parts(hit.reasons)) for hit in hits]}
 
 
-def reasons(parts: Mapping[str, float]) -> list[dict[str, Any]]:
+def score_parts(parts: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the parts of a score with what they mean, and how wide their bars are, of 100."""
-    told = sorted(((name, value) for name, value in parts.items() if abs(value) >= _SMALLEST), key=_weight)
+    told = sorted(((name, value) for name, value in parts.items() if abs(value) >= _SMALLEST), key=_by_size)
     most = abs(told[0][1]) if told else 1.0
     return [
         {"name": name, "value": value, "says": MEANINGS.get(name, name), "width": round(abs(value) / most * 100, 1)}
@@ -49,5 +49,5 @@ def reasons(parts: Mapping[str, float]) -> list[dict[str, Any]]:
     ]
 
 
-def _weight(part: tuple[str, float]) -> tuple[float, str]:
+def _by_size(part: tuple[str, float]) -> tuple[float, str]:
     return -abs(part[1]), part[0]

@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from rememo.serve.dashboard.visit import Visit
-from rememo.serve.service import Options
+from rememo.serve.service import ServerOptions
 from rememo.settings import Settings
 
 _VARIABLE: Final = "REMEMO_"
 
 
-class Told(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting as it is shown."""
 
     name: str
@@ -33,8 +33,8 @@ def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     condition = engine.store.condition()
     return "settings.html", {
         "groups": [
-            ("Memory", _VARIABLE, told(engine.settings)),
-            ("Server", "", told(visit.service.options)),
+            ("Memory", _VARIABLE, setting_rows(engine.settings)),
+            ("Server", "", setting_rows(visit.service.options)),
         ],
         "about": [
             ("Kept by", condition.engine),
@@ -44,18 +44,23 @@ def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def told(settings: Settings | Options) -> list[Told]:
+def setting_rows(settings: Settings | ServerOptions) -> list[SettingRow]:
     """Return each field with a value that anybody may read."""
-    says = _meanings(type(settings))
+    says = _field_texts(type(settings))
     plain = type(settings)()
     return [
-        Told(one.name, _shown(value, secret=not one.repr), value != getattr(plain, one.name), says.get(one.name, ""))
+        SettingRow(
+            one.name,
+            _format_value(value, secret=not one.repr),
+            value != getattr(plain, one.name),
+            says.get(one.name, ""),
+        )
         for one in fields(settings)
         for value in (getattr(settings, one.name),)
     ]
 
 
-def _shown(value: object, *, secret: bool) -> str:
+def _format_value(value: object, *, secret: bool) -> str:
     if secret:
         return "set" if value else "not set"
     if isinstance(value, bool):
@@ -63,20 +68,20 @@ def _shown(value: object, *, secret: bool) -> str:
     if isinstance(value, int | float):
         return f"{value:,}"
     if isinstance(value, str):
-        return _address(value) if "://" in value else value or "not set"
+        return _without_credentials(value) if "://" in value else value or "not set"
     if isinstance(value, tuple | list):
         return ", ".join(map(str, cast("Sequence[object]", value))) or "none"
     return "not set" if value is None else str(value)
 
 
-def _address(text: str) -> str:
+def _without_credentials(text: str) -> str:
     """Return an address without whom to log in as, and without its options."""
     parts = urlsplit(text)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 @cache
-def _meanings(kind: type) -> dict[str, str]:
+def _field_texts(kind: type) -> dict[str, str]:
     """Return what stands below each field of a class: the source is its one description."""
     body = [
         one for made in ast.parse(inspect.getsource(kind)).body if isinstance(made, ast.ClassDef) for one in made.body

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final
 
 from rememo.errors import InvalidInput
-from rememo.serve.dashboard.chart import columns
+from rememo.serve.dashboard.chart import chart_columns
 from rememo.serve.dashboard.visit import Visit
 
 _DAYS: Final = (7, 30, 90)
@@ -29,7 +29,7 @@ def tokens_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         "spending": found,
         "days": days,
         "choices": _DAYS,
-        "chart": columns(edges, [[read[day] for day in every], [written[day] for day in every]]),
+        "chart": chart_columns(edges, [[read[day] for day in every], [written[day] for day in every]]),
         "series": ["read", "written"],
         "entries": list(reversed(found.entries))[:_LISTED],
         "more": max(0, len(found.entries) - _LISTED),

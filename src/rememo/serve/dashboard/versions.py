@@ -31,18 +31,18 @@ def versions_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         "compared": None,
     }
     if "back" in visit.query:
-        return "versions.html", page | _going_back(visit, named)
+        return "versions.html", page | _preview_rollback(visit, named)
     if "since" in visit.query:
-        return "versions.html", page | _between(visit, named)
+        return "versions.html", page | _compare_moments(visit, named)
     return "versions.html", page
 
 
-def _between(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
+def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     """Return what is different at a moment from what was known at another."""
     memory, known = visit.memory, visit.time("known_at")
     engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    since = _moment(visit.query["since"], named)
-    until = _moment(visit.query["until"], named) if "until" in visit.query else known
+    since = _parse_moment(visit.query["since"], named)
+    until = _parse_moment(visit.query["until"], named) if "until" in visit.query else known
     if known is not None:
         since, until = min(since, known), min(until or known, known)
     visit.begin()
@@ -51,22 +51,22 @@ def _between(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     some = ids[-_COMPARED:]
     old, new = (states(engine, scope, some, at, quarantined=False, kinds=LISTED) for at in (since, until))
     pairs: list[Pair] = [(old.get(id), new.get(id)) for id in some]
-    told = _told([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
+    told = _describe_changes([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
     return told | {"compared": "moments", "since": since, "until": until, "touched": len(ids), "looked_at": len(some)}
 
 
-def _going_back(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
+def _preview_rollback(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     """Return what going back to a moment would change, by the very rule that does it."""
     memory = visit.memory
     engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    to = _moment(visit.query["back"], named)
+    to = _parse_moment(visit.query["back"], named)
     visit.begin()
     # Whatever is written from here on has a later time than the last write.
     seen = from_micros(engine.store.clock(scope.tenant))
     ids = engine.store.touched(scope, to, None, engine.now())
     some = ids[-_COMPARED:]
     pairs = [(now, was) for was, now in differing(engine, scope, some, to) if all(map(_is_listed, (was, now)))]
-    return _told(pairs) | {
+    return _describe_changes(pairs) | {
         "compared": "back", "since": to, "until": None, "seen": seen, "touched": len(ids), "looked_at": len(some),
     }  # fmt: skip
 
@@ -75,7 +75,7 @@ def _is_listed(record: Record | None) -> bool:
     return record is None or record.kind in LISTED
 
 
-def _told(pairs: Sequence[Pair]) -> dict[str, Any]:
+def _describe_changes(pairs: Sequence[Pair]) -> dict[str, Any]:
     added = [now for was, now in pairs if was is None and now is not None]
     removed = [was for was, now in pairs if was is not None and now is None]
     changed = [(was, now) for was, now in pairs if was is not None and now is not None]
@@ -99,7 +99,7 @@ def roll_back(visit: Visit) -> tuple[str, Receipt | None]:
     """Make the scope what it was known to be at a moment, unless something has changed since that was looked at."""
     memory = visit.memory
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    to, seen = (_moment(visit.form.get(name, ""), {}) for name in ("to", "seen"))
+    to, seen = (_parse_moment(visit.form.get(name, ""), {}) for name in ("to", "seen"))
     memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     # What expired meanwhile is no change that anybody made.
     meanwhile = engine.store.touched(memory.bound, seen, None, seen)
@@ -118,7 +118,7 @@ def _snapshots(visit: Visit) -> dict[str, datetime]:
     return visit.memory.snapshots() if visit.may("read", "tenant") else {}
 
 
-def _moment(text: str, named: dict[str, datetime]) -> datetime:
+def _parse_moment(text: str, named: dict[str, datetime]) -> datetime:
     """Return the moment that a text names: a snapshot, or a time."""
     if text in named:
         return named[text]

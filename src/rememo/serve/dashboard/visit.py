@@ -13,16 +13,16 @@ from rememo.memory import Memory
 from rememo.model.record import Record
 from rememo.model.scope import LABELS
 from rememo.model.times import to_utc
-from rememo.serve.auth import ALL_TENANTS, Key
-from rememo.serve.dashboard.done import Done
-from rememo.serve.dashboard.places import GROUPS, WITHIN, needed
-from rememo.serve.rest.table import Reach, Right
-from rememo.serve.service import Service, need
+from rememo.serve.auth import ALL_TENANTS, ApiKey
+from rememo.serve.dashboard.flash import Flash
+from rememo.serve.dashboard.navigation import GROUPS, PARENT_PAGES, required_right
+from rememo.serve.rest.operations import Reach, Right
+from rememo.serve.service import Service, require_right
 
 SCOPE: Final = ("tenant", *LABELS, "pool")
 TIMES: Final = ("known_at", "valid_at")
 POOL: Final = "pool:"
-_KNOWN: Final = (
+_PARAMETERS: Final = (
     *SCOPE, *TIMES, "q", "kind", "after", "before", "id", "version", "part", "offset", "around", "from", "subject",
     "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "days", "since", "until",
     "back", "done",
@@ -37,7 +37,7 @@ class Visit:
     """What a page is made for."""
 
     service: Service
-    key: Key
+    key: ApiKey
     csrf: str
     path: str
     query: dict[str, str]
@@ -46,7 +46,7 @@ class Visit:
     """What a change was sent with."""
     open: bool = False
     """Whether nobody needs to log in here."""
-    done: Done | None = None
+    done: Flash | None = None
     began: Callable[[], None] | None = None
     """Sends what stands on every page, if the rest takes a while."""
 
@@ -88,16 +88,16 @@ class Visit:
 
     def places(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """Return the views that the key reaches, by the lists they stand in."""
-        found = [(name, [one for one in views if self._has(*needed(one[0]))]) for name, views in GROUPS]
+        found = [(name, [one for one in views if self._has(*required_right(one[0]))]) for name, views in GROUPS]
         return [(name, views) for name, views in found if views]
 
     def at(self, path: str) -> bool:
         """Whether this page belongs to a view."""
-        return path == WITHIN.get(self.path, self.path)
+        return path == PARENT_PAGES.get(self.path, self.path)
 
     def _has(self, right: Right, reach: Reach) -> bool:
         try:
-            need(self.key, right, reach)
+            require_right(self.key, right, reach)
         except Forbidden:
             return False
         return True
@@ -159,16 +159,16 @@ class Visit:
         return self.room_of(record.scope.room, around=record.id) + "#m-" + record.id
 
 
-def plain_query(params: QueryParams) -> dict[str, str]:
+def parse_query(params: QueryParams) -> dict[str, str]:
     """Return what an address asks for, one value a name; what is empty or not known is not asked."""
-    asked = {name: params[name] for name in _KNOWN if params.get(name)}
+    asked = {name: params[name] for name in _PARAMETERS if params.get(name)}
     for name, value in asked.items():
         if len(value) > _LONGEST:
             raise InvalidInput(f"{name} has more than {_LONGEST:,} characters; ask for less")
     return asked
 
 
-def plain_form(body: bytes) -> dict[str, str]:
+def parse_form(body: bytes) -> dict[str, str]:
     """Return the fields of a form."""
     try:
         sent: dict[str, list[Any]] = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=100)

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from rememo.errors import InvalidInput
-from rememo.serve.mcp.graph_shapes import (
-    Added,
-    Entity,
-    GivesAdded,
-    GivesEntities,
-    GivesGraph,
-    GivesMessage,
-    GivesRelations,
-    Relation,
-    TakesDeletions,
-    TakesEntities,
-    TakesNames,
-    TakesNodes,
-    TakesNothing,
-    TakesObservations,
-    TakesQuery,
-    TakesRelations,
+from rememo.serve.mcp.graph_models import (
+    AddedObservations,
+    DeletionsArguments,
+    EntitiesArguments,
+    EntitiesResult,
+    GraphEntity,
+    GraphRelation,
+    GraphResult,
+    MessageResult,
+    NamesArguments,
+    NoArguments,
+    NodesArguments,
+    ObservationsArguments,
+    ObservationsResult,
+    QueryArguments,
+    RelationsArguments,
+    RelationsResult,
 )
-from rememo.serve.mcp.tool import Answer, Arguments, Caller, Done, Tool
+from rememo.serve.mcp.tool import Tool, ToolArguments, ToolCaller, ToolOutput, ToolResult
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from rememo.model.record import Record
 
 RESOURCE: Final = "memory://knowledge-graph"
-_MARK: Final = "graph"
+_METADATA_KEY: Final = "graph"
 """The name under which records say what they are in the graph, in their data and their metadata."""
 _PAGE: Final = 10_000
 _MOST_FOUND: Final = 20
-_NEAR: Final = 0.5
+_MIN_RELATIVE_SCORE: Final = 0.5
 """What recall finds must be so much as good as the best."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(slots=True)
-class Node:
+class GraphNode:
     """An entity with the records it is kept in."""
 
     type: str
@@ -59,56 +59,56 @@ class Node:
 
 
 @dataclass(slots=True)
-class Graph:
+class KnowledgeGraph:
     """All of it, in the order in which it was created."""
 
-    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    nodes: dict[str, GraphNode] = field(default_factory=dict[str, GraphNode])
     relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict[tuple[str, str, str], list[str]])
 
-    def entity(self, name: str) -> Entity:
+    def entity(self, name: str) -> GraphEntity:
         """Return one node as it is told."""
         node = self.nodes[name]
-        return Entity(name=name, entityType=node.type, observations=list(node.observations))
+        return GraphEntity(name=name, entityType=node.type, observations=list(node.observations))
 
-    def need(self, name: str) -> Node:
+    def need(self, name: str) -> GraphNode:
         """Return a node that must be there."""
         if name not in self.nodes:
             raise InvalidInput(f"Entity with name {name} not found")
         return self.nodes[name]
 
-    def around(self, names: Iterable[str]) -> GivesGraph:
+    def around(self, names: Iterable[str]) -> GraphResult:
         """Return some nodes, with every relation from or to them."""
         shown = set(names).intersection(self.nodes)
-        return GivesGraph(
+        return GraphResult(
             entities=[self.entity(name) for name in self.nodes if name in shown],
-            relations=[_relation(one) for one in self.relations if one[0] in shown or one[1] in shown],
+            relations=[_to_relation(one) for one in self.relations if one[0] in shown or one[1] in shown],
         )
 
 
-def read(memory: "Memory") -> Graph:
+def load_graph(memory: "Memory") -> KnowledgeGraph:
     """Return the graph of a view."""
-    graph, loose = Graph(), list["Record"]()
-    for record in _records(memory):
-        part: Mapping[str, Any] = record.data[_MARK]
+    graph, loose = KnowledgeGraph(), list["Record"]()
+    for record in _graph_records(memory):
+        part: Mapping[str, Any] = record.data[_METADATA_KEY]
         if "relation" in part:
             begin, end, type = part["relation"]
             graph.relations.setdefault((begin, end, type), []).append(record.id)
         elif "observation" in part:
             loose.append(record)
         else:
-            graph.nodes.setdefault(part["entity"], Node(part["type"])).ids.append(record.id)
+            graph.nodes.setdefault(part["entity"], GraphNode(part["type"])).ids.append(record.id)
     for record in loose:
-        part = record.data[_MARK]
+        part = record.data[_METADATA_KEY]
         if (node := graph.nodes.get(part["entity"])) is not None:
             node.observations.setdefault(part["observation"], []).append(record.id)
     return graph
 
 
-def _records(memory: "Memory") -> "Iterable[Record]":
+def _graph_records(memory: "Memory") -> "Iterable[Record]":
     for kind, mark in (("note", "entity"), ("note", "observation"), ("relationship", "relation")):
         pages: list[list[Record]] = []
         while not pages or len(pages[-1]) == _PAGE:
-            pages.append(memory.list(kind=kind, metadata={_MARK: mark}, limit=_PAGE, offset=_PAGE * len(pages)))
+            pages.append(memory.list(kind=kind, metadata={_METADATA_KEY: mark}, limit=_PAGE, offset=_PAGE * len(pages)))
         # A page is the latest of what is left, oldest first.
         for one in reversed(pages):
             yield from one
@@ -117,9 +117,9 @@ def _records(memory: "Memory") -> "Iterable[Record]":
 # ---- writing
 
 
-def create_entities(memory: "Memory", caller: Caller, given: TakesEntities) -> Done:
+def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArguments) -> ToolOutput:
     """Create those whose names are new."""
-    graph = read(memory)
+    graph = load_graph(memory)
     new = {one.name: one for one in reversed(given.entities) if one.name not in graph.nodes}
     fresh = [new[name] for name in dict.fromkeys(one.name for one in given.entities) if name in new]
     items: list[dict[str, Any]] = []
@@ -128,82 +128,86 @@ def create_entities(memory: "Memory", caller: Caller, given: TakesEntities) -> D
         items.append(_entity_item(one))
         items += [_observation_item(one.name, text) for text in one.observations]
     receipt = _write(memory, caller, items)
-    return GivesEntities(entities=fresh), _json(fresh) + _held(receipt)
+    return EntitiesResult(entities=fresh), _to_json_text(fresh) + _describe_quarantined(receipt)
 
 
-def create_relations(memory: "Memory", caller: Caller, given: TakesRelations) -> Done:
+def create_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
     """Connect what is not connected yet; as over there, an end need not be an entity."""
-    graph = read(memory)
+    graph = load_graph(memory)
     new = {one.parts: one for one in given.relations if one.parts not in graph.relations}
     receipt = _write(memory, caller, [_relation_item(one) for one in new.values()])
     fresh = list(new.values())
-    return GivesRelations(relations=fresh), _json(fresh) + _held(receipt)
+    return RelationsResult(relations=fresh), _to_json_text(fresh) + _describe_quarantined(receipt)
 
 
-def add_observations(memory: "Memory", caller: Caller, given: TakesObservations) -> Done:
+def add_observations(memory: "Memory", caller: ToolCaller, given: ObservationsArguments) -> ToolOutput:
     """Add what is not known yet of entities that are there."""
-    graph, added, items = read(memory), list[Added](), list[dict[str, Any]]()
+    graph, added, items = load_graph(memory), list[AddedObservations](), list[dict[str, Any]]()
     for one in given.observations:
         node = graph.need(one.entity_name)
         new = [text for text in dict.fromkeys(one.contents) if text not in node.observations]
-        added.append(Added(entityName=one.entity_name, addedObservations=new))
+        added.append(AddedObservations(entityName=one.entity_name, addedObservations=new))
         for text in new:
             node.observations[text] = []
             items.append(_observation_item(one.entity_name, text))
     receipt = _write(memory, caller, items)
-    return GivesAdded(results=added), _json(added) + _held(receipt)
+    return ObservationsResult(results=added), _to_json_text(added) + _describe_quarantined(receipt)
 
 
-def delete_entities(memory: "Memory", caller: Caller, given: TakesNames) -> Done:
+def delete_entities(memory: "Memory", caller: ToolCaller, given: NamesArguments) -> ToolOutput:
     """Delete entities with their observations and relations."""
-    graph, gone = read(memory), set(given.entityNames)
+    graph, gone = load_graph(memory), set(given.entityNames)
     ids: list[str] = []
     for name in gone & set(graph.nodes):
         ids += graph.nodes[name].ids
         ids += [id for kept in graph.nodes[name].observations.values() for id in kept]
     ids += [id for (begin, end, _), kept in graph.relations.items() if {begin, end} & gone for id in kept]
-    return _removed(memory, ids, "Entities deleted successfully")
+    return _delete_records(memory, ids, "Entities deleted successfully")
 
 
-def delete_observations(memory: "Memory", caller: Caller, given: TakesDeletions) -> Done:
+def delete_observations(memory: "Memory", caller: ToolCaller, given: DeletionsArguments) -> ToolOutput:
     """Delete observations, word for word."""
-    graph, ids = read(memory), list[str]()
+    graph, ids = load_graph(memory), list[str]()
     for one in given.deletions:
         node = graph.nodes.get(one.entity_name)
         if node is not None:
             ids += [id for text in one.observations for id in node.observations.pop(text, ())]
-    return _removed(memory, ids, "Observations deleted successfully")
+    return _delete_records(memory, ids, "Observations deleted successfully")
 
 
-def delete_relations(memory: "Memory", caller: Caller, given: TakesRelations) -> Done:
+def delete_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
     """Delete relations."""
-    graph, gone = read(memory), {one.parts for one in given.relations}
+    graph, gone = load_graph(memory), {one.parts for one in given.relations}
     ids = [id for parts, kept in graph.relations.items() if parts in gone for id in kept]
-    return _removed(memory, ids, "Relations deleted successfully")
+    return _delete_records(memory, ids, "Relations deleted successfully")
 
 
-def _entity_item(one: Entity) -> dict[str, Any]:
+def _entity_item(one: GraphEntity) -> dict[str, Any]:
     part = {"entity": one.name, "type": one.entity_type}
-    return {"text": f"{one.name} ({one.entity_type})", "data": {_MARK: part}, "metadata": {_MARK: "entity"}}
+    return {
+        "text": f"{one.name} ({one.entity_type})",
+        "data": {_METADATA_KEY: part},
+        "metadata": {_METADATA_KEY: "entity"},
+    }
 
 
 def _observation_item(name: str, text: str) -> dict[str, Any]:
     part = {"entity": name, "observation": text}
-    return {"text": f"{name}: {text}", "data": {_MARK: part}, "metadata": {_MARK: "observation"}}
+    return {"text": f"{name}: {text}", "data": {_METADATA_KEY: part}, "metadata": {_METADATA_KEY: "observation"}}
 
 
-def _relation_item(one: Relation) -> dict[str, Any]:
+def _relation_item(one: GraphRelation) -> dict[str, Any]:
     from rememo.learn.predicates import normalise_predicate  # noqa: PLC0415 - see the package
     from rememo.learn.relationships import link_fields  # noqa: PLC0415 - the same
 
     type = normalise_predicate(one.relation_type) or "related_to"
     fields = link_fields({"entity": one.begin, "target": one.end, "type": type, "own": {}})
-    data = {**fields["data"], _MARK: {"relation": list(one.parts)}}
+    data = {**fields["data"], _METADATA_KEY: {"relation": list(one.parts)}}
     text = f"{one.begin} {one.relation_type} {one.end}"
-    return {"text": text, "kind": "relationship", "data": data, "metadata": {_MARK: "relation"}}
+    return {"text": text, "kind": "relationship", "data": data, "metadata": {_METADATA_KEY: "relation"}}
 
 
-def _write(memory: "Memory", caller: Caller, items: list[dict[str, Any]]) -> "Receipt | None":
+def _write(memory: "Memory", caller: ToolCaller, items: list[dict[str, Any]]) -> "Receipt | None":
     """Write all or nothing, in the order given."""
     if not items:
         return None
@@ -215,13 +219,13 @@ def _write(memory: "Memory", caller: Caller, items: list[dict[str, Any]]) -> "Re
     return memory.add_many(told)
 
 
-def _removed(memory: "Memory", ids: list[str], said: str) -> Done:
+def _delete_records(memory: "Memory", ids: list[str], said: str) -> ToolOutput:
     if ids:
         memory.delete_where(ids=ids)
-    return GivesMessage(success=True, message=said), said
+    return MessageResult(success=True, message=said), said
 
 
-def _held(receipt: "Receipt | None") -> str:
+def _describe_quarantined(receipt: "Receipt | None") -> str:
     """Return what is to be said of what was held back; nothing as a rule."""
     if receipt is None or not receipt.quarantined:
         return ""
@@ -232,18 +236,18 @@ def _held(receipt: "Receipt | None") -> str:
 # ---- reading
 
 
-def read_graph(memory: "Memory", caller: Caller, given: TakesNothing) -> Done:
+def read_graph(memory: "Memory", caller: ToolCaller, given: NoArguments) -> ToolOutput:
     """Return all of it."""
-    graph = read(memory)
-    found = GivesGraph(
-        entities=[graph.entity(name) for name in graph.nodes], relations=[_relation(one) for one in graph.relations]
+    graph = load_graph(memory)
+    found = GraphResult(
+        entities=[graph.entity(name) for name in graph.nodes], relations=[_to_relation(one) for one in graph.relations]
     )
-    return found, _json(found)
+    return found, _to_json_text(found)
 
 
-def search_nodes(memory: "Memory", caller: Caller, given: TakesQuery) -> Done:
+def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) -> ToolOutput:
     """Return the nodes that hold the query; where none holds several words as they stand, those that recall finds."""
-    graph, query = read(memory), given.query.lower()
+    graph, query = load_graph(memory), given.query.lower()
     names = [
         name
         for name, node in graph.nodes.items()
@@ -253,25 +257,27 @@ def search_nodes(memory: "Memory", caller: Caller, given: TakesQuery) -> Done:
     ]
     if not names and len(query.split()) > 1:
         hits = memory.search(
-            given.query, kind="note", metadata={_MARK: {"$in": ["entity", "observation"]}}, limit=_MOST_FOUND
+            given.query, kind="note", metadata={_METADATA_KEY: {"$in": ["entity", "observation"]}}, limit=_MOST_FOUND
         )
-        names = [hit.record.data[_MARK]["entity"] for hit in hits if hit.score >= _NEAR * hits[0].score]
+        names = [
+            hit.record.data[_METADATA_KEY]["entity"] for hit in hits if hit.score >= _MIN_RELATIVE_SCORE * hits[0].score
+        ]
     found = graph.around(names)
-    return found, _json(found)
+    return found, _to_json_text(found)
 
 
-def open_nodes(memory: "Memory", caller: Caller, given: TakesNodes) -> Done:
+def open_nodes(memory: "Memory", caller: ToolCaller, given: NodesArguments) -> ToolOutput:
     """Return the nodes of these names."""
-    found = read(memory).around(given.names)
-    return found, _json(found)
+    found = load_graph(memory).around(given.names)
+    return found, _to_json_text(found)
 
 
-def _relation(parts: tuple[str, str, str]) -> Relation:
+def _to_relation(parts: tuple[str, str, str]) -> GraphRelation:
     begin, end, type = parts
-    return Relation(**{"from": begin, "to": end, "relationType": type})
+    return GraphRelation(**{"from": begin, "to": end, "relationType": type})
 
 
-def _json(value: BaseModel | Iterable[BaseModel]) -> str:
+def _to_json_text(value: BaseModel | Iterable[BaseModel]) -> str:
     plain = (
         value.model_dump(by_alias=True)
         if isinstance(value, BaseModel)
@@ -280,27 +286,29 @@ def _json(value: BaseModel | Iterable[BaseModel]) -> str:
     return json.dumps(plain, ensure_ascii=False, indent=2)
 
 
-def _tool(name: str, description: str, takes: type[Arguments], gives: type[Answer], does: Any, **more: Any) -> Tool:
+def _make_tool(
+    name: str, description: str, takes: type[ToolArguments], gives: type[ToolResult], does: Any, **more: Any
+) -> Tool:
     title = name.replace("_", " ").title()
     return Tool(name=name, title=title, description=description, takes=takes, gives=gives, does=does, **more)
 
 
-_ADDS: Final[Mapping[str, Any]] = {"right": "write", "idempotent": False}
-_ENDS: Final[Mapping[str, Any]] = {"right": "write", "destructive": True}
+_CREATE_HINTS: Final[Mapping[str, Any]] = {"right": "write", "idempotent": False}
+_DELETE_HINTS: Final[Mapping[str, Any]] = {"right": "write", "destructive": True}
 TOOLS: Final = (
-    _tool("create_entities", "Create multiple new entities in the knowledge graph",
-          TakesEntities, GivesEntities, create_entities, **_ADDS),
-    _tool("create_relations", "Create multiple new relations between entities in the knowledge graph. Relations should be in active voice",
-          TakesRelations, GivesRelations, create_relations, **_ADDS),
-    _tool("add_observations", "Add new observations to existing entities in the knowledge graph",
-          TakesObservations, GivesAdded, add_observations, **_ADDS),
-    _tool("delete_entities", "Delete multiple entities and their associated relations from the knowledge graph",
-          TakesNames, GivesMessage, delete_entities, **_ENDS),
-    _tool("delete_observations", "Delete specific observations from entities in the knowledge graph",
-          TakesDeletions, GivesMessage, delete_observations, **_ENDS),
-    _tool("delete_relations", "Delete multiple relations from the knowledge graph",
-          TakesRelations, GivesMessage, delete_relations, **_ENDS),
-    _tool("read_graph", "Read the entire knowledge graph", TakesNothing, GivesGraph, read_graph),
-    _tool("search_nodes", "Search for nodes in the knowledge graph based on a query", TakesQuery, GivesGraph, search_nodes),
-    _tool("open_nodes", "Open specific nodes in the knowledge graph by their names", TakesNodes, GivesGraph, open_nodes),
+    _make_tool("create_entities", "Create multiple new entities in the knowledge graph",
+          EntitiesArguments, EntitiesResult, create_entities, **_CREATE_HINTS),
+    _make_tool("create_relations", "Create multiple new relations between entities in the knowledge graph. Relations should be in active voice",
+          RelationsArguments, RelationsResult, create_relations, **_CREATE_HINTS),
+    _make_tool("add_observations", "Add new observations to existing entities in the knowledge graph",
+          ObservationsArguments, ObservationsResult, add_observations, **_CREATE_HINTS),
+    _make_tool("delete_entities", "Delete multiple entities and their associated relations from the knowledge graph",
+          NamesArguments, MessageResult, delete_entities, **_DELETE_HINTS),
+    _make_tool("delete_observations", "Delete specific observations from entities in the knowledge graph",
+          DeletionsArguments, MessageResult, delete_observations, **_DELETE_HINTS),
+    _make_tool("delete_relations", "Delete multiple relations from the knowledge graph",
+          RelationsArguments, MessageResult, delete_relations, **_DELETE_HINTS),
+    _make_tool("read_graph", "Read the entire knowledge graph", NoArguments, GraphResult, read_graph),
+    _make_tool("search_nodes", "Search for nodes in the knowledge graph based on a query", QueryArguments, GraphResult, search_nodes),
+    _make_tool("open_nodes", "Open specific nodes in the knowledge graph by their names", NodesArguments, GraphResult, open_nodes),
 )  # fmt: skip

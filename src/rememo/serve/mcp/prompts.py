@@ -7,34 +7,34 @@ from urllib.parse import quote
 
 from rememo.context.fence import fenced
 from rememo.errors import InvalidInput, NotFound
-from rememo.serve.mcp.resources import read
-from rememo.serve.mcp.shown import fact_line, fact_shown
+from rememo.serve.mcp.resources import read_resource
+from rememo.serve.mcp.serializer import fact_item, fact_line
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
 
 _MOST_FACTS: Final = 200
 _MOST_TOKENS: Final = 2_000
-_ASKED: Final = "what is known about the user: preferences, people, places, work, plans, projects"
+_QUERY: Final = "what is known about the user: preferences, people, places, work, plans, projects"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class PromptTemplate:
     """One prompt; its arguments with what they are, and whether they must be given."""
 
     name: str
     title: str
     description: str
     arguments: Mapping[str, tuple[str, bool]]
-    write: "Callable[[Memory, Mapping[str, str]], str]"
+    render: "Callable[[Memory, Mapping[str, str]], str]"
 
 
-def _about_me(memory: "Memory", given: Mapping[str, str]) -> str:
+def _write_about_me(memory: "Memory", given: Mapping[str, str]) -> str:
     user = given.get("user") or None
     view = memory.scope(user=user)
     who = view.bound.user
-    lines = [fact_line(fact_shown(one)) for one in view.facts.list(limit=_MOST_FACTS)]
-    found = view.context(_ASKED, max_tokens=_MOST_TOKENS, threshold=0.0).text
+    lines = [fact_line(fact_item(one)) for one in view.facts.list(limit=_MOST_FACTS)]
+    found = view.context(_QUERY, max_tokens=_MOST_TOKENS, threshold=0.0).text
     facts = fenced("\n".join(lines)) if lines else ""
     said = "\n\n".join(filter(None, (facts, found))) or "(Nothing is remembered yet.)"
     return (
@@ -46,12 +46,12 @@ def _about_me(memory: "Memory", given: Mapping[str, str]) -> str:
     )
 
 
-def _summarise(memory: "Memory", given: Mapping[str, str]) -> str:
+def _write_summary(memory: "Memory", given: Mapping[str, str]) -> str:
     room = given.get("room") or memory.bound.room
     if not room:
         raise InvalidInput("say which room: room is one of " + ", ".join(memory.rooms()[:20]))
     try:
-        said = read(memory, f"rememo://rooms/{quote(room, safe='')}")
+        said = read_resource(memory, f"rememo://rooms/{quote(room, safe='')}")
     except NotFound:
         known = ", ".join(memory.rooms()[:20]) or "none yet"
         raise NotFound(f"there is no room {room!r} here; the rooms are: {known}") from None
@@ -63,28 +63,28 @@ def _summarise(memory: "Memory", given: Mapping[str, str]) -> str:
 
 
 PROMPTS: Final = (
-    Prompt(
+    PromptTemplate(
         name="what_do_you_know_about_me",
         title="What do you know about me?",
         description="Tells what is remembered about the user, and how certain it is.",
         arguments={"user": ("Whom it is about, if not the user of this server.", False)},
-        write=_about_me,
+        render=_write_about_me,
     ),
-    Prompt(
+    PromptTemplate(
         name="summarise_room",
         title="Summarise this room",
         description="Sums up a conversation, chat or project from what was said in it.",
         arguments={"room": ("The room.", True)},
-        write=_summarise,
+        render=_write_summary,
     ),
 )
 
 
-def write(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
+def render_prompt(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
     """Return a prompt's text; one that is not there raises `NotFound`."""
     for one in PROMPTS:
         if one.name == name:
             if unknown := set(given) - set(one.arguments):
                 raise InvalidInput(f"{name} has no argument {min(unknown)!r}; it takes {', '.join(one.arguments)}")
-            return one.write(memory, given)
+            return one.render(memory, given)
     raise NotFound(f"there is no prompt {name!r}; there are {', '.join(one.name for one in PROMPTS)}")

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from rememo.context.fence import fenced
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_offset
-from rememo.serve.mcp.shown import memo, memo_line
+from rememo.serve.mcp.serializer import memory_item, memory_line
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 SCHEME: Final = "rememo://"
 PAGE: Final = 50
 """How many resources one page lists."""
-_TURNS: Final = 200
-_SAID: Final = ("message", "note")
+_MOST_TURNS: Final = 200
+_SAID_KINDS: Final = ("message", "note")
 _MOST_PROFILE_LINES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ResourceKind:
     """One kind of resource: how it is listed, read and completed."""
 
     name: str
@@ -46,7 +46,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedResource:
     """One resource in a list."""
 
     uri: str
@@ -55,11 +55,11 @@ class Listed:
     description: str
 
 
-def _rooms(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
+def _list_rooms(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
     return [(room, room) for room in memory.rooms()[start : start + most]]
 
 
-def _room(memory: "Memory", room: str) -> str:
+def _read_room(memory: "Memory", room: str) -> str:
     if room not in memory.rooms():
         raise NotFound(f"there is no room {room!r} here")
     # A pool is a room of its own, and opened by its own door.
@@ -67,24 +67,24 @@ def _room(memory: "Memory", room: str) -> str:
     lines: list[str] = []
     if (summary := view.summaries.current()) is not None:
         lines += ["Summary of what was said before:", summary.text, ""]
-    lines += [memo_line(memo(one)) for one in view.list(kind=_SAID, limit=_TURNS)]
+    lines += [memory_line(memory_item(one)) for one in view.list(kind=_SAID_KINDS, limit=_MOST_TURNS)]
     return "\n".join(lines)
 
 
-def _documents(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
+def _list_documents(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
     return [(one.id, one.title) for one in memory.documents.list(limit=most, offset=start)]
 
 
-def _document(memory: "Memory", id: str) -> str:
+def _read_document(memory: "Memory", id: str) -> str:
     return f"# {memory.documents.get(id).title}\n\n{memory.documents.text(id)}"
 
 
-def _profiles(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
+def _list_profiles(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
     known = sorted({*memory.profiles.keys(), *memory.users()})
     return [(one, one) for one in known[start : start + most]]
 
 
-def _profile(memory: "Memory", user: str) -> str:
+def _read_profile(memory: "Memory", user: str) -> str:
     profile = memory.profiles.get(user)
     bound = memory.bound.user
     facts = memory.facts.list(subject=user, limit=_MOST_PROFILE_LINES) if bound in (None, user) else []
@@ -92,53 +92,57 @@ def _profile(memory: "Memory", user: str) -> str:
         if user not in memory.users():
             raise NotFound(f"nothing is known of {user!r} here")
         return "Nothing is known yet."
-    lines = [f"{name.replace('_', ' ')}: {_said(value)}" for name, value in (profile.fields if profile else {}).items()]
+    lines = [
+        f"{name.replace('_', ' ')}: {_to_text(value)}" for name, value in (profile.fields if profile else {}).items()
+    ]
     lines += [f"{one.subject} {one.predicate.replace('_', ' ')} {one.object}" for one in facts]
     return "\n".join(lines)
 
 
-def _said(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 KINDS: Final = (
-    Kind(
+    ResourceKind(
         name="rooms",
         title="Room",
         description="What was said and noted in a conversation, chat or project, with its summary.",
         argument="room",
-        list=_rooms,
-        read=_room,
+        list=_list_rooms,
+        read=_read_room,
     ),
-    Kind(
+    ResourceKind(
         name="documents",
         title="Document",
         description="The whole text of a document.",
         argument="id",
-        list=_documents,
-        read=_document,
+        list=_list_documents,
+        read=_read_document,
     ),
-    Kind(
+    ResourceKind(
         name="profiles",
         title="Profile",
         description="What is known of a user: the profile, and the facts that hold now.",
         argument="user",
-        list=_profiles,
-        read=_profile,
+        list=_list_profiles,
+        read=_read_profile,
     ),
 )
 
 
-def page(memory: "Memory", cursor: str | None) -> tuple[list[Listed], str | None]:
+def list_page(memory: "Memory", cursor: str | None) -> tuple[list[ListedResource], str | None]:
     """Return a page of all resources, and the cursor of the next one."""
-    kind, start = _place(cursor)
-    found: list[Listed] = []
+    kind, start = _parse_cursor(cursor)
+    found: list[ListedResource] = []
     while kind < len(KINDS):
         one = KINDS[kind]
         here = one.list(memory, start, PAGE - len(found) + 1)
         taken = here[: PAGE - len(found)]
         found += [
-            Listed(uri=one.uri(name), name=f"{one.name}/{name}", title=title or name, description=one.description)
+            ListedResource(
+                uri=one.uri(name), name=f"{one.name}/{name}", title=title or name, description=one.description
+            )
             for name, title in taken
         ]
         if len(here) > len(taken):
@@ -147,7 +151,7 @@ def page(memory: "Memory", cursor: str | None) -> tuple[list[Listed], str | None
     return found, None
 
 
-def _place(cursor: str | None) -> tuple[int, int]:
+def _parse_cursor(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
         return 0, 0
     try:
@@ -159,13 +163,13 @@ def _place(cursor: str | None) -> tuple[int, int]:
     raise InvalidInput("this is no cursor that this server gave; list from the beginning, without one")
 
 
-def read(memory: "Memory", uri: str) -> str:
+def read_resource(memory: "Memory", uri: str) -> str:
     """Return a resource as text, between the marks of recalled text; one that is not there raises `NotFound`."""
-    kind, name = _named(uri)
+    kind, name = _parse_uri(uri)
     return fenced(kind.read(memory, name))
 
 
-def _named(uri: str) -> tuple[Kind, str]:
+def _parse_uri(uri: str) -> tuple[ResourceKind, str]:
     head, _, rest = uri.removeprefix(SCHEME).partition("/")
     name = unquote(rest)
     for one in KINDS:
@@ -174,7 +178,7 @@ def _named(uri: str) -> tuple[Kind, str]:
     raise NotFound(f"there is no resource {uri[:200]!r}; they are {', '.join(one.template for one in KINDS)}")
 
 
-def complete(memory: "Memory", template: str, argument: str, begun: str) -> list[str]:
+def complete_names(memory: "Memory", template: str, argument: str, begun: str) -> list[str]:
     """Return the names that begin like this, for an argument of a template or a prompt."""
     for one in KINDS:
         if argument == one.argument and template in ("", one.template):

@@ -35,17 +35,17 @@ from mcp.types import (
     TextResourceContents,
     ToolAnnotations,
 )
-from mcp.types import Prompt as PromptTold
-from mcp.types import Tool as ToolTold
+from mcp.types import Prompt as McpPrompt
+from mcp.types import Tool as McpTool
 
 from rememo._version import __version__
 from rememo.errors import InvalidInput, NotFound, RememoError, StorageError
 from rememo.model.check import dump_json
 from rememo.serve.mcp import graph, prompts, resources
-from rememo.serve.mcp.graph_shapes import TakesNothing
-from rememo.serve.mcp.tool import Caller, Scoped, Tool
+from rememo.serve.mcp.graph_models import NoArguments
+from rememo.serve.mcp.tool import ScopedArguments, Tool, ToolCaller
 from rememo.serve.mcp.tools import INSTRUCTIONS, TOOLS
-from rememo.serve.write_only import without_contents
+from rememo.serve.write_only import strip_contents
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -56,16 +56,16 @@ Context = ServerRequestContext[Any, Any]
 _MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
 _MOST_COMPLETED: Final = 100
-_CURSORLESS: Final = "this list has one page; ask for it without a cursor"
-INSIDE: Final = "something went wrong inside the server; its log says what"
+_ONE_PAGE: Final = "this list has one page; ask for it without a cursor"
+INTERNAL_MESSAGE: Final = "something went wrong inside the server; its log says what"
 """What is told of a failure that is nobody's business but the log's."""
 _log = logging.getLogger("rememo.serve.mcp")
 
 
-class House(Protocol):
+class MemoryAccess(Protocol):
     """Where a memory is reached: by the one user of a pipe, or by whoever holds a key."""
 
-    async def caller(self, ctx: Context) -> Caller:
+    async def caller(self, ctx: Context) -> ToolCaller:
         """Return who calls."""
         ...
 
@@ -74,10 +74,10 @@ class House(Protocol):
         ...
 
 
-class Told:
+class RequestHandlers:
     """What a memory's house answers to each request of the protocol."""
 
-    def __init__(self, house: House, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
+    def __init__(self, house: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
         """Offer tools; `in_turn` lets one change end before the next begins, in the order they came."""
         self._house = house
         self._tools = {tool.name: tool for tool in tools}
@@ -86,9 +86,11 @@ class Told:
     async def tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """List the tools that the caller may use."""
         if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, _CURSORLESS)
+            raise MCPError(INVALID_PARAMS, _ONE_PAGE)
         caller = await self._house.caller(ctx)
-        return ListToolsResult(tools=[_told(one, caller) for one in self._tools.values() if one.right in caller.rights])
+        return ListToolsResult(
+            tools=[_tool_declaration(one, caller) for one in self._tools.values() if one.right in caller.rights]
+        )
 
     async def use(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         """Call a tool; what goes wrong is told to the assistant, with what to do."""
@@ -106,15 +108,15 @@ class Told:
             given = tool.arguments(params.arguments)
             async with turn:
                 answer, text = await self._house.call(
-                    ctx, lambda memory: tool.does(_narrowed(memory, given), caller, given)
+                    ctx, lambda memory: tool.does(_narrow_view(memory, given), caller, given)
                 )
         except RememoError as error:
-            return CallToolResult(content=[TextContent(text=said(error))], is_error=True)
+            return CallToolResult(content=[TextContent(text=describe_error(error))], is_error=True)
         except Exception:  # noqa: BLE001 - nothing of it is told
             _log.exception("the tool %s failed", tool.name)
-            return CallToolResult(content=[TextContent(text=INSIDE)], is_error=True)
+            return CallToolResult(content=[TextContent(text=INTERNAL_MESSAGE)], is_error=True)
         if tool.right != "read" and "read" not in caller.rights:
-            emptied = without_contents(answer)
+            emptied = strip_contents(answer)
             return CallToolResult(content=[TextContent(text=dump_json(emptied))], structured_content=emptied)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer.told())
 
@@ -122,7 +124,7 @@ class Told:
         """List rooms, documents and profiles, page by page."""
         await self._need_read(ctx)
         cursor = None if params is None else params.cursor
-        found, following = await self._run(ctx, lambda memory: resources.page(memory, cursor))
+        found, following = await self._run(ctx, lambda memory: resources.list_page(memory, cursor))
         listed = [
             Resource(uri=one.uri, name=one.name, title=one.title, description=one.description, mime_type=_MARKDOWN)
             for one in found
@@ -132,7 +134,7 @@ class Told:
     async def templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         """List the shapes of their addresses."""
         if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, _CURSORLESS)
+            raise MCPError(INVALID_PARAMS, _ONE_PAGE)
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(
@@ -146,19 +148,19 @@ class Told:
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """Read one of them."""
         await self._need_read(ctx)
-        text = await self._run(ctx, lambda memory: resources.read(memory, params.uri), {"uri": params.uri})
-        return _contents(params.uri, text, _MARKDOWN)
+        text = await self._run(ctx, lambda memory: resources.read_resource(memory, params.uri), {"uri": params.uri})
+        return _resource_result(params.uri, text, _MARKDOWN)
 
     async def prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
         """List the prompts."""
         if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, _CURSORLESS)
+            raise MCPError(INVALID_PARAMS, _ONE_PAGE)
         caller = await self._house.caller(ctx)
         if "read" not in caller.rights:
             return ListPromptsResult(prompts=[])
         return ListPromptsResult(
             prompts=[
-                PromptTold(
+                McpPrompt(
                     name=one.name,
                     title=one.title,
                     description=one.description,
@@ -176,7 +178,7 @@ class Told:
         """Write one of them."""
         await self._need_read(ctx)
         given: Mapping[str, str] = params.arguments or {}
-        text = await self._run(ctx, lambda memory: prompts.write(memory, params.name, given))
+        text = await self._run(ctx, lambda memory: prompts.render_prompt(memory, params.name, given))
         return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(text=text))])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
@@ -184,7 +186,9 @@ class Told:
         await self._need_read(ctx)
         template = "" if isinstance(params.ref, PromptReference) else params.ref.uri
         argument = params.argument
-        found = await self._run(ctx, lambda memory: resources.complete(memory, template, argument.name, argument.value))
+        found = await self._run(
+            ctx, lambda memory: resources.complete_names(memory, template, argument.name, argument.value)
+        )
         return CompleteResult(
             completion=Completion(
                 values=found[:_MOST_COMPLETED], total=len(found), has_more=len(found) > _MOST_COMPLETED
@@ -208,8 +212,8 @@ class Told:
         await self._need_read(ctx)
         if params.uri != graph.RESOURCE:
             raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]!r}; there is {graph.RESOURCE}")
-        _, text = await self._run(ctx, lambda memory: graph.read_graph(memory, Caller(), TakesNothing()))
-        return _contents(params.uri, text, _JSON)
+        _, text = await self._run(ctx, lambda memory: graph.read_graph(memory, ToolCaller(), NoArguments()))
+        return _resource_result(params.uri, text, _JSON)
 
     async def _need_read(self, ctx: Context) -> None:
         if "read" not in (await self._house.caller(ctx)).rights:
@@ -222,15 +226,15 @@ class Told:
         except (InvalidInput, NotFound) as error:
             raise MCPError(INVALID_PARAMS, str(error), about) from None
         except RememoError as error:
-            raise MCPError(INTERNAL_ERROR, said(error)) from None
+            raise MCPError(INTERNAL_ERROR, describe_error(error)) from None
         except Exception:  # noqa: BLE001 - the same
             _log.exception("%s failed", ctx.method)
-            raise MCPError(INTERNAL_ERROR, INSIDE) from None
+            raise MCPError(INTERNAL_ERROR, INTERNAL_MESSAGE) from None
 
 
-def build(house: House) -> Server[Any]:
+def build_server(house: MemoryAccess) -> Server[Any]:
     """Return the server of a memory."""
-    told = Told(house, TOOLS)
+    told = RequestHandlers(house, TOOLS)
     return Server(
         "rememo",
         version=__version__,
@@ -248,9 +252,9 @@ def build(house: House) -> Server[Any]:
     )
 
 
-def build_graph(house: House) -> Server[Any]:
+def build_graph_server(house: MemoryAccess) -> Server[Any]:
     """Return the server that takes the place of the reference knowledge-graph memory server."""
-    told = Told(house, graph.TOOLS, in_turn=True)
+    told = RequestHandlers(house, graph.TOOLS, in_turn=True)
     return Server(
         "rememo",
         version=__version__,
@@ -262,7 +266,7 @@ def build_graph(house: House) -> Server[Any]:
     )
 
 
-def said(error: RememoError) -> str:
+def describe_error(error: RememoError) -> str:
     """Return an error for an assistant: what happened and what to do. What went wrong inside is for the log."""
     if isinstance(error, StorageError):
         _log.error("%s: %s", error.code, error)
@@ -276,14 +280,14 @@ def source_of(ctx: Context) -> str:
     return f"mcp:{name}" if name else "mcp"
 
 
-def _told(tool: Tool, caller: Caller) -> ToolTold:
+def _tool_declaration(tool: Tool, caller: ToolCaller) -> McpTool:
     hints = ToolAnnotations(
         read_only_hint=tool.right == "read",
         destructive_hint=tool.destructive,
         idempotent_hint=tool.idempotent,
         open_world_hint=False,
     )
-    return ToolTold(
+    return McpTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
@@ -293,12 +297,12 @@ def _told(tool: Tool, caller: Caller) -> ToolTold:
     )
 
 
-def _narrowed(memory: "Memory", given: object) -> "Memory":
+def _narrow_view(memory: "Memory", given: object) -> "Memory":
     """Return the view that arguments ask for; they may narrow the caller's, and never widen it."""
-    if not isinstance(given, Scoped) or (given.user, given.room) == (None, None):
+    if not isinstance(given, ScopedArguments) or (given.user, given.room) == (None, None):
         return memory
     return memory.scope(user=given.user, room=given.room)
 
 
-def _contents(uri: str, text: str, kind: str) -> ReadResourceResult:
+def _resource_result(uri: str, text: str, kind: str) -> ReadResourceResult:
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])

@@ -14,8 +14,8 @@ from anyio import CapacityLimiter, to_thread
 from mcp.server.context import CallNext, HandlerResult
 
 from rememo.errors import RememoError
-from rememo.serve.mcp.server import Context, build, build_graph, source_of
-from rememo.serve.mcp.tool import Caller, Right
+from rememo.serve.mcp.server import Context, build_graph_server, build_server, source_of
+from rememo.serve.mcp.tool import Right, ToolCaller
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -26,7 +26,7 @@ _THREADS: Final = 8
 _log = logging.getLogger("rememo.serve.mcp")
 
 
-class Opening:
+class BackgroundMemory:
     """A memory that is opened in the background, once; one that failed is tried again when it is asked for."""
 
     def __init__(self, opener: "Callable[[], Memory]") -> None:
@@ -64,18 +64,18 @@ class Opening:
             _log.exception("the memory cannot be opened")
 
 
-class Pipe:
+class StdioAccess:
     """The house of one client: everything it may do is said when the server starts."""
 
-    def __init__(self, opening: Opening, *, rights: frozenset[Right], bound: frozenset[str]) -> None:
+    def __init__(self, opening: BackgroundMemory, *, rights: frozenset[Right], bound: frozenset[str]) -> None:
         self._opening = opening
         self._rights = rights
         self._bound = bound
         self._threads: CapacityLimiter | None = None
 
-    async def caller(self, ctx: Context) -> Caller:
+    async def caller(self, ctx: Context) -> ToolCaller:
         """Return the client."""
-        return Caller(source=source_of(ctx), rights=self._rights, bound=self._bound)
+        return ToolCaller(source=source_of(ctx), rights=self._rights, bound=self._bound)
 
     async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
         """Run something on a thread."""
@@ -83,21 +83,23 @@ class Pipe:
             self._threads = CapacityLimiter(_THREADS)
         source = source_of(ctx)
 
-        def run() -> T:
+        def serve_stdio() -> T:
             memory = self._opening.get()
             from rememo.engine.audit import acting  # noqa: PLC0415 - see the package
 
             with acting(actor=source):
                 return work(memory)
 
-        return await to_thread.run_sync(run, limiter=self._threads)
+        return await to_thread.run_sync(serve_stdio, limiter=self._threads)
 
 
-def run(opening: Opening, *, read_only: bool = False, bound: frozenset[str] = frozenset(), graph: bool = False) -> None:
+def serve_stdio(
+    opening: BackgroundMemory, *, read_only: bool = False, bound: frozenset[str] = frozenset(), graph: bool = False
+) -> None:
     """Serve until the client closes the pipe; nothing but the protocol goes to standard output."""
     rights: frozenset[Right] = frozenset({"read"}) if read_only else frozenset({"read", "write"})
-    house = Pipe(opening, rights=rights, bound=bound)
-    server = build_graph(house) if graph else build(house)
+    house = StdioAccess(opening, rights=rights, bound=bound)
+    server = build_graph_server(house) if graph else build_server(house)
 
     async def serve() -> None:
         from mcp.server.stdio import stdio_server  # noqa: PLC0415 - only here

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 Right = Literal["read", "write"]
 LABELS: Final = ("user", "room")
 """Arguments that narrow the view; a tool has them only where the view is not bound yet."""
-_MOST_FAULTS: Final = 5
+_MOST_ERRORS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class ToolCaller:
     """Who calls."""
 
     source: str = "mcp"
@@ -30,13 +30,13 @@ class Caller:
     """The labels that the caller's view is bound to already."""
 
 
-class Arguments(BaseModel):
+class ToolArguments(BaseModel):
     """What a tool is given; what it does not know is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Scoped(Arguments):
+class ScopedArguments(ToolArguments):
     """Arguments that may narrow where a tool looks or writes."""
 
     user: str | None = Field(
@@ -52,7 +52,7 @@ class Scoped(Arguments):
         return value or None  # models fill what they do not know with empty texts
 
 
-class Answer(BaseModel):
+class ToolResult(BaseModel):
     """What a tool gives back, as values."""
 
     def told(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Answer(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-Done = tuple[Answer, str]
+ToolOutput = tuple[ToolResult, str]
 """An answer, and the same as text to be read."""
 
 
@@ -71,19 +71,19 @@ class Tool:
     name: str
     title: str
     description: str
-    takes: type[Arguments]
-    gives: type[Answer]
-    does: "Callable[[Memory, Caller, Any], Done]"
+    takes: type[ToolArguments]
+    gives: type[ToolResult]
+    does: "Callable[[Memory, ToolCaller, Any], ToolOutput]"
     right: Right = "read"
     destructive: bool = False
     idempotent: bool = True
 
-    def arguments(self, given: Mapping[str, Any] | None) -> Arguments:
+    def arguments(self, given: Mapping[str, Any] | None) -> ToolArguments:
         """Return checked arguments; what is wrong is told field by field."""
         try:
             return self.takes.model_validate(dict(given or {}))
         except ValidationError as error:
-            raise InvalidInput(f"{self.name} cannot be called like this: {_faults(error)}") from None
+            raise InvalidInput(f"{self.name} cannot be called like this: {_describe_errors(error)}") from None
 
     def schema(self, bound: frozenset[str]) -> dict[str, Any]:
         """Return what it takes, as JSON Schema, without the labels that are bound already."""
@@ -94,41 +94,41 @@ class Tool:
 
     @cached_property
     def _takes(self) -> dict[str, Any]:
-        return {"properties": {}, **plain_schema(self.takes)}
+        return {"properties": {}, **simple_schema(self.takes)}
 
     @cached_property
     def output(self) -> dict[str, Any]:
         """What it gives, as JSON Schema."""
-        return plain_schema(self.gives)
+        return simple_schema(self.gives)
 
 
-def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
+def simple_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return a model's JSON Schema without what costs a reader tokens: titles, models' texts, nulls for what may be left out."""
-    return cast("dict[str, Any]", _plain(model.model_json_schema(by_alias=True)))
+    return cast("dict[str, Any]", _simplify_schema(model.model_json_schema(by_alias=True)))
 
 
-def _plain(node: Any, *, names: bool = False) -> Any:
+def _simplify_schema(node: Any, *, names: bool = False) -> Any:
     """Return a schema, plainer; `names` says that its keys are names of properties."""
     if isinstance(node, list):
-        return [_plain(one) for one in cast("list[Any]", node)]
+        return [_simplify_schema(one) for one in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     found = cast("dict[str, Any]", node)
     if names:
-        return {name: _plain(one) for name, one in found.items()}
+        return {name: _simplify_schema(one) for name, one in found.items()}
     choices = found.get("anyOf")
     if isinstance(choices, list) and {"type": "null"} in choices:
         [wanted] = [one for one in cast("list[dict[str, Any]]", choices) if one != {"type": "null"}]
         found = {**wanted, **{name: one for name, one in found.items() if name != "anyOf"}}
     idle = {"title", "description"} if "properties" in found else {"title"}
     return {
-        name: _plain(one, names=name in {"properties", "$defs"})
+        name: _simplify_schema(one, names=name in {"properties", "$defs"})
         for name, one in found.items()
         if name not in idle and not (name == "default" and one is None)
     }
 
 
-def moment(text: str | None, field: str) -> datetime | None:
+def parse_time(text: str | None, field: str) -> datetime | None:
     """Return a time that an assistant wrote: ISO 8601, a date alone too; without a zone it is UTC."""
     if text is None or not text.strip():
         return None
@@ -141,11 +141,11 @@ def moment(text: str | None, field: str) -> datetime | None:
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
-def _faults(error: ValidationError) -> str:
+def _describe_errors(error: ValidationError) -> str:
     """Return what is wrong with arguments, without quoting them."""
     found = [
         f"{'.'.join(map(str, one['loc'])) or 'the arguments'}: {one['msg'][:1].lower()}{one['msg'][1:]}"
         for one in error.errors(include_url=False, include_input=False)
     ]
-    more = f" (and {len(found) - _MOST_FAULTS} more)" if len(found) > _MOST_FAULTS else ""
-    return "; ".join(found[:_MOST_FAULTS]) + more
+    more = f" (and {len(found) - _MOST_ERRORS} more)" if len(found) > _MOST_ERRORS else ""
+    return "; ".join(found[:_MOST_ERRORS]) + more

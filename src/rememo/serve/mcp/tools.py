@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from rememo.serve.mcp.recalling import TOOLS as RECALLING
-from rememo.serve.mcp.remembering import TOOLS as REMEMBERING
+from rememo.serve.mcp.read_tools import TOOLS as RECALLING
 from rememo.serve.mcp.tool import Tool
+from rememo.serve.mcp.write_tools import TOOLS as REMEMBERING
 
 _ORDER: Final = ("remember", "recall", "context", "facts", "forget", "history", "note_task", "tasks", "log_turn")
 TOOLS: Final[tuple[Tool, ...]] = tuple(sorted((*RECALLING, *REMEMBERING), key=lambda tool: _ORDER.index(tool.name)))

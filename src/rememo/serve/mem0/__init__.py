@@ -6,55 +6,55 @@ They stand beside our own and have the same keys, the same walls and the same au
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rememo.serve.mem0.asking import Asked, Endpoint, Work, endpoint, not_here
-from rememo.serve.mem0.changing import add, change, change_many, delete, delete_all, delete_many
-from rememo.serve.mem0.entities import entities, forget
-from rememo.serve.mem0.finding import find, page, show, tell
-from rememo.serve.rest.table import Right
+from rememo.serve.mem0.entities import delete_entity, list_entities
+from rememo.serve.mem0.reading import get_memory, list_memories, memory_history, search_memories
+from rememo.serve.mem0.request import Endpoint, Handler, Mem0Request, make_endpoint, not_supported
+from rememo.serve.mem0.writing import add, delete, delete_all, delete_many, update, update_many
+from rememo.serve.rest.operations import Right
 from rememo.serve.service import Service
 
 
-def ping(asked: Asked) -> dict[str, Any]:
+def ping(asked: Mem0Request) -> dict[str, Any]:
     """Answer `GET /v1/ping/`: their client wants an organisation and a project; a tenant is both."""
     asked.asks_only()
     tenant = asked.key.scope.tenant
     return {"status": "ok", "message": "pong", "org_id": "rememo", "project_id": tenant, "user_email": None}
 
 
-def events(asked: Asked) -> dict[str, Any]:
+def events(asked: Mem0Request) -> dict[str, Any]:
     """Answer `GET /v1/events/`: an add answers with what it did, so there are none."""
     asked.asks_only()
     return {"count": 0, "next": None, "previous": None, "results": []}
 
 
-SERVED: Final[tuple[tuple[str, str, Right, Work], ...]] = (
+ROUTES: Final[tuple[tuple[str, str, Right, Handler], ...]] = (
     ("GET", "/v1/ping/", "read", ping),
     ("POST", "/v3/memories/add/", "write", add),
-    ("POST", "/v3/memories/search/", "read", find),
-    ("POST", "/v3/memories/", "read", page),
-    ("GET", "/v1/memories/{id}/", "read", show),
-    ("PUT", "/v1/memories/{id}/", "write", change),
+    ("POST", "/v3/memories/search/", "read", search_memories),
+    ("POST", "/v3/memories/", "read", list_memories),
+    ("GET", "/v1/memories/{id}/", "read", get_memory),
+    ("PUT", "/v1/memories/{id}/", "write", update),
     ("DELETE", "/v1/memories/{id}/", "write", delete),
-    ("GET", "/v1/memories/{id}/history/", "read", tell),
+    ("GET", "/v1/memories/{id}/history/", "read", memory_history),
     ("DELETE", "/v1/memories/", "write", delete_all),
-    ("GET", "/v1/entities/", "read", entities),
-    ("DELETE", "/v2/entities/{type}/{name}/", "write", forget),
+    ("GET", "/v1/entities/", "read", list_entities),
+    ("DELETE", "/v2/entities/{type}/{name}/", "write", delete_entity),
     ("GET", "/v1/events/", "read", events),
-    ("PUT", "/v1/batch/", "write", change_many),
+    ("PUT", "/v1/batch/", "write", update_many),
     ("DELETE", "/v1/batch/", "write", delete_many),
 )
 """What is answered: verb, path, the right it needs, and what does it."""
 
-_OLD = "this is a route of older clients; upgrade to mem0ai 2"
+_OLD_CLIENT = "this is a route of older clients; upgrade to mem0ai 2"
 _PROFILES = "profiles that a model writes are not made here"
 _WEBHOOKS = "there are no webhooks here"
 _PROJECTS = "there are no projects and members here: a key has a tenant"
-NOT_HERE: Final[tuple[tuple[str, str, str], ...]] = (
-    ("GET", "/v1/memories/", _OLD),
-    ("POST", "/v1/memories/", _OLD),
-    ("POST", "/v1/memories/search/", _OLD),
-    ("POST", "/v2/memories/", _OLD),
-    ("POST", "/v2/memories/search/", _OLD),
+NOT_SUPPORTED: Final[tuple[tuple[str, str, str], ...]] = (
+    ("GET", "/v1/memories/", _OLD_CLIENT),
+    ("POST", "/v1/memories/", _OLD_CLIENT),
+    ("POST", "/v1/memories/search/", _OLD_CLIENT),
+    ("POST", "/v2/memories/", _OLD_CLIENT),
+    ("POST", "/v2/memories/search/", _OLD_CLIENT),
     ("POST", "/v1/exports/", "exports by a schema are not made here; GET /v1/export streams everything"),
     ("POST", "/v1/exports/get/", "exports by a schema are not made here; GET /v1/export streams everything"),
     ("POST", "/v1/summary/", "summaries are made by room here; GET /v1/summaries lists them"),
@@ -82,7 +82,7 @@ NOT_HERE: Final[tuple[tuple[str, str, str], ...]] = (
 
 def routes(service: Service) -> Iterator[tuple[str, str, Endpoint]]:
     """Give verb, path and endpoint of every route."""
-    for verb, path, right, work in SERVED:
-        yield verb, path, endpoint(service, right, work)
-    for verb, path, what in NOT_HERE:
-        yield verb, path, not_here(service, what)
+    for verb, path, right, work in ROUTES:
+        yield verb, path, make_endpoint(service, right, work)
+    for verb, path, what in NOT_SUPPORTED:
+        yield verb, path, not_supported(service, what)

@@ -6,9 +6,9 @@ from typing import Any, Final
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
-from rememo.serve.mem0.asking import Asked
 from rememo.serve.mem0.filters import APP, MEMORIES
-from rememo.serve.mem0.finding import view_of
+from rememo.serve.mem0.reading import view_of
+from rememo.serve.mem0.request import Mem0Request
 
 LABEL_OF: Final = {"user": "user", "agent": "agent", "run": "room"}
 """Our labels by their types of entities; an app is metadata."""
@@ -20,23 +20,24 @@ _NAMES: Final[dict[str, Callable[[Memory], list[str]]]] = {
 }
 
 
-def entities(asked: Asked) -> dict[str, Any]:
+def list_entities(asked: Mem0Request) -> dict[str, Any]:
     """Answer `GET /v1/entities/`: all within the key's reach of whom something is kept, in one page."""
     asked.asks_only()
     memory = asked.view()
     found = [
-        _entity(kind, name, *_ends(memory.scope(**{label: name})))
+        _to_entity(kind, name, *_first_and_last(memory.scope(**{label: name})))
         for kind, label in LABEL_OF.items()
         for name in _NAMES[kind](memory)
         if not name.startswith("pool:")
     ]
     found += [
-        _entity("app", name, len(records), records[0], records[-1]) for name, records in sorted(_apps(memory).items())
+        _to_entity("app", name, len(records), records[0], records[-1])
+        for name, records in sorted(_records_by_app(memory).items())
     ]
     return {"count": len(found), "next": None, "previous": None, "results": found}
 
 
-def forget(asked: Asked) -> dict[str, Any]:
+def delete_entity(asked: Mem0Request) -> dict[str, Any]:
     """Answer `DELETE /v2/entities/{type}/{name}/`: all that belongs to it ends, memories and everything else."""
     asked.asks_only()
     kind, name = asked.path["type"], asked.path["name"]
@@ -50,7 +51,7 @@ def forget(asked: Asked) -> dict[str, Any]:
     return {"message": "Entity deleted successfully!", "count": count}
 
 
-def _ends(memory: Memory) -> tuple[int, Record | None, Record | None]:
+def _first_and_last(memory: Memory) -> tuple[int, Record | None, Record | None]:
     """Return how many memories there are, the first and the last."""
     count = memory.count(kind=MEMORIES)
     if not count:
@@ -60,7 +61,7 @@ def _ends(memory: Memory) -> tuple[int, Record | None, Record | None]:
     return count, first, last
 
 
-def _apps(memory: Memory) -> dict[str, list[Record]]:
+def _records_by_app(memory: Memory) -> dict[str, list[Record]]:
     view = view_of(memory)
     filter = view.filter(kind=MEMORIES, metadata={APP: {"$exists": True}})
     found: dict[str, list[Record]] = {}
@@ -70,7 +71,7 @@ def _apps(memory: Memory) -> dict[str, list[Record]]:
     return found
 
 
-def _entity(kind: str, name: str, count: int, first: Record | None, last: Record | None) -> dict[str, Any]:
+def _to_entity(kind: str, name: str, count: int, first: Record | None, last: Record | None) -> dict[str, Any]:
     return {
         "id": f"{kind}:{name}",
         "name": name,

@@ -23,15 +23,15 @@ MEMORIES: Final = ("fact", "message", "note")
 """The kinds that are memories to them, unless a filter names others as categories."""
 ANY: Final = "*"
 _TIMES: Final = ("created_at", "timestamp")
-_METADATA: Final = {
+_METADATA_OPERATORS: Final = {
     "eq": "$eq", "ne": "$ne", "in": "$in", "nin": "$nin", "gt": "$gt", "gte": "$gte", "lt": "$lt", "lte": "$lte",
     "contains": "$contains",
 }  # fmt: skip
 _OPPOSITE: Final = {"$eq": "$ne", "$ne": "$eq", "$in": "$nin", "$nin": "$in"}
-_OPERATORS: Final = (*_METADATA, "icontains")
+_OPERATORS: Final = (*_METADATA_OPERATORS, "icontains")
 _FIELDS: Final = (*ENTITIES, APP, *_TIMES, "categories", "metadata", "memory_ids")
-_MOST: Final = 32
-_DEEPEST: Final = 16
+_MOST_ALTERNATIVES: Final = 32
+_MAX_DEPTH: Final = 16
 _TICK: Final = timedelta(microseconds=1)
 _DAY: Final = timedelta(days=1)
 
@@ -52,8 +52,8 @@ class Alternative:
         for name in self.labels.keys() & other.labels.keys():
             if self.labels[name] != other.labels[name]:
                 return None
-        after, before = _either(max, self.after, other.after), _either(min, self.before, other.before)
-        kinds, ids = _shared(self.kinds, other.kinds), _shared(self.ids, other.ids)
+        after, before = _combine_times(max, self.after, other.after), _combine_times(min, self.before, other.before)
+        kinds, ids = _combine_sets(self.kinds, other.kinds), _combine_sets(self.ids, other.ids)
         if (after is not None and before is not None and after >= before) or frozenset() in (kinds, ids):
             return None
         return Alternative(
@@ -62,16 +62,16 @@ class Alternative:
         )  # fmt: skip
 
 
-def alternatives(*parts: Mapping[str, Any] | None) -> list[Alternative]:
+def parse_filters(*parts: Mapping[str, Any] | None) -> list[Alternative]:
     """Return what filters mean that must all hold; an empty list means nothing at all, no filter means everything."""
     found = [Alternative()]
     for part in parts:
         if part is not None:
-            found = _all([found, _read(part, wanted=True, depth=0)])
+            found = _intersect([found, _parse_filter(part, wanted=True, depth=0)])
     return [one if one.kinds is not None else replace(one, kinds=frozenset(MEMORIES)) for one in found]
 
 
-def day(value: object, field: str) -> date | None:
+def parse_day(value: object, field: str) -> date | None:
     """Return the day that a text is, and None for any other text."""
     if isinstance(value, str) and len(value) == len("2026-05-01"):
         try:
@@ -81,7 +81,7 @@ def day(value: object, field: str) -> date | None:
     return None
 
 
-def moment(value: object, field: str) -> datetime:
+def parse_time(value: object, field: str) -> datetime:
     """Return a moment: ISO 8601, UTC where no zone is told, a day for its beginning, or seconds since 1970."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -94,7 +94,7 @@ def moment(value: object, field: str) -> datetime:
     raise InvalidFilter(f"{field} is no time: {str(value)[:50]!r}; write ISO 8601, or seconds since 1970")
 
 
-def later(start: datetime, span: timedelta, field: str) -> datetime:
+def add_span(start: datetime, span: timedelta, field: str) -> datetime:
     """Return a moment later than another."""
     try:
         return start + span
@@ -105,44 +105,44 @@ def later(start: datetime, span: timedelta, field: str) -> datetime:
 # ---- the tree
 
 
-def _read(part: object, *, wanted: bool, depth: int) -> list[Alternative]:
-    if depth > _DEEPEST:
+def _parse_filter(part: object, *, wanted: bool, depth: int) -> list[Alternative]:
+    if depth > _MAX_DEPTH:
         raise InvalidFilter("the filters are nested too deeply")
     if (entries := _mapping(part)) is None:
         raise InvalidFilter(f"a filter is an object such as {{'user_id': 'ana'}}, not {str(part)[:50]!r}")
-    each = [_entry(name, value, wanted, depth) for name, value in entries.items()]
+    each = [_parse_entry(name, value, wanted, depth) for name, value in entries.items()]
     if not each:
         raise InvalidFilter("a filter is empty; leave it out, or say what it should hold")
-    return _all(each) if wanted else _any(each)
+    return _intersect(each) if wanted else _unite(each)
 
 
-def _entry(name: str, value: object, wanted: bool, depth: int) -> list[Alternative]:
+def _parse_entry(name: str, value: object, wanted: bool, depth: int) -> list[Alternative]:
     if name not in ("AND", "OR", "NOT"):
-        return _field(name, value, wanted)
+        return _parse_field(name, value, wanted)
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not parts or (name != "NOT" and not isinstance(value, list)):
         raise InvalidFilter(f"{name} takes a list of filters that is not empty")
-    each = [_read(one, wanted=wanted != (name == "NOT"), depth=depth + 1) for one in parts]
+    each = [_parse_filter(one, wanted=wanted != (name == "NOT"), depth=depth + 1) for one in parts]
     # NOT of several means none of them; what is not wanted turns each into its opposite.
-    return _all(each) if (name != "OR") == wanted else _any(each)
+    return _intersect(each) if (name != "OR") == wanted else _unite(each)
 
 
-def _all(each: Iterable[list[Alternative]]) -> list[Alternative]:
+def _intersect(each: Iterable[list[Alternative]]) -> list[Alternative]:
     found = [Alternative()]
     for some in each:
         joined = (one.joined(other) for one, other in product(found, some))
-        found = _bounded([one for one in joined if one is not None])
+        found = _check_size([one for one in joined if one is not None])
     return found
 
 
-def _any(each: Iterable[list[Alternative]]) -> list[Alternative]:
-    return _bounded([one for some in each for one in some])
+def _unite(each: Iterable[list[Alternative]]) -> list[Alternative]:
+    return _check_size([one for some in each for one in some])
 
 
-def _bounded(found: list[Alternative]) -> list[Alternative]:
-    if len(found) > _MOST:
+def _check_size(found: list[Alternative]) -> list[Alternative]:
+    if len(found) > _MOST_ALTERNATIVES:
         raise InvalidFilter(
-            f"the filters have more than the {_MOST} alternatives that one question may have; ask twice"
+            f"the filters have more than the {_MOST_ALTERNATIVES} alternatives that one question may have; ask twice"
         )
     return found
 
@@ -150,19 +150,19 @@ def _bounded(found: list[Alternative]) -> list[Alternative]:
 # ---- the fields
 
 
-def _field(name: str, value: object, wanted: bool) -> list[Alternative]:
+def _parse_field(name: str, value: object, wanted: bool) -> list[Alternative]:
     if name in ENTITIES:
-        return _label(name, value, wanted)
+        return _parse_label(name, value, wanted)
     if name == APP:
-        return _metadata(("app_id",), value, wanted)
+        return _parse_metadata(("app_id",), value, wanted)
     if name in _TIMES:
-        return _span(name, value, wanted)
+        return _parse_time_span(name, value, wanted)
     if name == "categories":
-        return _kinds(value, wanted)
+        return _parse_categories(value, wanted)
     if name == "memory_ids":
-        return _ids(value, wanted)
+        return _parse_ids(value, wanted)
     if name == "metadata":
-        return _metadata_object(value, wanted)
+        return _parse_metadata_object(value, wanted)
     if name == "keywords":
         raise InvalidFilter("keywords cannot be filtered by here; search for the words instead")
     if name == "updated_at":
@@ -172,10 +172,10 @@ def _field(name: str, value: object, wanted: bool) -> list[Alternative]:
     )
 
 
-def _label(name: str, value: object, wanted: bool) -> list[Alternative]:
+def _parse_label(name: str, value: object, wanted: bool) -> list[Alternative]:
     if not wanted or "ne" in (_mapping(value) or {}):
         raise InvalidFilter(f"{name} cannot be excluded here; name those that are meant, by `in`")
-    operator, operand = _one(name, value)
+    operator, operand = _single_clause(name, value)
     values = cast("list[Any]", operand) if operator == "in" else [operand]
     # Whatever it is, none too: our views do not tell these apart.
     return [
@@ -183,12 +183,12 @@ def _label(name: str, value: object, wanted: bool) -> list[Alternative]:
     ]
 
 
-def _span(name: str, value: object, wanted: bool) -> list[Alternative]:
+def _parse_time_span(name: str, value: object, wanted: bool) -> list[Alternative]:
     each: list[list[Alternative]] = []
-    for operator, operand in _clauses(name, value, ("eq", "ne", "gt", "gte", "lt", "lte")):
-        start = moment(operand, name)
+    for operator, operand in _parse_clauses(name, value, ("eq", "ne", "gt", "gte", "lt", "lte")):
+        start = parse_time(operand, name)
         # A day is meant as a whole: "until the 31st" has the 31st in it.
-        end = later(start, _DAY if day(operand, name) else _TICK, name)
+        end = add_span(start, _DAY if parse_day(operand, name) else _TICK, name)
         at, until, since = Alternative(after=start, before=end), Alternative(before=start), Alternative(after=end)
         spans: dict[str, tuple[list[Alternative], list[Alternative]]] = {
             "eq": ([at], [until, since]),
@@ -199,16 +199,16 @@ def _span(name: str, value: object, wanted: bool) -> list[Alternative]:
             "lte": ([Alternative(before=end)], [since]),
         }
         each.append(spans[operator][0 if wanted else 1])
-    return _all(each) if wanted else _any(each)
+    return _intersect(each) if wanted else _unite(each)
 
 
-def _kinds(value: object, wanted: bool) -> list[Alternative]:
+def _parse_categories(value: object, wanted: bool) -> list[Alternative]:
     each: list[frozenset[str]] = []
-    for operator, operand in _clauses("categories", value, ("eq", "ne", "in", "contains")):
+    for operator, operand in _parse_clauses("categories", value, ("eq", "ne", "in", "contains")):
         names = cast("list[Any]", operand) if operator == "in" else [operand]
-        meant = {kind for kind in FOUND for one in names if _is(kind, one, partly=operator == "contains")}
+        meant = {kind for kind in FOUND for one in names if _matches_kind(kind, one, partly=operator == "contains")}
         for one in names:
-            if not any(_is(kind, one, partly=operator == "contains") for kind in FOUND):
+            if not any(_matches_kind(kind, one, partly=operator == "contains") for kind in FOUND):
                 raise InvalidFilter(
                     f"there is no category {str(one)[:50]!r} here: categories are kinds, which are {', '.join(FOUND)}"
                 )
@@ -216,43 +216,47 @@ def _kinds(value: object, wanted: bool) -> list[Alternative]:
         each.append(frozenset(MEMORIES) - meant if excluded else frozenset(meant))
     kinds = [Alternative(kinds=one) for one in each if one]
     if wanted:
-        return _all([[one] for one in kinds]) if len(kinds) == len(each) else []
+        return _intersect([[one] for one in kinds]) if len(kinds) == len(each) else []
     return kinds
 
 
-def _is(kind: str, name: object, *, partly: bool) -> bool:
+def _matches_kind(kind: str, name: object, *, partly: bool) -> bool:
     return isinstance(name, str) and (kind == name or (partly and bool(name) and name in kind))
 
 
-def _ids(value: object, wanted: bool) -> list[Alternative]:
+def _parse_ids(value: object, wanted: bool) -> list[Alternative]:
     if not wanted:
         raise InvalidFilter("memory_ids cannot be excluded here; name those that are meant")
-    operator, operand = ("in", cast("list[Any]", value)) if isinstance(value, list) else _one("memory_ids", value)
+    operator, operand = (
+        ("in", cast("list[Any]", value)) if isinstance(value, list) else _single_clause("memory_ids", value)
+    )
     ids = operand if operator == "in" else [operand]
     found = frozenset(check_label(one, "memory_ids") for one in ids)
     return [Alternative(ids=found)] if found else []
 
 
-def _metadata_object(value: object, wanted: bool) -> list[Alternative]:
+def _parse_metadata_object(value: object, wanted: bool) -> list[Alternative]:
     if not (wished := _mapping(value)):
         raise InvalidFilter("metadata takes an object such as {'topic': 'travel'}")
     each: list[list[Alternative]] = []
     for name, held in wished.items():
         if name in ("eq", "contains", "ne") and _mapping(held):
-            each.append(_metadata_object(held, wanted == (name != "ne")))
+            each.append(_parse_metadata_object(held, wanted == (name != "ne")))
         else:
-            each.append(_metadata((name,), held, wanted))
-    return _all(each) if wanted else _any(each)
+            each.append(_parse_metadata((name,), held, wanted))
+    return _intersect(each) if wanted else _unite(each)
 
 
-def _metadata(path: tuple[str, ...], value: object, wanted: bool) -> list[Alternative]:
+def _parse_metadata(path: tuple[str, ...], value: object, wanted: bool) -> list[Alternative]:
     name = "metadata." + ".".join(path)
     if (nested := _mapping(value)) and not set(nested) & set(_OPERATORS):
-        deeper = [_metadata((*path, key), one, wanted) for key, one in nested.items()]
-        return _all(deeper) if wanted else _any(deeper)
+        deeper = [_parse_metadata((*path, key), one, wanted) for key, one in nested.items()]
+        return _intersect(deeper) if wanted else _unite(deeper)
     each: list[list[Alternative]] = []
-    for operator, operand in _clauses(name, value, tuple(_METADATA)):
-        ours, what = ("$exists", True) if operator == "eq" and operand == ANY else (_METADATA[operator], operand)
+    for operator, operand in _parse_clauses(name, value, tuple(_METADATA_OPERATORS)):
+        ours, what = (
+            ("$exists", True) if operator == "eq" and operand == ANY else (_METADATA_OPERATORS[operator], operand)
+        )
         if not wanted and ours == "$exists":
             what = False
         elif not wanted:
@@ -261,10 +265,10 @@ def _metadata(path: tuple[str, ...], value: object, wanted: bool) -> list[Altern
             ours = _OPPOSITE[ours]
         key = ".".join(part.replace(".", "\\.") for part in path)
         each.append([Alternative(conditions=parse_conditions("metadata", {key: {ours: what}}))])
-    return _all(each) if wanted else _any(each)
+    return _intersect(each) if wanted else _unite(each)
 
 
-def _clauses(name: str, value: object, allowed: tuple[str, ...]) -> list[tuple[str, Any]]:
+def _parse_clauses(name: str, value: object, allowed: tuple[str, ...]) -> list[tuple[str, Any]]:
     """Return operators with what they compare with; a plain value means equals."""
     if (clauses := _mapping(value)) is None:
         return [("eq", value)]
@@ -279,8 +283,8 @@ def _clauses(name: str, value: object, allowed: tuple[str, ...]) -> list[tuple[s
     return found
 
 
-def _one(name: str, value: object) -> tuple[str, Any]:
-    found = _clauses(name, value, ("eq", "in"))
+def _single_clause(name: str, value: object) -> tuple[str, Any]:
+    found = _parse_clauses(name, value, ("eq", "in"))
     if len(found) > 1:
         raise InvalidFilter(f"{name} has several operators; one is enough")
     return found[0]
@@ -290,11 +294,11 @@ def _mapping(value: object) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
 
 
-def _either(
+def _combine_times(
     choose: Callable[[datetime, datetime], datetime], a: datetime | None, b: datetime | None
 ) -> datetime | None:
     return choose(a, b) if a is not None and b is not None else a or b
 
 
-def _shared(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
+def _combine_sets(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
     return a & b if a is not None and b is not None else b if a is None else a

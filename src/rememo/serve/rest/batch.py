@@ -13,14 +13,14 @@ from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.receipt import Receipt
 from rememo.model.scope import LABELS
-from rememo.serve.rest.signature import Call
-from rememo.serve.rest.table import BATCHED, OPERATIONS
+from rememo.serve.rest.operations import BATCHED, OPERATIONS
+from rememo.serve.rest.signature import OperationSpec
 
 _MOST: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class BatchStep:
     """One write of a batch."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
@@ -35,7 +35,7 @@ class Step:
     """The pool that it goes to."""
 
 
-def batch(memory: Memory, *, operations: Sequence[Step], key: str | None = None) -> Receipt:
+def batch(memory: Memory, *, operations: Sequence[BatchStep], key: str | None = None) -> Receipt:
     """Make several writes as one transaction, in their order: all of them or none.
 
     Each names its call (`add`, `update`, `delete`, `messages.add`, `tasks.done` …), its arguments, and labels that
@@ -46,7 +46,7 @@ def batch(memory: Memory, *, operations: Sequence[Step], key: str | None = None)
     with memory.batch(key=key) as inside:
         for number, one in enumerate(operations):
             try:
-                _make(inside, one)
+                _run_step(inside, one)
             except RememoError as error:
                 error.detail = {"operation": number, "detail": error.detail}
                 raise
@@ -55,8 +55,8 @@ def batch(memory: Memory, *, operations: Sequence[Step], key: str | None = None)
     return inside.receipt
 
 
-def _make(inside: Memory, one: Step) -> None:
-    call = batched().get(one.call.removeprefix("memory."))
+def _run_step(inside: Memory, one: BatchStep) -> None:
+    call = batchable().get(one.call.removeprefix("memory."))
     if call is None:
         raise InvalidInput(
             f"{one.call[:100]!r} cannot be part of a batch; these can: {', '.join(sorted(BATCHED))}"
@@ -71,6 +71,6 @@ def _make(inside: Memory, one: Step) -> None:
 
 
 @cache
-def batched() -> dict[str, Call]:
+def batchable() -> dict[str, OperationSpec]:
     """Return what can be part of a batch, by name."""
-    return {one.calls: Call(one) for one in OPERATIONS if one.calls in BATCHED}
+    return {one.calls: OperationSpec(one) for one in OPERATIONS if one.calls in BATCHED}

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from rememo._version import __version__
 from rememo.keep.export import Transferred
-from rememo.serve.rest.routes import CALLS, JSON
-from rememo.serve.rest.shapes import schema
-from rememo.serve.rest.signature import HEADERS, SCOPE, Call, Parameter
+from rememo.serve.rest.routes import JSON, SPECS
+from rememo.serve.rest.schemas import schema
+from rememo.serve.rest.signature import HEADERS, SCOPE, OperationSpec, Parameter
 
 _ALWAYS: Final = (400, 401, 403, 404, 405, 408, 409, 414, 429, 431, 500, 503)
-_SAYS: Final = {
+_STATUS_TEXTS: Final = {
     400: "What was sent cannot be meant.",
     401: "There is no key, or not a valid one.",
     403: "The key does not reach this, or may not do it.",
@@ -30,7 +30,7 @@ _SAYS: Final = {
     503: "The server has too much to do; `Retry-After` says when to come back.",
     507: "The disk is full.",
 }
-_SCOPE_SAYS: Final = {
+_SCOPE_TEXTS: Final = {
     "tenant": "The tenant; only a key for all tenants has a choice.",
     "agent": "Look at and write for this agent only.",
     "user": "Look at and write for this user only.",
@@ -86,11 +86,11 @@ _EXAMPLES: Final[dict[str, Any]] = {
 
 
 @cache
-def document() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     """Return the whole description."""
     known: dict[str, Any] = {"Error": _ERROR}
     paths: dict[str, Any] = {}
-    for call in CALLS:
+    for call in SPECS:
         path = paths.setdefault(f"/v1{call.operation.path}", {})
         path[call.operation.verb.lower()] = _operation(call, known)
     lines = {"application/x-ndjson": {"schema": {"type": "string"}}}
@@ -99,8 +99,11 @@ def document() -> dict[str, Any]:
             "operationId": "memory.export",
             "tags": ["memory"],
             "summary": "Stream everything in this scope as JSON Lines.",
-            "parameters": [_query("plain", {"type": "boolean"}, "Not sealed, though the memory is."), *_scope()],
-            "responses": {"200": {"description": "The export.", "content": lines}, **_faults(())},
+            "parameters": [
+                _query_parameter("plain", {"type": "boolean"}, "Not sealed, though the memory is."),
+                *_scope_parameters(),
+            ],
+            "responses": {"200": {"description": "The export.", "content": lines}, **_error_responses(())},
         }
     }
     paths["/v1/audit:export"] = {
@@ -108,8 +111,8 @@ def document() -> dict[str, Any]:
             "operationId": "audit.export",
             "tags": ["audit"],
             "summary": "Stream the audit trail of the tenant as JSON Lines, with all that is needed to check it elsewhere.",
-            "parameters": _scope(),
-            "responses": {"200": {"description": "The trail.", "content": lines}, **_faults(())},
+            "parameters": _scope_parameters(),
+            "responses": {"200": {"description": "The trail.", "content": lines}, **_error_responses(())},
         }
     }
     paths["/v1/import"] = {
@@ -117,20 +120,20 @@ def document() -> dict[str, Any]:
             "operationId": "memory.import_",
             "tags": ["memory"],
             "summary": "Bring an export into this tenant; repeating it is harmless.",
-            "parameters": _scope(),
+            "parameters": _scope_parameters(),
             "requestBody": {"required": True, "content": lines},
-            "responses": {"200": _answer(schema(Transferred, known)), **_faults((413, 415, 507))},
+            "responses": {"200": _json_response(schema(Transferred, known)), **_error_responses((413, 415, 507))},
         }
     }
     for path, says in (("/healthz", "Say that the server runs."), ("/readyz", "Say whether the memory can be read.")):
-        plain = _answer({"type": "object", "properties": {"status": {"type": "string"}}})
+        plain = _json_response({"type": "object", "properties": {"status": {"type": "string"}}})
         paths[path] = {
             "get": {
                 "operationId": path[1:],
                 "tags": ["health"],
                 "summary": says,
                 "security": [],
-                "responses": {"200": plain, **_faults(())},
+                "responses": {"200": plain, **_error_responses(())},
             }
         }
     paths["/metrics"] = {
@@ -140,7 +143,7 @@ def document() -> dict[str, Any]:
             "summary": "Tell what the server does, as Prometheus reads it; needs a key that reaches every tenant.",
             "responses": {
                 "200": {"description": "metrics", "content": {"text/plain": {"schema": {"type": "string"}}}},
-                **_faults(()),
+                **_error_responses(()),
             },
         }
     }
@@ -151,20 +154,20 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": known,
-            "parameters": {name: _query(name, {"type": "string"}, _SCOPE_SAYS[name]) for name in SCOPE},
+            "parameters": {name: _query_parameter(name, {"type": "string"}, _SCOPE_TEXTS[name]) for name in SCOPE},
             "responses": {
                 str(status): {
                     "description": says,
                     "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
                 }
-                for status, says in _SAYS.items()
+                for status, says in _STATUS_TEXTS.items()
             },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "rememo_…"}},
         },
     }
 
 
-def _operation(call: Call, known: dict[str, Any]) -> dict[str, Any]:
+def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
     operation, doc = call.operation, getdoc(call.function) or ""
     beside = [one for one in call.parameters if one.place != "body"]
     told: dict[str, Any] = {
@@ -174,11 +177,14 @@ def _operation(call: Call, known: dict[str, Any]) -> dict[str, Any]:
         "description": doc,
         "x-right": operation.right,
         "x-reach": operation.reach,
-        "parameters": [*(_parameter(one, known) for one in beside), *_scope()],
-        "responses": {str(operation.status): _answer(_result(call, known)), **_faults(_more(call))},
+        "parameters": [*(_parameter(one, known) for one in beside), *_scope_parameters()],
+        "responses": {
+            str(operation.status): _json_response(_result_schema(call, known)),
+            **_error_responses(_extra_statuses(call)),
+        },
     }
     if call.pages:
-        told["parameters"].append(_query("cursor", {"type": "string"}, "`next` of the page before."))
+        told["parameters"].append(_query_parameter("cursor", {"type": "string"}, "`next` of the page before."))
     if operation.calls == "changes":
         told["responses"][str(operation.status)]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
         says = "The id of the last event that was seen: the stream goes on behind it."
@@ -207,7 +213,7 @@ def _operation(call: Call, known: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _more(call: Call) -> tuple[int, ...]:
+def _extra_statuses(call: OperationSpec) -> tuple[int, ...]:
     """Return the statuses that not every operation has."""
     more = (413, 415)
     if call.operation.right != "read":
@@ -217,7 +223,7 @@ def _more(call: Call) -> tuple[int, ...]:
     return (*more, 501) if call.operation.calls == "documents.add" else more
 
 
-def _result(call: Call, known: dict[str, Any]) -> dict[str, Any]:
+def _result_schema(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
     inner, under = schema(call.returns, known), call.wrapped
     if under is None:
         return inner
@@ -244,17 +250,17 @@ def _parameter(one: Parameter, known: dict[str, Any]) -> dict[str, Any]:
     return told | {"schema": shape}
 
 
-def _scope() -> list[dict[str, Any]]:
+def _scope_parameters() -> list[dict[str, Any]]:
     return [{"$ref": f"#/components/parameters/{name}"} for name in SCOPE]
 
 
-def _query(name: str, shape: dict[str, Any], says: str) -> dict[str, Any]:
+def _query_parameter(name: str, shape: dict[str, Any], says: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": says, "schema": shape}
 
 
-def _answer(shape: dict[str, Any]) -> dict[str, Any]:
+def _json_response(shape: dict[str, Any]) -> dict[str, Any]:
     return {"description": "Done.", "content": {JSON: {"schema": shape}}}
 
 
-def _faults(more: tuple[int, ...]) -> dict[str, Any]:
+def _error_responses(more: tuple[int, ...]) -> dict[str, Any]:
     return {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted({*_ALWAYS, *more})}

@@ -16,23 +16,23 @@ from rememo.memory import Memory
 from rememo.model.check import check_offset
 from rememo.model.record import Record
 from rememo.model.times import to_utc
-from rememo.serve.faults import PRECONDITION_FAILED, HttpFault, fault_body
-from rememo.serve.rest.adapted import ADAPTED
-from rememo.serve.rest.calls import calls
-from rememo.serve.rest.signature import Asked, Call
-from rememo.serve.service import Service, in_the_name_of, need
-from rememo.serve.wire import encode
-from rememo.serve.write_only import without_contents
+from rememo.serve.http_errors import PRECONDITION_FAILED, HttpError, error_body
+from rememo.serve.rest.overrides import OVERRIDES
+from rememo.serve.rest.registry import operation_specs
+from rememo.serve.rest.signature import OperationSpec, ParsedRequest
+from rememo.serve.serializer import encode
+from rememo.serve.service import Service, acting_as_key, require_right
+from rememo.serve.write_only import strip_contents
 
 JSON: Final = "application/json"
 _SMALL: Final = 64 * 2**10
 _DIGITS: Final = 8
-CALLS: Final = tuple(calls().values())
+SPECS: Final = tuple(operation_specs().values())
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def endpoint(service: Service, call: Call) -> Endpoint:
+def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
     """Return what answers the requests of a route."""
     operation = call.operation
 
@@ -46,26 +46,26 @@ def endpoint(service: Service, call: Call) -> Endpoint:
         def work() -> tuple[bytes, int | None]:
             nonlocal matched
             who = key or service.known(request)
-            need(who, operation.right, operation.reach)
-            need_json(request, body)
+            require_right(who, operation.right, operation.reach)
+            require_json(request, body)
             asked = call.arguments(
-                path=path_of(request), query=request.url.query, headers=request.headers, body=body
+                path=path_parameters(request), query=request.url.query, headers=request.headers, body=body
             )  # fmt: skip
             if operation.sets is not None and operation.sets in asked.arguments:
-                need(who, "write", operation.also if operation.also != "scope" else operation.reach)
+                require_right(who, "write", operation.also if operation.also != "scope" else operation.reach)
             if any(asked.arguments.get(name) for name in operation.guarded):
-                need(who, "admin", operation.reach)
+                require_right(who, "admin", operation.reach)
             matched = asked.matched
-            with in_the_name_of(who, request):
+            with acting_as_key(who, request):
                 shown = operation.tells or "read" in who.rights
-                return _done(call, service.view(who, asked.scope), asked, shown=shown)
+                return _call_method(call, service.view(who, asked.scope), asked, shown=shown)
 
         try:
             content, version = await service.run(work, waits=operation.calls == "wait")
         except VersionConflict as error:
             if not matched:
                 raise
-            return Response(fault_body(error.code, str(error)), PRECONDITION_FAILED, media_type=JSON)
+            return Response(error_body(error.code, str(error)), PRECONDITION_FAILED, media_type=JSON)
         tag = {} if version is None else {"ETag": f'"{version}"'}
         return Response(content, operation.status, tag, JSON)
 
@@ -78,14 +78,14 @@ def _is_small(request: Request) -> bool:
     return told.isdecimal() and len(told) < _DIGITS and int(told) <= _SMALL
 
 
-def need_json(request: Request, body: bytes) -> None:
+def require_json(request: Request, body: bytes) -> None:
     """Refuse a body that does not say it is JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != JSON and not kind.endswith("+json"):
-        raise HttpFault(415, f"send JSON as content-type {JSON}, not {kind[:100] or 'nothing'!r}")
+        raise HttpError(415, f"send JSON as content-type {JSON}, not {kind[:100] or 'nothing'!r}")
 
 
-def path_of(request: Request) -> dict[str, str]:
+def path_parameters(request: Request) -> dict[str, str]:
     """Return the parameters in a path, decoded one by one: an id may hold a slash."""
     try:
         return {name: unquote(value, errors="strict") for name, value in request.path_params.items()}
@@ -93,25 +93,25 @@ def path_of(request: Request) -> dict[str, str]:
         raise InvalidInput("the path is not UTF-8") from None
 
 
-def _done(call: Call, memory: Memory, asked: Asked, *, shown: bool) -> tuple[bytes, int | None]:
-    arguments, calls = dict(asked.arguments), call.operation.calls
+def _call_method(call: OperationSpec, memory: Memory, asked: ParsedRequest, *, shown: bool) -> tuple[bytes, int | None]:
+    arguments, method_path = dict(asked.arguments), call.operation.calls
     if call.pages:
-        _turn(asked.cursor, arguments)
-    face, _, name = calls.rpartition(".")
-    if calls in ADAPTED:
-        result = ADAPTED[calls](memory, **arguments)
+        _apply_cursor(asked.cursor, arguments)
+    face, _, name = method_path.rpartition(".")
+    if method_path in OVERRIDES:
+        result = OVERRIDES[method_path](memory, **arguments)
     else:
         result = getattr(attrgetter(face)(memory) if face else memory, name)(**arguments)
     under = call.wrapped
-    value: Any = result if shown else without_contents(result)
+    value: Any = result if shown else strip_contents(result)
     if under == "items":
-        value = {"items": value, "next": _next(call, memory, arguments, len(cast("list[Any]", result)))}
+        value = {"items": value, "next": _next_cursor(call, memory, arguments, len(cast("list[Any]", result)))}
     elif under is not None:
         value = {under: value}
-    return encode(value), _version(result)
+    return encode(value), _record_version(result)
 
 
-def _version(result: object) -> int | None:
+def _record_version(result: object) -> int | None:
     record = result if isinstance(result, Record) else getattr(result, "record", None)
     return record.version if isinstance(record, Record) else None
 
@@ -119,7 +119,7 @@ def _version(result: object) -> int | None:
 # ---- pages
 
 
-def _turn(cursor: str | None, arguments: dict[str, Any]) -> None:
+def _apply_cursor(cursor: str | None, arguments: dict[str, Any]) -> None:
     """Go on where a cursor says; all pages show the moment of the first, whatever is written meanwhile."""
     if cursor is None:
         return
@@ -134,7 +134,7 @@ def _turn(cursor: str | None, arguments: dict[str, Any]) -> None:
         raise InvalidInput("this is no cursor that this server gave; begin again without it") from None
 
 
-def _next(call: Call, memory: Memory, arguments: dict[str, Any], found: int) -> str | None:
+def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any], found: int) -> str | None:
     if not call.pages:
         return None
     defaults = {one.name: one.default for one in call.parameters}

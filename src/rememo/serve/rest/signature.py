@@ -16,11 +16,11 @@ from rememo.context.state import State
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.unset import NOTHING
-from rememo.serve.rest.adapted import ADAPTED
-from rememo.serve.rest.shapes import members, takes_objects, wire_type
-from rememo.serve.rest.table import Operation
-from rememo.serve.wire import shown
-from rememo.serve.words import faults, told
+from rememo.serve.rest.operations import Operation
+from rememo.serve.rest.overrides import OVERRIDES
+from rememo.serve.rest.schemas import takes_objects, type_parts, wire_type
+from rememo.serve.serializer import field_names
+from rememo.serve.validation_errors import describe_errors, list_errors
 
 Place = Literal["path", "query", "body", "header"]
 HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
@@ -55,7 +55,7 @@ class Parameter:
     """Whether it is a time or the name of a snapshot."""
 
 
-class Call:
+class OperationSpec:
     """An operation with the method it calls."""
 
     def __init__(self, operation: Operation) -> None:
@@ -71,7 +71,7 @@ class Call:
         )
         self.defaults = {one.name: one.default for one in taken}
         """What each parameter is when it is not given."""
-        self.wrapped = wrapped(self.returns)
+        self.wrapped = wrapper_key(self.returns)
         names = {one.name for one in self.parameters}
         self.pages = {"limit", "offset"} <= names and operation.verb == "GET"
         self.fixes_time = "known_at" in names
@@ -89,8 +89,8 @@ class Call:
             raise TypeError(f"{operation.name}: nothing of {one.name} can come over a wire; leave it out in the table")
         required = one.default is one.empty
         default = None if required or one.default is NOTHING else one.default
-        what, parts = members(hint)
-        lists = "list" in ((what, *(members(part)[0] for part in parts)) if what == "union" else (what,))
+        what, parts = type_parts(hint)
+        lists = "list" in ((what, *(type_parts(part)[0] for part in parts)) if what == "union" else (what,))
         return Parameter(
             one.name, place, hint, kind, default, required,
             as_json=place == "query" and takes_objects(hint),
@@ -110,48 +110,50 @@ class Call:
     @cached_property
     def body(self) -> type[BaseModel]:
         """What a body must be."""
-        return _model(self.operation.name, self.placed("body"), _OPEN if self.operation.more else _STRICT)
+        return _make_model(self.operation.name, self.placed("body"), _OPEN if self.operation.more else _STRICT)
 
     @cached_property
     def query(self) -> type[BaseModel]:
         """What an address may ask."""
         more = {"cursor": (str | None, None)} if self.pages else {}
-        return _model(self.operation.name, self.placed("query"), _LAX, **more)
+        return _make_model(self.operation.name, self.placed("query"), _LAX, **more)
 
     @cached_property
     def whole(self) -> type[BaseModel]:
         """What all parameters together must be, where they stand in one object."""
-        return _model(self.operation.name, [one for one in self.parameters if one.name != "key"], _STRICT)
+        return _make_model(self.operation.name, [one for one in self.parameters if one.name != "key"], _STRICT)
 
     def checked(self, text: str) -> dict[str, Any]:
         """Return the arguments that a JSON object holds; what cannot be meant raises `InvalidInput`."""
-        return _given(self.whole, lambda model: model.model_validate_json(text), "arguments")
+        return _validated(self.whole, lambda model: model.model_validate_json(text), "arguments")
 
-    def arguments(self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes) -> "Asked":
+    def arguments(
+        self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes
+    ) -> "ParsedRequest":
         """Return what a request asks, checked; what cannot be meant raises `InvalidInput`."""
         asked: dict[str, Any] = {one.name: path[one.name] for one in self.placed("path")}
-        scope, rest = parted(query, {one.name: one for one in self.placed("query")})
-        asked |= _given(self.query, lambda model: model.model_validate(rest), "the address")
+        scope, rest = split_query(query, {one.name: one for one in self.placed("query")})
+        asked |= _validated(self.query, lambda model: model.model_validate(rest), "the address")
         cursor = asked.pop("cursor", None)
         if self.takes_body:
             text = body or b"{}"
-            asked |= _given(self.body, lambda model: model.model_validate_json(text), "the body")
+            asked |= _validated(self.body, lambda model: model.model_validate_json(text), "the body")
         elif body.strip() not in (b"", b"{}"):
             raise InvalidInput("this takes no body")
         for one in self.parameters:
             if one.is_moment and isinstance(asked.get(one.name), str):
-                asked[one.name] = moment_of(asked[one.name])
+                asked[one.name] = parse_moment(asked[one.name])
         matched = False
         for one in self.placed("header"):
             value = headers.get(HEADERS[one.name].lower())
             if value is not None:
-                asked[one.name] = _utf8(value) if one.name == "key" else version_of(value)
+                asked[one.name] = _decode_utf8(value) if one.name == "key" else parse_if_match(value)
                 matched = matched or one.name != "key"
-        return Asked(arguments=asked, scope=scope, cursor=cursor, matched=matched)
+        return ParsedRequest(arguments=asked, scope=scope, cursor=cursor, matched=matched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ParsedRequest:
     """What a request asks."""
 
     arguments: dict[str, Any]
@@ -161,7 +163,7 @@ class Asked:
     """Whether a version was given by `If-Match`."""
 
 
-def parted(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str]], dict[str, Any]]:
+def split_query(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str]], dict[str, Any]]:
     """Return the scope that an address asks for, and the rest of it, read by the parameters that may stand there."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1_000)
@@ -178,7 +180,7 @@ def parted(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str
         elif name in rest:
             raise InvalidInput(f"{name[:50]} stands in the address twice")
         else:
-            rest[name] = _json(name, value) if name in own and own[name].as_json else value
+            rest[name] = _parse_json(name, value) if name in own and own[name].as_json else value
     for name, values in scope.items():
         if len(values) > 1 and name != "as_of":
             raise InvalidInput(f"{name} stands in the address twice")
@@ -187,8 +189,8 @@ def parted(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str
 
 def function_of(calls: str) -> Callable[..., Any]:
     """Return the function that an operation calls, with a face or a memory as its first argument."""
-    if calls in ADAPTED:
-        return ADAPTED[calls]
+    if calls in OVERRIDES:
+        return OVERRIDES[calls]
     *faces, name = calls.split(".")
     owner: Any = Memory
     for face in faces:
@@ -201,18 +203,18 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(function, localns=vars(aio) if function.__module__ == Memory.__module__ else None)
 
 
-def wrapped(returns: Any) -> str | None:
+def wrapper_key(returns: Any) -> str | None:
     """Return the name that a result of a type stands under; None where it is an object of its own."""
-    what, parts = members(returns)
+    what, parts = type_parts(returns)
     if what == "union":
-        found = {wrapped(one) for one in parts if one is not type(None)}
+        found = {wrapper_key(one) for one in parts if one is not type(None)}
         return found.pop() if len(found) == 1 else "value"
     if what == "list":
         return "items"
-    return None if isinstance(returns, type) and (returns is State or shown(returns)) else "value"
+    return None if isinstance(returns, type) and (returns is State or field_names(returns)) else "value"
 
 
-def moment_of(text: str) -> datetime | str:
+def parse_moment(text: str) -> datetime | str:
     """Return the time that a text is, or the text, which is then the name of a snapshot."""
     try:
         return datetime.fromisoformat(text)
@@ -220,7 +222,7 @@ def moment_of(text: str) -> datetime | str:
         return text
 
 
-def version_of(value: str) -> int:
+def parse_if_match(value: str) -> int:
     """Return the version that an `If-Match` header names."""
     text = value.strip().removeprefix("W/").strip('"')
     if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - below 2 ** 62
@@ -228,19 +230,19 @@ def version_of(value: str) -> int:
     return int(text)
 
 
-def _given(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseModel], where: str) -> dict[str, Any]:
+def _validated(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseModel], where: str) -> dict[str, Any]:
     try:
         found = read(model)
     except ValidationError as error:
-        refused = InvalidInput(f"{where} cannot be used: {told(error)}")
-        refused.detail = [{"field": field, "problem": said} for field, said in faults(error)[:50]]
+        refused = InvalidInput(f"{where} cannot be used: {describe_errors(error)}")
+        refused.detail = [{"field": field, "problem": said} for field, said in list_errors(error)[:50]]
         raise refused from None
     names = {field.alias or name: name for name, field in model.model_fields.items()}
     given = {name: getattr(found, held) for name, held in names.items() if held in found.model_fields_set}
     return given | (found.model_extra or {})
 
 
-def _utf8(value: str) -> str:
+def _decode_utf8(value: str) -> str:
     """Return the text of a header that is UTF-8, which HTTP takes for Latin-1."""
     try:
         return value.encode("latin-1").decode()
@@ -248,14 +250,14 @@ def _utf8(value: str) -> str:
         return value
 
 
-def _json(name: str, value: str) -> Any:
+def _parse_json(name: str, value: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
         raise InvalidInput(f"{name} in the address must be JSON, not {value[:50]!r}") from None
 
 
-def _model(name: str, parameters: list[Parameter], config: ConfigDict, **more: Any) -> type[BaseModel]:
+def _make_model(name: str, parameters: list[Parameter], config: ConfigDict, **more: Any) -> type[BaseModel]:
     # By aliases: a parameter may have the name of something that models have, such as `copy` or `json`.
     fields: dict[str, Any] = {
         f"p_{one.name}": (one.type, Field(... if one.required else None, alias=one.name)) for one in parameters

@@ -17,38 +17,38 @@ from rememo.errors import InvalidInput, RateLimited, RememoError, Unavailable
 from rememo.keep.audit import stream as stream_audit
 from rememo.keep.export import stream
 from rememo.memory import Memory
-from rememo.serve.auth import Key
-from rememo.serve.faults import HttpFault
-from rememo.serve.limits import asking
+from rememo.serve.auth import ApiKey
+from rememo.serve.http_errors import HttpError
+from rememo.serve.limits import current_requester
+from rememo.serve.rest.operations import Reach, Right
 from rememo.serve.rest.routes import JSON
-from rememo.serve.rest.signature import SCOPE, parted
-from rememo.serve.rest.table import Reach, Right
-from rememo.serve.service import Service, in_the_name_of, need, too_large, too_slow
-from rememo.serve.wire import encode
+from rememo.serve.rest.signature import SCOPE, split_query
+from rememo.serve.serializer import encode
+from rememo.serve.service import Service, acting_as_key, require_right, too_large, too_slow
 
-LINES: Final = "application/x-ndjson"
-_PIECE: Final = 256 * 2**10
+NDJSON: Final = "application/x-ndjson"
+_CHUNK_BYTES: Final = 256 * 2**10
 """Bytes that are read at once."""
 _log = logging.getLogger("rememo.serve")
-_SWITCH: Final = {"true": True, "false": False}
+_BOOLEANS: Final = {"true": True, "false": False}
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def asked_of(request: Request, *more: str) -> tuple[dict[str, list[str]], dict[str, str]]:
+def parse_scope(request: Request, *more: str) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return the scope that an address asks for, and the parameters named besides; there may be no others."""
-    scope, rest = parted(request.url.query, {})
+    scope, rest = split_query(request.url.query, {})
     for name in rest:
         if name not in more:
             raise InvalidInput(f"there is no parameter {name[:50]!r} here; there are {', '.join((*SCOPE, *more))}")
     return scope, rest
 
 
-def exporting(service: Service) -> Endpoint:
+def export_endpoint(service: Service) -> Endpoint:
     """Return what answers `GET /export`; what waits in quarantine is for administrators."""
 
-    def export(memory: Memory, key: Key, asked: dict[str, str]) -> Iterator[str]:
-        plain = _SWITCH.get(asked.get("plain", "false"))
+    def export(memory: Memory, key: ApiKey, asked: dict[str, str]) -> Iterator[str]:
+        plain = _BOOLEANS.get(asked.get("plain", "false"))
         if plain is None:
             raise InvalidInput("plain must be true or false")
         view = _view(memory)
@@ -56,21 +56,21 @@ def exporting(service: Service) -> Endpoint:
             view.engine, view.scope, known_at=view.known_at, plain=plain, quarantined="admin" in key.rights
         )  # fmt: skip
 
-    return _giving(service, export, "rememo.jsonl", "read", "scope", "plain")
+    return _make_export_endpoint(service, export, "rememo.jsonl", "read", "scope", "plain")
 
 
-def exporting_audit(service: Service) -> Endpoint:
+def audit_export_endpoint(service: Service) -> Endpoint:
     """Return what answers `GET /audit:export`."""
 
-    def export(memory: Memory, _: Key, __: dict[str, str]) -> Iterator[str]:
+    def export(memory: Memory, _: ApiKey, __: dict[str, str]) -> Iterator[str]:
         return stream_audit(_view(memory))
 
-    return _giving(service, export, "audit.jsonl", "admin", "tenant")
+    return _make_export_endpoint(service, export, "audit.jsonl", "admin", "tenant")
 
 
-def _giving(
+def _make_export_endpoint(
     service: Service,
-    export: Callable[[Memory, Key, dict[str, str]], Iterator[str]],
+    export: Callable[[Memory, ApiKey, dict[str, str]], Iterator[str]],
     name: str,
     right: Right,
     reach: Reach,
@@ -78,43 +78,43 @@ def _giving(
 ) -> Endpoint:
     async def give(request: Request) -> Response:
         key = await service.admit(request)
-        need(key, right, reach)
-        scope, rest = asked_of(request, *more)
+        require_right(key, right, reach)
+        scope, rest = parse_scope(request, *more)
         lines: Iterator[str] = iter(())
 
         def begin() -> bytes:
             nonlocal lines
-            with in_the_name_of(key, request):
+            with acting_as_key(key, request):
                 lines = export(service.view(key, scope), key, rest)
-                return _piece(lines)
+                return _next_chunk(lines)
 
         def go_on() -> bytes:
             service.still_known(request, key)
-            with in_the_name_of(key, request):
-                return _piece(lines)
+            with acting_as_key(key, request):
+                return _next_chunk(lines)
 
         with ExitStack() as stack:
-            stack.enter_context(service.exports.place(asking()))
+            stack.enter_context(service.exports.place(current_requester()))
             # What goes wrong with the first piece has a status of its own.
             first = await service.run(begin)
-            return _Sending(request, service, first, go_on, name, stack.pop_all().close)
+            return _ExportResponse(request, service, first, go_on, name, stack.pop_all().close)
 
     return give
 
 
-def _piece(lines: Iterator[str]) -> bytes:
+def _next_chunk(lines: Iterator[str]) -> bytes:
     """Return the next lines, as many as are worth sending; nothing at the end."""
     taken: list[bytes] = []
     size = 0
     for line in lines:
         taken.append(line.encode())
         size += len(taken[-1])
-        if size >= _PIECE:
+        if size >= _CHUNK_BYTES:
             break
     return b"".join(taken)
 
 
-class _Sending(Response):
+class _ExportResponse(Response):
     """Sends an export piece by piece, each of which is read when the one before has been taken.
 
     Whoever cannot be given all of it is cut off, so that half an export does not pass for a whole one; its last line, which
@@ -130,7 +130,7 @@ class _Sending(Response):
         name: str,
         leave: Callable[[], None],
     ) -> None:
-        super().__init__(media_type=LINES, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        super().__init__(media_type=NDJSON, headers={"Content-Disposition": f'attachment; filename="{name}"'})
         self._request = request
         self._service = service
         self._first = first
@@ -178,21 +178,21 @@ def _view(memory: Memory) -> View:
     return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
 
 
-def importing(service: Service) -> Endpoint:
+def import_endpoint(service: Service) -> Endpoint:
     """Return what answers `POST /import`."""
 
     async def import_(request: Request) -> Response:
         key = await service.admit(request)
-        need(key, "admin", "tenant")
-        scope, _ = asked_of(request)
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != LINES:
-            raise HttpFault(415, f"send an export as content-type {LINES}")
-        with service.imports.place(asking()), tempfile.TemporaryDirectory(prefix="rememo-") as folder:
+        require_right(key, "admin", "tenant")
+        scope, _ = parse_scope(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != NDJSON:
+            raise HttpError(415, f"send an export as content-type {NDJSON}")
+        with service.imports.place(current_requester()), tempfile.TemporaryDirectory(prefix="rememo-") as folder:
             source = Path(folder) / "import.jsonl"
-            await _store(request, source, service)
+            await _save_body(request, source, service)
 
             def work() -> bytes:
-                with in_the_name_of(key, request):
+                with acting_as_key(key, request):
                     return encode(service.view(key, scope).import_(source))
 
             try:
@@ -204,7 +204,7 @@ def importing(service: Service) -> Endpoint:
     return import_
 
 
-async def _store(request: Request, source: Path, service: Service) -> None:
+async def _save_body(request: Request, source: Path, service: Service) -> None:
     size, most, stream = 0, service.most(request, service.options.max_import), request.stream()
     seconds = service.options.body_seconds
     with source.open("wb") as file:

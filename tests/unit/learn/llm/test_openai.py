@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from rememo.endpoint import LONGEST_WAIT, Stop, stopped_by
+from rememo.endpoint.cancellation import CancelToken, cancelled_by
+from rememo.endpoint.client import LONGEST_WAIT
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.learn.llm.openai import OpenAICompatible
 from rememo.learn.llm.protocol import Message, Streaming, Usage
@@ -202,17 +203,17 @@ def held_call(endpoint: ScriptedEndpoint, call: Callable[[], Any]) -> tuple[thre
 
 
 def test_a_call_ends_when_it_is_stopped(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    stop = Stop()
+    stop = CancelToken()
 
     def call() -> None:
-        with stopped_by(stop):
+        with cancelled_by(stop):
             llm.complete(HELLO)
 
     thread, raised = held_call(endpoint, call)
-    stop.set()
+    stop.cancel()
     thread.join(10)
     assert [error.reason for error in raised] == ["stopped"]
-    with stopped_by(stop), pytest.raises(ModelFailed, match="ended before its answer"):
+    with cancelled_by(stop), pytest.raises(ModelFailed, match="ended before its answer"):
         llm.complete(HELLO)
     assert llm.complete(HELLO).text == "ok", "others go on"
 

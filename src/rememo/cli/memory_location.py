@@ -1,0 +1,62 @@
+"""How commands open a memory: where it is, and with the master key of the environment, where there is one."""
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rememo.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from rememo.keep.encrypt import Keyring
+    from rememo.memory import Memory
+
+FROM_ENVIRONMENT: Final = "-"
+_URL: Final = "REMEMO_URL"
+_PASSWORD: Final = re.compile(r"(://[^:/@?#]*):[^@]*@|((?:password|sslpassword)=)[^&]*", re.IGNORECASE)
+
+
+def load_keyring() -> "Keyring | None":
+    """Return the keyring of the environment variable `REMEMO_MASTER_KEY`, None where it is not set."""
+    from rememo.keep.encrypt import VARIABLE, Keyring  # noqa: PLC0415 - `rememo mcp` answers before it opens anything
+
+    return Keyring.from_environment() if os.environ.get(VARIABLE) else None
+
+
+def resolve_location(file: str) -> str:
+    """Return where a memory is; `-` stands for `REMEMO_URL`, so that a password need not be seen in a list of processes."""
+    if file != FROM_ENVIRONMENT:
+        return file
+    if url := os.environ.get(_URL):
+        return url
+    raise InvalidInput(f"- stands for the address in {_URL}, and that is not set; set it, or give a file")
+
+
+def default_location() -> str:
+    """Return where a memory is when a command is not told."""
+    return os.environ.get(_URL) or "rememo.db"
+
+
+def without_password(file: str) -> str:
+    """Return it as it may be printed: without a password."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}{'@' if found[1] else '***'}", resolve_location(file))
+
+
+def existing_location(file: str) -> str:
+    """Return where a memory is; a file that is not there raises `NotFound`."""
+    from rememo.engine.opening import file_of  # noqa: PLC0415 - the same
+    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
+
+    where = resolve_location(file)
+    path = file_of(where)
+    # A name that was mistyped must not look like a memory that holds nothing.
+    if path and path != MEMORY and not Path(path).exists():
+        raise NotFound(f"there is no file {path}; check its name, or make it with `rememo add`")
+    return where
+
+
+def open_memory(file: str, *, make: bool = False, **arguments: Any) -> "Memory":
+    """Open a file, or what the environment names; one that is not there is made only where `make` says so."""
+    from rememo.memory import Memory  # noqa: PLC0415 - the same
+
+    return Memory(resolve_location(file) if make else existing_location(file), encryption=load_keyring(), **arguments)

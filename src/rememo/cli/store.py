@@ -1,0 +1,295 @@
+"""Commands that take away, bring back, check and mend."""
+
+import os
+import shutil
+from dataclasses import asdict
+from functools import partial
+from getpass import getuser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from rememo.cli.memory_location import load_keyring, open_memory, resolve_location, without_password
+from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
+from rememo.engine.embedders import embedder_by_name
+from rememo.engine.opening import file_of, repair_file
+from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
+from rememo.files import create_file, open_new_text
+from rememo.keep.encrypt import VARIABLE, Keyring
+from rememo.keep.targets import make_target
+from rememo.model.scope import DEFAULT_TENANT, LABELS, Scope
+from rememo.settings import Settings
+
+Tenant = Annotated[str, typer.Option(help="The tenant.")]
+Target = Annotated[Path, typer.Argument(help="The new file to write.")]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands of this group."""
+    cli.command()(export)
+    cli.command()(backup)
+    cli.command()(restore)
+    cli.command()(erase)
+    cli.command()(verify)
+    cli.command()(repair)
+    cli.command()(reembed)
+    cli.command()(stats)
+    cli.command()(maintain)
+    cli.command()(new_key)
+    cli.command()(rotate_keys)
+    cli.command()(drop_key)
+
+
+def export(
+    file: FileArgument,
+    target: Target,
+    tenant: Tenant = "default",
+    plain: Annotated[bool, typer.Option("--plain", help="Readable by anybody, though the file is encrypted.")] = False,
+) -> None:
+    """Write everything of a tenant to a JSON Lines file; that of an encrypted one is sealed."""
+    with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
+        done = memory.export(target, plain=plain)
+    console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
+
+
+def backup(file: FileArgument, target: Target) -> None:
+    """Copy the whole file, all tenants, while others go on writing."""
+    with open_memory(file) as memory, console.status("copying"):
+        memory.backup(target)
+    console.print(f"{target} holds the whole of {without_password(file)}", markup=False)
+
+
+def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: Target) -> None:
+    """Make a memory of a backup: it is checked first, and is not changed; the new file must not be there yet."""
+    source = _local_file(backup, "restore")
+    if target.exists():
+        raise AlreadyExists(f"{target} is there already; restore into a new file")
+    log = source.with_name(source.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise InvalidInput(
+            f"{source} is a memory in use, no backup: {log.name} holds what is not in it; `rememo backup` it"
+        )
+    try:
+        # A folder of its own: nobody's file is in the way, and another who restores the same is not either.
+        with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
+            part = Path(folder) / target.name
+            with console.status("copying"):
+                create_file(part, Settings.load().file_permissions)
+                shutil.copyfile(source, part)
+            # The copy is opened, not the backup: opening a file writes to it.
+            with (
+                console.status("checking"),
+                open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
+            ):
+                found = memory.verify()
+            if found.faults:
+                raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
+            os.link(part, target)
+    except KeyMismatch as error:
+        raise KeyMismatch(f"{source} needs its master key in {VARIABLE} to be checked") from error
+    except IncompatibleStore as error:
+        raise IncompatibleStore(f"{source} is no backup of a memory, or of a newer Rememo") from error
+    except FileExistsError as error:
+        raise AlreadyExists(f"{target} is there already; restore into a new file") from error
+    except OSError as error:
+        raise InvalidInput(f"{source} could not be copied to {target}: {error.strerror}") from error
+    console.print(f"{target} is what {source} was: {dict(found.checked)}", markup=False, highlight=False)
+
+
+def erase(
+    file: FileArgument,
+    user: Annotated[str | None, typer.Option(help="Everything of this user.")] = None,
+    room: Annotated[str | None, typer.Option(help="Everything of this room.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Everything of this agent.")] = None,
+    id: Annotated[list[str] | None, typer.Option(help="This record; may be given several times.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="The whole tenant, which --tenant must name then.")
+    ] = False,
+    tenant: Annotated[str | None, typer.Option(help="The tenant; `default` unless given.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Remove a user, room, agent, records or a whole tenant for good, and prove it; exit code 1 when something is left."""
+    if everything and tenant is None:
+        raise InvalidInput(
+            "--everything erases a whole tenant, so name it: add --tenant NAME (a memory that never named one has the"
+            " tenant `default`); nothing was erased"
+        )
+    with open_memory(file, tenant=DEFAULT_TENANT if tenant is None else tenant) as memory:
+        whole = tenant if everything else None
+        named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=whole, ids=id or None).named
+        told = ", ".join(f"{name} {value}" for name, value in named.items())
+        run = partial(memory.erase, user=user, room=room, agent=agent, tenant=whole, ids=id or None)
+        if not (yes or dry_run):
+            found = ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
+            # Where the answer is to be read by a program, what is asked must not stand in it.
+            if not typer.confirm(
+                f"Erase {told} from {without_password(file)} ({found})? Nothing brings it back.", err=json
+            ):
+                raise typer.Exit(1)
+        with console.status("erasing"), memory.acting(actor=f"cli:{getuser()}"):
+            receipt = run(dry_run=dry_run)
+    if json:
+        print_json({"ok": receipt.ok, **asdict(receipt), "digest": receipt.digest})
+    else:
+        removed = "would be removed" if dry_run else "removed"
+        print_table([removed, "count"], [[name, f"{count:,}"] for name, count in receipt.counts.items()])
+        if dry_run:
+            return
+        console.print("searched: " + ", ".join(f"{count:,} {name}" for name, count in receipt.checked.items()))
+        for copy in (*receipt.backups, *receipt.archives, *receipt.beyond):
+            errors.print(f"may still hold it: {copy}", markup=False)
+        for left in receipt.leftovers:
+            errors.print(f"still there: {left}", markup=False)
+        console.print(f"receipt {receipt.digest}", highlight=False, soft_wrap=True)
+    if not receipt.ok:
+        raise typer.Exit(1)
+
+
+def verify(file: FileArgument, json: JsonOption = False) -> None:
+    """Check that the file is sound; exit code 1 when it is not."""
+    with open_memory(file) as memory, console.status("checking"):
+        found = memory.verify()
+    if json:
+        print_json({"ok": found.ok, **asdict(found)})
+    elif found.ok:
+        console.print("sound: " + ", ".join(f"{count:,} {name}" for name, count in found.checked.items()))
+    else:
+        for fault in (*found.faults, *found.missing_vectors):
+            errors.print(fault, markup=False)
+        if found.faults:
+            errors.print(f"run: rememo repair {without_password(file)} NEW_FILE", markup=False)
+        if found.missing_vectors:
+            errors.print(
+                f"run: rememo reembed {without_password(file)} MODEL, with the model that it has", markup=False
+            )
+    if not json:
+        if found.owed_vectors:
+            errors.print(f"{found.owed_vectors:,} vectors are owed: a worker makes them", markup=False)
+        for what in found.unchecked:
+            errors.print(f"not checked: {what}", markup=False)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _local_file(address: str, verb: str) -> Path:
+    """Return the file that an address names; one that is not there, or a server, is refused without its password."""
+    path = file_of(resolve_location(address))
+    if path is None:
+        raise InvalidInput(f"{without_password(address)} is no file: a server's own tools {verb} what it holds")
+    if not Path(path).is_file():
+        raise NotFound(f"there is no file {path}; check its name")
+    return Path(path)
+
+
+def repair(file: FileArgument, target: Target) -> None:
+    """Save what can be read of a damaged file into a new one; the damaged one is not touched."""
+    with console.status("reading what can be read"):
+        report = repair_file(str(_local_file(file, "repair")), str(target), encryption=load_keyring())
+    print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
+    for loss in report.lost:
+        errors.print(loss, markup=False)
+
+
+def reembed(
+    file: FileArgument,
+    model: Annotated[
+        str, typer.Argument(help='"static", "fastembed:NAME", "sentence-transformers:NAME" or "openai:NAME".')
+    ],
+    url: Annotated[str | None, typer.Option(help="The endpoint's address, for openai: models.")] = None,
+    dimension: Annotated[
+        int | None, typer.Option(help="The length of its vectors, for openai: models; else it is asked.")
+    ] = None,
+) -> None:
+    """Change the embedding model: built beside the old one, swapped in when complete, resumable."""
+    embedder = embedder_by_name(model, url=url, dimension=dimension)
+    with open_memory(file, embedder=None) as memory, Progress(console=console) as progress:
+        task = progress.add_task(f"embedding by {embedder.name}", total=None)
+        done = memory.reembed(embedder, progress=lambda done, of: progress.update(task, completed=done, total=of))
+    console.print(f"{done:,} versions have vectors of {embedder.name}", markup=False)
+    if model != Settings.load().embedder:
+        console.print(f"open it with REMEMO_EMBEDDER={model} from now on, or embedder={model!r}", markup=False)
+
+
+def stats(file: FileArgument, tenant: Tenant = "default", json: JsonOption = False) -> None:
+    """Count what a tenant holds, and weigh the file."""
+    with open_memory(file, tenant=tenant) as memory:
+        found = memory.stats()
+    if json:
+        print_json(found)
+        return
+    rows = [[name, value] for name, value in asdict(found).items() if value is not None]
+    print_table(["what", "count"], rows)
+
+
+def maintain(
+    file: FileArgument,
+    tenant: Tenant = "default",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Reclaim what has expired, and run the tenant's retention policies; exit code 1 when one was refused or failed."""
+    with open_memory(file, tenant=tenant) as memory:
+        report = memory.maintain(dry_run=dry_run)
+    if json:
+        print_json(report)
+    else:
+        console.print("nothing was reclaimed: a dry run" if dry_run else f"{report.reclaimed:,} reclaimed")
+        if report.runs:
+            rows = [
+                [one.policy, one.does, _describe_scope(one.scope), one.found, one.refused or one.done]
+                for one in report.runs
+            ]
+            print_table(["policy", "does", "where", "found", "done"], rows)
+        for one in report.runs:
+            if one.failed:
+                errors.print(f"{one.policy} stopped: {one.failed}", markup=False)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _describe_scope(scope: Scope) -> str:
+    labels = {name: getattr(scope, name) for name in LABELS}
+    return " ".join(f"{name}={label}" for name, label in labels.items() if label is not None) or "everywhere"
+
+
+def new_key(
+    file: Annotated[Path | None, typer.Argument(help="Write it to this new file, which only you can read.")] = None,
+) -> None:
+    """Make a new master key for encryption and print it or write it to a file; without it nothing can be read."""
+    if file is None:
+        print(Keyring.new_key())
+        return
+    if file.exists():
+        raise AlreadyExists(f"{file} is there already; choose another file for the key")
+    try:
+        with open_new_text(file) as target:
+            target.write(f"{Keyring.new_key()}\n")
+    except OSError as error:
+        raise InvalidInput(f"the key file {file} could not be written: {error.strerror}") from error
+
+
+def rotate_keys(
+    file: FileArgument,
+    wrap_only: Annotated[bool, typer.Option("--wrap-only", help="Leave the contents sealed as they are.")] = False,
+) -> None:
+    """Change the keys of an encrypted file: to the first in REMEMO_MASTER_KEY, the former ones behind it."""
+    with open_memory(file) as memory, console.status("sealing"):
+        receipt = memory.rotate_keys(reencrypt=not wrap_only).wait(timeout=24 * 3600)
+    console.print(
+        f"the keys of {without_password(file)} are wrapped anew, {len(receipt.jobs):,} tenants sealed anew",
+        markup=False,
+    )
+
+
+def drop_key(
+    file: FileArgument, tenant: Annotated[str, typer.Option(help="The tenant to make unreadable for ever.")]
+) -> None:
+    """Make everything of a tenant unreadable for ever."""
+    with open_memory(file, tenant=tenant) as memory:
+        dropped = memory.drop_key(tenant=tenant)
+    console.print(f"{tenant} {'is unreadable now' if dropped else 'had no key'}", markup=False)

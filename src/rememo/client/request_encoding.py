@@ -1,0 +1,210 @@
+"""What is sent: arguments as JSON, in the places where an operation takes them.
+
+What a wire cannot carry, or carries as something else, is refused here in the words of the memory: a number that is none
+in JSON, a mapping with keys that are not text, a number where an address has only text.
+"""
+
+import json
+import math
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+import numpy as np
+from pydantic import ValidationError
+
+from rememo.context.chat import image_url
+from rememo.errors import InvalidInput
+from rememo.model.check import check_json, check_label, check_text, check_version, dump_json
+from rememo.model.fact import Conflict
+from rememo.model.filters import make_filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.serve.rest.registry import operation_specs
+from rememo.serve.rest.schemas import type_parts
+from rememo.serve.rest.signature import HEADERS, OperationSpec, Parameter
+from rememo.serve.serializer import to_json
+from rememo.serve.validation_errors import describe_errors
+
+_MAX_BYTES: Final = 2**40
+_MAX_DEPTH: Final = 200
+_FILTERS: Final = ("kind", "ids", "after", "before", "metadata", "pinned", "valid_at")
+_FILTERED_CALLS: Final = {"list", "count", "delete_where", "search", "similar"}
+_VECTOR_PARAMETERS: Final = ("embedding", "vector")
+
+
+def adapt_arguments(call: str, given: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """Return the arguments of a call as its operation takes them."""
+    arguments = dict(given)
+    if call == "facts.resolve" and isinstance(given["conflict"], Conflict):
+        return {"facts": [fact.id for fact in given["conflict"].facts], "keep": given["keep"]}
+    if call == "profiles.update":
+        more = {name: value for name, value in given.items() if name not in ("key", "fields")}
+        if given["fields"] is not None and not isinstance(given["fields"], Mapping):
+            raise InvalidInput(f"fields must be a mapping, not {type(given['fields']).__name__}")
+        return {"key": given["key"], "fields": {**(given["fields"] or {}), **more}}
+    if call == "add_many":
+        items = given["items"]
+        if isinstance(items, str | Mapping):
+            raise InvalidInput("add_many() takes a collection of items; use add() for one")
+        arguments["items"] = [_encode_item(one) for one in items]
+    if call in _FILTERED_CALLS:
+        make_filter(scope, **{name: given[name] for name in _FILTERS if name in given})
+    if call == "archive.list":
+        return {}  # its labels are those of the scope
+    if call == "audit.verify" and given["head"] is not None and not hasattr(given["head"], "hash"):
+        raise InvalidInput(f"head must be what audit.head() returned, not {given['head']!r}")
+    return arguments
+
+
+def select_arguments(known: OperationSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is not left at its default, as JSON values by name; what is not served raises `InvalidInput`."""
+    for name in known.operation.without:
+        if name in given and not _is_default(given[name], known.defaults[name]):
+            raise InvalidInput(f"{name}= cannot be used over HTTP")
+    found: dict[str, Any] = {}
+    for one in known.parameters:
+        value = given.get(one.name)
+        if one.name in given and (one.required or not _is_default(value, known.defaults[one.name])):
+            found[one.name] = encode_argument(one, value)
+    own = {one.name for one in known.parameters} | set(known.operation.without)
+    return found | {name: _encode_value(name, value) for name, value in given.items() if name not in own}
+
+
+def place_arguments(
+    known: OperationSpec, values: Mapping[str, Any]
+) -> tuple[str, list[tuple[str, str]], dict[str, bytes], Any]:
+    """Return the path, the query, the headers and the body of a request."""
+    path, query = known.operation.path, _encode_query(known, values)
+    headers, body = dict[str, bytes](), dict[str, Any]()
+    parameters = {one.name: one for one in known.parameters}
+    for name, value in values.items():
+        one = parameters.get(name)
+        if one is None or one.place == "body":
+            body[name] = value
+        elif one.place == "path":
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        elif one.place == "header":
+            headers[HEADERS[name]] = (value if name == "key" else f'"{value}"').encode()
+    return path, query, headers, body
+
+
+def encode_argument(one: Parameter, value: Any) -> Any:
+    """Return an argument as JSON values; whole records are named by their ids or told by their texts."""
+    name = one.name
+    if one.place == "path":
+        return check_label(value, name)
+    if one.place == "header":
+        return check_label(value, name) if name == "key" else check_version(value)
+    if name in _VECTOR_PARAMETERS:
+        return _encode_vector(name, value)
+    if name in ("image", "images"):
+        many = not isinstance(value, str | bytes | Path)
+        return [image_url(each) for each in value] if many else image_url(value)
+    if isinstance(value, bytes | bytearray):
+        if bytes not in type_parts(one.hint)[1]:
+            raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
+        return b64encode(value).decode()
+    record = getattr(value, "record", value)
+    if name == "keep" and isinstance(record, Record):
+        return record.id
+    if name == "message" and isinstance(record, Record):
+        return record.text
+    return _encode_value(name, value)
+
+
+def to_json_text(value: Any) -> bytes:
+    """Return JSON values as text."""
+    try:
+        return dump_json(value).encode()
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"this cannot be sent as JSON: {error}") from None
+
+
+def _encode_item(item: object) -> Any:
+    """Return one of many records to add, each field as `add` takes it."""
+    if not isinstance(item, Mapping):
+        return item if not isinstance(item, str) else check_text(item, "text", max_bytes=_MAX_BYTES)
+    parameters = {one.name: one for one in operation_specs()["add"].parameters}
+    fields = cast("Mapping[Any, Any]", item)
+    for name in fields:
+        if not isinstance(name, str):
+            raise InvalidInput(f"an item has the unknown field {name!r}")
+    return {
+        name: encode_argument(parameters[name], value)
+        if name in parameters and parameters[name].place == "body"
+        else value
+        for name, value in fields.items()
+    }
+
+
+def _encode_value(name: str, value: Any) -> Any:
+    if name == "value":
+        return check_json(value, name, max_bytes=_MAX_BYTES, depth=_MAX_DEPTH)
+    if value is None or isinstance(value, bool | int | datetime | timedelta):
+        return to_json(value)
+    if isinstance(value, str):
+        return check_text(value, name, max_bytes=_MAX_BYTES) if not value.isascii() else value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"{name} {_number_rule(name)}, not {value}")
+        return value
+    if isinstance(value, Mapping):
+        return check_json(cast("object", value), name, max_bytes=_MAX_BYTES, depth=_MAX_DEPTH)
+    if isinstance(value, list | tuple | set | frozenset):
+        items = cast("Iterable[Any]", value)
+        return [_encode_value(f"{name}[{place}]", each) for place, each in enumerate(items)]
+    if isinstance(value, bytes | bytearray):
+        raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
+    try:
+        return to_json(value)
+    except TypeError:
+        raise InvalidInput(f"{name} is a {type(value).__name__}, which JSON cannot hold; convert it first") from None
+
+
+def _number_rule(name: str) -> str:
+    return "must be a number from 0 to 1" if name in ("importance", "trust", "threshold") else "must be a finite number"
+
+
+def _encode_vector(name: str, value: Any) -> Any:
+    """Return a vector as numbers; an array of numpy's comes as its numbers."""
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+        raise InvalidInput(f"{name} must be a list of numbers")
+    found = [one.tolist() if hasattr(one, "tolist") else one for one in cast("Iterable[Any]", listed)]
+    if any(isinstance(one, float) and not math.isfinite(one) for one in found):
+        raise InvalidInput(f"{name} holds NaN, infinity or nothing but zeros")
+    if any(isinstance(one, str | bytes) for one in found):
+        raise InvalidInput(f"{name} must be a list of numbers")
+    if any(isinstance(one, list) for one in found):
+        raise InvalidInput(f"{name} has the shape {np.shape(found)}, but must be a plain list of numbers")
+    return found
+
+
+def _encode_query(known: OperationSpec, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return parameters as they stand in an address, where everything is text: their types are checked before."""
+    parameters = {one.name: one for one in known.placed("query") if one.name in values}
+    asked = {name: values[name] for name in parameters}
+    try:
+        known.query.model_validate_json(to_json_text(asked), strict=True)
+    except ValidationError as error:
+        raise InvalidInput(describe_errors(error)) from None
+    found: list[tuple[str, str]] = []
+    for name, value in asked.items():
+        if parameters[name].as_json:
+            found.append((name, to_json_text(value).decode()))
+            continue
+        many = cast("list[Any]", value) if isinstance(value, list) else [value]
+        many = many or [""]  # how an empty list is told
+        found += [(name, part if isinstance(part, str) else json.dumps(part)) for part in many]
+    return found
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    plain = isinstance(default, str | int | float) or default == ()
+    return plain and type(value) is type(default) and bool(value == default)

@@ -1,0 +1,181 @@
+"""Asking a server: the call of a method becomes a request, and its answer a value or an exception."""
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import create_model
+
+from rememo.client.pending_batch import PendingBatch
+from rememo.client.request_encoding import adapt_arguments, place_arguments, select_arguments, to_json_text
+from rememo.errors import Closed, InvalidInput, JobFailed, MissingExtra, RememoError, Unavailable
+from rememo.model.receipt import Receipt
+from rememo.model.scope import LABELS, Scope
+from rememo.serve.http_errors import error_from_response
+from rememo.serve.rest.overrides import LONGEST_WAIT
+from rememo.serve.rest.registry import operation_specs
+from rememo.serve.rest.signature import OperationSpec
+from rememo.serve.serializer import decode
+
+if TYPE_CHECKING:
+    import httpx
+
+JSON: Final = "application/json"
+_FIRST_ERROR_STATUS: Final = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transport:
+    """A server, seen through a scope and perhaps at a moment."""
+
+    web: "httpx.Client"
+    scope: Scope
+    pool: str | None = None
+    as_of: tuple[str, ...] = ()
+    batch: PendingBatch | None = None
+    """A batch whose block is open: writes wait in it."""
+
+    def at(self, moment: str | datetime) -> "Transport":
+        """Ask about the past."""
+        return replace(self, as_of=(*self.as_of, moment.isoformat() if isinstance(moment, datetime) else moment))
+
+    @property
+    def batching(self) -> PendingBatch | None:
+        """The batch that writes wait in, while it is open."""
+        return self.batch if self.batch is not None and self.batch.open else None
+
+    def call(self, call: str, given: Mapping[str, Any]) -> Any:
+        """Call a method over there, or let it wait for the end of a batch."""
+        if self.batching is not None:
+            waiting = self.batching.take(self, call, given)
+            if waiting is not None:
+                return waiting
+        return self.ask(call, given)
+
+    def ask(self, call: str, given: Mapping[str, Any]) -> Any:
+        """Call a method over there, now."""
+        known = operation_specs()[call]
+        path, query, headers, body = place_arguments(
+            known, select_arguments(known, adapt_arguments(call, given, self.scope))
+        )
+        has_body = bool(known.placed("body")) or bool(body)
+        answer = self.send(
+            known.operation.verb,
+            path,
+            query=[*self._where(), *query] if call != "archive.list" else self._labelled(given),
+            headers=headers,
+            content=to_json_text(body) if has_body else None,
+        )
+        found = _decode_response(known, answer.content)
+        return replace(found, follow=self._follow) if isinstance(found, Receipt) else found
+
+    def send(
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: list[tuple[str, str]] | None = None,
+        headers: Mapping[str, bytes] | None = None,
+        content: Any = None,
+        kind: str = JSON,
+    ) -> "httpx.Response":
+        """Send a request and return its answer; an error over there is raised here."""
+        where: Any = self._where() if query is None else query
+        told: Any = dict(headers or {}) | ({} if content is None else {"Content-Type": kind.encode()})
+        with self._speaking():
+            answer = self.web.request(verb, f"/v1{path}", params=where, headers=told, content=content)
+        if answer.status_code >= _FIRST_ERROR_STATUS:
+            raise _error_of_response(answer)
+        return answer
+
+    @contextmanager
+    def stream(
+        self, path: str, query: list[tuple[str, str]] | None = None, headers: Mapping[str, str] | None = None
+    ) -> "Generator[httpx.Response]":
+        """Lend an answer that is read bit by bit."""
+        where: Any = [*self._where(), *(query or [])]
+        with (
+            self._speaking(),
+            self.web.stream("GET", f"/v1{path}", params=where, headers=dict(headers or {})) as answer,
+        ):
+            if answer.status_code >= _FIRST_ERROR_STATUS:
+                raise _error_of_response(answer)
+            yield answer
+
+    @contextmanager
+    def _speaking(self) -> Generator[None]:
+        import httpx  # noqa: PLC0415 - the extra may not be installed
+
+        if self.web.is_closed:
+            raise Closed("this client was closed; open it again with Client(url)")
+        try:
+            yield
+        except httpx.HTTPError as error:
+            raise Unavailable(f"the server at {self.web.base_url} cannot be asked: {error}") from error
+        except UnicodeEncodeError:
+            raise InvalidInput("what goes into a header or an address must be text that can be encoded") from None
+
+    def _where(self) -> list[tuple[str, str]]:
+        found = [("tenant", self.scope.tenant)]
+        found += [(name, value) for name in LABELS if (value := getattr(self.scope, name)) is not None]
+        if self.pool is not None:
+            found.append(("pool", self.pool))
+        return [*found, *(("as_of", one) for one in self.as_of)]
+
+    def _labelled(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Narrow the scope by labels that are arguments."""
+        return replace(self, scope=self.scope.narrow(**given))._where()  # noqa: SLF001 - its own
+
+    def _follow(self, receipt: Receipt, timeout: float) -> Receipt:
+        """Wait over there, in pieces."""
+        left = timeout
+        while True:
+            piece = min(left, LONGEST_WAIT)
+            try:
+                self.ask("wait", {"jobs": receipt.jobs, "timeout": piece})
+            except JobFailed as error:
+                left -= piece
+                if left <= 0 or "not done after" not in str(error):
+                    raise
+            else:
+                return replace(receipt, status="done")
+
+
+def _decode_response(known: OperationSpec, content: bytes) -> Any:
+    """Return the value that an answer holds, read in one go."""
+    under = known.wrapped
+    if under is None:
+        return decode(known.returns, content)
+    return getattr(decode(_wrapper_model(under, known.returns), content), under)
+
+
+@cache
+def _wrapper_model(under: str, returns: Any) -> Any:
+    fields: dict[str, Any] = {under: (returns, ...)}
+    return create_model("Wrapping", **fields)
+
+
+def open_http_client(url: str, key: str | None, timeout: float) -> "httpx.Client":
+    """Return what speaks to a server."""
+    try:
+        import httpx  # noqa: PLC0415 - the extra may not be installed
+    except ModuleNotFoundError:
+        raise MissingExtra('the client needs httpx: pip install "rememo[client]"') from None
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(f"the address of a server begins with http:// or https://, not {url!r}")
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    # Reading the certificates of the world takes longer than opening a memory; a plain line needs none.
+    sealed = url.startswith("https://")
+    return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout + LONGEST_WAIT, verify=sealed)
+
+
+def _error_of_response(answer: "httpx.Response") -> RememoError:
+    try:
+        body = json.loads(answer.read())
+    except ValueError:
+        body = None
+    return error_from_response(answer.status_code, body)

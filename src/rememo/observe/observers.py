@@ -1,0 +1,67 @@
+"""Watching: every operation is put behind those who want to know of it, for as long as there are any.
+
+While nobody watches, the methods are the very functions that their classes define, so that it costs nothing.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Final, Protocol
+
+from rememo.observe.operations import operations
+
+
+class Observer(Protocol):
+    """Wants to know of operations."""
+
+    def watch(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
+        """Return what is entered before an operation and left after it, with what it raised."""
+        ...
+
+
+_MISSING: Final = object()
+_lock = threading.Lock()
+_observers: tuple[Observer, ...] = ()
+_original_methods: dict[tuple[type[Any], str], object] = {}
+"""What each class had under a name before it was watched; `_MISSING` for what it inherits."""
+
+
+def add_observer(watcher: Observer) -> None:
+    """Tell a watcher of every operation from now on, in all memories of the process; once is enough."""
+    global _observers  # noqa: PLW0603 - classes are the process's own too
+    with _lock:
+        if watcher in _observers:
+            return
+        if not _observers:
+            for face, name, operation in operations():
+                _original_methods[face, name] = vars(face).get(name, _MISSING)
+                setattr(face, name, _wrap(operation, getattr(face, name)))
+        _observers = (*_observers, watcher)
+
+
+def remove_observer(watcher: Observer) -> None:
+    """Tell it no more; the last one to go leaves the classes as they were."""
+    global _observers  # noqa: PLW0603 - the same
+    with _lock:
+        _observers = tuple(one for one in _observers if one is not watcher)
+        if not _observers:
+            for (face, name), before in _original_methods.items():
+                if before is _MISSING:
+                    delattr(face, name)
+                else:
+                    setattr(face, name, before)
+            _original_methods.clear()
+
+
+def _wrap(operation: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def observed(self: Any, *arguments: Any, **named: Any) -> Any:
+        view = getattr(self, "_view", None)
+        tenant = None if view is None else view.scope.tenant
+        with ExitStack() as stack:
+            for watcher in _observers:
+                stack.enter_context(watcher.watch(operation, tenant))
+            return method(self, *arguments, **named)
+
+    return observed

@@ -1,0 +1,106 @@
+"""What was done a moment ago: told on the next page, with a way back.
+
+A mark of it goes through the page's address, signed for the key that did it, and the server keeps nothing: it holds after a
+restart and in every process. What a write changed is found again by its system time, which no other write of its tenant has.
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from rememo.engine.engine import Engine
+from rememo.errors import ReadOnlyStore, Unavailable
+from rememo.memory import Memory
+from rememo.model.check import dump_json
+from rememo.model.receipt import Outcome, Receipt
+from rememo.model.times import from_micros, to_micros
+from rememo.serve.auth import RESERVED
+
+SPACE: Final = "dashboard"
+_ENTRY: Final = "secret"
+_LONGEST: Final = 200
+_SIGNATURE: Final = 16
+_STEP: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flash:
+    """A change that was made a moment ago, and may be taken back by who made it."""
+
+    said: str
+    tenant: str
+    at: datetime | None
+    """The system time of the write that can be taken back."""
+
+
+class FlashSigner:
+    """Signs what was done; every process that serves the memory knows the same secret."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        self._held: bytes | None = None
+
+    def of(self, done: Flash, key: str) -> str:
+        """Return the mark of a change, good for one key."""
+        at = None if done.at is None else to_micros(done.at)
+        told = dump_json([done.said[:_LONGEST], done.tenant, at]).encode()
+        return urlsafe_b64encode(self._sign(f"done {key}", told) + told).decode().rstrip("=")
+
+    def read(self, mark: str, key: str) -> Flash | None:
+        """Return what a mark tells; None for one that was not made here for this key."""
+        try:
+            whole = urlsafe_b64decode(mark.encode("ascii") + b"=" * (-len(mark) % 4))
+        except ValueError:
+            return None
+        signature, told = whole[:_SIGNATURE], whole[_SIGNATURE:]
+        if not hmac.compare_digest(signature, self._sign(f"done {key}", told)):
+            return None
+        said, tenant, at = json.loads(told)
+        return Flash(said=said, tenant=tenant, at=None if at is None else from_micros(at))
+
+    def token(self) -> str:
+        """Return what other sites cannot know, for where nobody logs in."""
+        return self._sign("open", b"").hex()
+
+    def _sign(self, purpose: str, told: bytes) -> bytes:
+        return hmac.new(self._secret(), purpose.encode() + b"\0" + told, hashlib.sha256).digest()[:_SIGNATURE]
+
+    def _secret(self) -> bytes:
+        if self._held is None:
+            kv, now = self._engine.kv, self._engine.now()
+            try:
+                # Whoever is first decides for all.
+                kv.set(RESERVED, SPACE, _ENTRY, dump_json(secrets.token_hex(32)), now, expected=0)
+            except ReadOnlyStore:
+                # Nothing is done here that another process would have to know of.
+                self._held = secrets.token_bytes(32)
+                return self._held
+            entry = kv.get(RESERVED, SPACE, _ENTRY, now)
+            if entry is None:
+                raise Unavailable("the dashboard's secret is gone from the store; try again")
+            self._held = bytes.fromhex(json.loads(entry.value))
+        return self._held
+
+
+def find_receipt(memory: Memory, at: datetime) -> Receipt:
+    """Return the receipt of the write of a tenant that has this system time."""
+    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    versions: dict[str, int] = {}
+    outcomes: dict[str, Outcome] = {}
+    for id in engine.store.touched(memory.bound, at - _STEP, at, engine.now()):
+        for one in engine.store.history(memory.bound, id):
+            if one.recorded_at == at:
+                versions[id], outcomes[id] = one.version, "updated"
+            elif one.superseded_at == at and one.deleted:
+                versions[id], outcomes[id] = one.version, "deleted"
+    return Receipt(ids=tuple(versions), versions=versions, outcomes=outcomes, recorded_at=at)
+
+
+def undo_write(memory: Memory, at: datetime) -> None:
+    """Take back the write of a tenant that has this system time; a record that somebody changed since raises `VersionConflict`."""
+    memory.undo(find_receipt(memory, at))

@@ -1,0 +1,95 @@
+"""Errors on the wire: one shape, and one table of codes and statuses for server and client."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rememo import errors
+from rememo.errors import RememoError
+
+_CLASSES: Final = {
+    one.code: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RememoError)
+}
+STATUS: Final[Mapping[str, int]] = {
+    "error": 500,
+    "invalid_input": 400,
+    "invalid_filter": 400,
+    "invalid_step": 400,
+    "embedding_mismatch": 400,
+    "model_changed": 409,
+    "unauthorised": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "already_exists": 409,
+    "version_conflict": 409,
+    "paused": 409,
+    "type_mismatch": 409,
+    "read_only": 409,
+    "read_only_store": 409,
+    "job_failed": 409,
+    "rate_limited": 429,
+    "over_budget": 429,
+    "storage": 500,
+    "corrupt": 500,
+    "incompatible_store": 500,
+    "key_mismatch": 500,
+    "missing_extra": 501,
+    "closed": 503,
+    "busy": 503,
+    "unavailable": 503,
+    "archive": 503,
+    "embedding_failed": 503,
+    "model_failed": 503,
+    "disk_full": 507,
+}
+"""The status of every error's code."""
+HTTP_CODES: Final[Mapping[int, str]] = {
+    400: "bad_request",
+    404: "no_such_route",
+    405: "method_not_allowed",
+    408: "too_slow",
+    413: "too_large",
+    414: "address_too_long",
+    415: "unsupported_media_type",
+    431: "headers_too_large",
+    501: "not_served",
+}
+"""The codes of what only HTTP can get wrong."""
+SECURITY_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+"""What every answer has, so that a browser does nothing clever with it."""
+PRECONDITION_FAILED: Final = 412
+"""A `version_conflict` where the version was given by `If-Match`."""
+RETRY_STATUSES: Final = frozenset({429, 503})
+"""Statuses that say when to come back."""
+
+
+class HttpError(Exception):
+    """A request that is wrong as HTTP, before it means anything."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = HTTP_CODES[status]
+
+
+def error_body(code: str, message: str, detail: Any = None) -> bytes:
+    """Return the one shape of an error; characters that cannot be sent are escaped."""
+    return json.dumps({"error": {"code": code, "message": message, "detail": detail}}).encode()
+
+
+def error_from_response(status: int, body: object) -> RememoError:
+    """Return the exception that a server's error stands for."""
+    told: Any = body.get("error") if isinstance(body, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+    if not isinstance(told, Mapping):
+        return RememoError(f"the server answered {status} without saying what is wrong; is it a Rememo server?")
+    error: Mapping[str, Any] = told  # pyright: ignore[reportUnknownVariableType] - JSON
+    kind = _CLASSES.get(str(error.get("code")), RememoError)
+    found = kind(str(error.get("message")))
+    found.detail = error.get("detail")
+    return found

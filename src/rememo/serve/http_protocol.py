@@ -1,0 +1,158 @@
+"""The line of a client: HTTP as it is read, with an end to everything that may take for ever.
+
+What is wrong before an application sees it (a head that is too large, too slow, or none) is told in the one shape of all
+errors. Whoever does not read an answer is cut off.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from rememo.model.ids import new_id
+from rememo.serve.http_errors import HTTP_CODES, SECURITY_HEADERS, error_body
+from rememo.serve.service import ServerOptions
+
+_MOST_HEADERS = 200
+_log = logging.getLogger("rememo.serve")
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(self, config: Any, *more: Any, **named: Any) -> None:
+        super().__init__(config, *more, **named)
+        self._options: ServerOptions = config.app.state.service.options
+        self._refused = False
+        self._head = 0
+        """Bytes that have come since the last request was complete."""
+        self._in_head = True
+        self._late: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+
+    # ---- reading
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as its parent
+        """Begin; one line too many is told to come back."""
+        super().connection_made(transport)
+        if len(self.connections) > self._options.connections:
+            self.refuse(503, "the server has too many connections; come back in a second", b"retry-after: 1\r\n")
+        else:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop(self._late, self._stalled)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on."""
+        if self._refused:
+            return
+        self._head += len(data)
+        super().data_received(data)
+        if self._refused or self.transport.is_closing():
+            return
+        # Something of the next one has come; a line that is silent is uvicorn's to end.
+        if self._in_head and self._head:
+            if self._head > self._options.max_head:
+                self._refuse_head()
+            elif self._late is None:
+                self._await_head()
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self._in_head, self._head = True, max(self._head, 1)
+
+    def on_headers_complete(self) -> None:
+        """Go on to the application, unless the head is too large."""
+        self._in_head, self._head = False, 0
+        self._stop(self._late)
+        self._late = None
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if len(self.url) > self._options.max_head // 2:
+            self.refuse(414, f"the address is longer than {self._options.max_head // 2:,} bytes; say it in a body")
+        elif size > self._options.max_head or len(self.headers) > _MOST_HEADERS:
+            self._refuse_head()
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body."""
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request; what comes next is the head of another."""
+        if not self._refused:
+            self._in_head, self._head = True, 0
+            super().on_message_complete()
+
+    # ---- refusing
+
+    def send_400_response(self, msg: str) -> None:
+        """Tell whoever speaks no HTTP so."""
+        self.refuse(400, f"{msg.rstrip('.')}: this is an HTTP/1.1 server")
+
+    def refuse(self, status: int, said: str, more: bytes = b"") -> None:
+        """Answer in place of the application, and close the line."""
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        id, body = new_id(), error_body(HTTP_CODES.get(status, "unavailable"), said)
+        headers = b"".join(name + b": " + value + b"\r\n" for name, value in SECURITY_HEADERS)
+        self.transport.write(
+            STATUS_LINE[status] + headers + more + b"content-type: application/json\r\ncontent-length: "
+            + str(len(body)).encode() + b"\r\nx-request-id: " + id.encode() + b"\r\nconnection: close\r\n\r\n" + body
+        )  # fmt: skip
+        self.transport.close()
+        _log.info("%s refused %d: %s", id, status, said)
+
+    def _refuse_head(self) -> None:
+        most = self._options.max_head
+        self.refuse(431, f"the head of the request has more than {most:,} bytes or {_MOST_HEADERS} headers; send less")
+
+    def _await_head(self) -> None:
+        self._late = self.loop.call_later(self._options.head_seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle and not self.cycle.response_complete:
+            self._await_head()  # an answer is still going out, and nothing may be written into it
+        else:
+            seconds = self._options.head_seconds
+            self.refuse(408, f"the head of the request did not arrive within {seconds:g} seconds")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: who asks for another protocol is answered in this one."""
+
+    # ---- writing
+
+    def pause_writing(self) -> None:
+        """Wait for whoever reads."""
+        super().pause_writing()
+        self._watch_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._stop(self._stalled)
+        super().resume_writing()
+
+    def _watch_reader(self, left: int) -> None:
+        self._stop(self._stalled)
+        self._stalled = self.loop.call_later(self._options.stall * 3, self._look_at_reader, left)
+
+    def _look_at_reader(self, before: int) -> None:
+        """Cut off whoever has read nothing since; slow is no crime, as long as it moves."""
+        left = self.transport.get_write_buffer_size()
+        if left < before:
+            self._watch_reader(left)
+            return
+        _log.warning("a client has read nothing for %g seconds and is cut off", self._options.stall * 3)
+        self.transport.abort()
+
+    def _stop(self, *timers: asyncio.TimerHandle | None) -> None:
+        for timer in timers:
+            if timer is not None:
+                timer.cancel()

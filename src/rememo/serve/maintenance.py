@@ -1,0 +1,71 @@
+"""Upkeep: while a memory is served, `maintain()` runs every so often for each tenant that has a key, and the server's own."""
+
+import logging
+import threading
+from types import TracebackType
+from typing import Self
+
+from rememo.errors import InvalidInput, RememoError
+from rememo.memory import Memory
+from rememo.model.times import to_seconds
+from rememo.serve.auth import ALL_TENANTS, ApiKeys
+
+_log = logging.getLogger("rememo.serve")
+_PATIENCE = 30.0
+
+
+class MaintenanceThread:
+    """A thread that maintains a memory from entering to leaving; what goes wrong is logged and tried again next time."""
+
+    def __init__(self, memory: Memory, every: str | float | None) -> None:
+        """Run every so often ("1h", or seconds); None never runs."""
+        self._memory = memory
+        self._seconds = None if every is None else to_seconds(every, "maintain")
+        if self._seconds is not None and self._seconds > threading.TIMEOUT_MAX:
+            raise InvalidInput(f"maintain={every!r} is longer than a thread can wait")
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep_on, name="rememo-upkeep", daemon=True)
+
+    @property
+    def running(self) -> bool:
+        """Whether its thread is there."""
+        return self._thread.is_alive()
+
+    def once(self) -> None:
+        """Maintain every tenant now."""
+        tenants = {key.tenant for key in ApiKeys(self._memory).list()} - {ALL_TENANTS}
+        for tenant in sorted(tenants | {self._memory.bound.tenant}):
+            if self._over.is_set():
+                return
+            try:
+                self._of(tenant).maintain()
+            except RememoError as error:
+                _log.error("maintaining tenant %s failed: %s", tenant, error)
+            except Exception:  # noqa: BLE001 - one tenant's fault must not end the upkeep of the others
+                _log.exception("maintaining tenant %s failed", tenant)
+
+    def _of(self, tenant: str) -> Memory:
+        own = self._memory
+        return own if tenant == own.bound.tenant else own.scope(tenant=tenant)
+
+    def _keep_on(self) -> None:
+        while not self._over.wait(self._seconds):
+            self.once()
+
+    def __enter__(self) -> Self:
+        """Begin; the first run comes after the first wait."""
+        if self._seconds is None:
+            return self
+        if self._memory._engine.is_read_only():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            _log.warning("the memory can only be read: it is not maintained here")
+        else:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop after the tenant it is at."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)

@@ -1,0 +1,133 @@
+"""How memories are shown to an assistant: as values for programs, and as lines between marks that say they are data."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field
+
+from rememo.context.fence import fenced, fenced_value, without_recalled
+from rememo.serve.mcp.tool import ToolResult
+
+if TYPE_CHECKING:
+    from rememo.model.fact import Fact
+    from rememo.model.hit import Hit
+    from rememo.model.record import Record
+
+
+class MemoryItem(BaseModel):
+    """One remembered thing."""
+
+    id: str
+    kind: str = Field(description="message, note, fact, document, chunk, task, goal, relationship, summary …")
+    text: str
+    at: str = Field(description="When it happened or was said.")
+    version: int = 1
+    score: float | None = Field(default=None, description="How well it answers, from 0 to 1.")
+    user: str | None = None
+    room: str | None = None
+    source: str | None = Field(default=None, description="Where it came from.")
+    speaker: str | None = Field(default=None, description="Who said it, of a message.")
+    status: str | None = Field(default=None, description="current, superseded (no longer so) or unknown")
+    superseded_by: str | None = Field(default=None, description="The memory that holds now instead.")
+    sources: list[str] = Field(default_factory=list, description="Of a fact: the words it was learned from.")
+
+
+class FactItem(BaseModel):
+    """One fact."""
+
+    id: str
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    status: str = Field(description="current, superseded, disputed or retracted")
+    valid_from: str | None = None
+    valid_to: str | None = None
+
+
+class FencedResult(ToolResult):
+    """What came out of memory, between the same marks as the text: many clients show a model only the values."""
+
+    notice: str | None = Field(default=None, description="What stands between the marks, and what it is not.")
+    opens: str | None = None
+    closes: str | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return them as they are sent: the marks around them, and nothing where there is nothing."""
+        return fenced_value(super().told())
+
+
+def hit_item(hit: "Hit") -> MemoryItem:
+    """Return a hit for programs: whether it still holds, and what a fact was learned from."""
+    told = memory_item(hit.record, score=hit.score)
+    sources = [without_recalled(one.text) for one in hit.sources]
+    return told.model_copy(update={"status": hit.status, "superseded_by": hit.superseded_by, "sources": sources})
+
+
+def memory_item(record: "Record", *, score: float | None = None) -> MemoryItem:
+    """Return a record for programs; what was recalled once already is not given out as new."""
+    speaker = record.data.get("name") or record.data.get("role") if record.kind == "message" else None
+    return MemoryItem(
+        id=record.id,
+        kind=record.kind,
+        text=without_recalled(record.text),
+        at=format_time(record.at),
+        version=record.version,
+        score=None if score is None else round(score, 4),
+        user=record.scope.user,
+        room=record.scope.room,
+        source=record.source,
+        speaker=speaker if isinstance(speaker, str) else None,
+    )
+
+
+def fact_item(fact: "Fact") -> FactItem:
+    """Return a fact for programs."""
+    return FactItem(
+        id=fact.id,
+        subject=fact.subject,
+        predicate=fact.predicate,
+        object=fact.object,
+        confidence=round(fact.confidence, 3),
+        status=fact.status,
+        valid_from=None if fact.valid_from is None else format_time(fact.valid_from),
+        valid_to=None if fact.valid_to is None else format_time(fact.valid_to),
+    )
+
+
+def memory_line(one: MemoryItem) -> str:
+    """Return a memory as a line."""
+    where = f" in {one.room}" if one.room else ""
+    who = f" by {one.speaker}" if one.speaker else ""
+    held = (
+        f" (superseded by [{one.superseded_by}])"
+        if one.superseded_by
+        else " (superseded)"
+        if one.status == "superseded"
+        else ""
+    )
+    learned = f" (from: {' / '.join(one.sources)})" if one.sources else ""
+    return f"[{one.id}] {one.at[:16].replace('T', ' ')} {one.kind}{who}{where}{held}: {one.text}{learned}"
+
+
+def fact_line(one: FactItem) -> str:
+    """Return a fact as a line."""
+    held = [
+        f"from {one.valid_from[:10]}" if one.valid_from else "",
+        f"until {one.valid_to[:10]}" if one.valid_to else "",
+        one.status if one.status != "current" else "",
+        f"confidence {one.confidence:g}",
+    ]
+    return f"[{one.id}] {one.subject} {one.predicate.replace('_', ' ')} {one.object} ({', '.join(filter(None, held))})"
+
+
+def fence_lines(lines: Iterable[str], *, nothing: str) -> str:
+    """Return lines between the marks of recalled text, so that nothing of it is obeyed or learned again."""
+    inside = "\n".join(lines)
+    return fenced(inside) if inside else nothing
+
+
+def format_time(value: datetime) -> str:
+    """Return a time as text."""
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,139 @@
+"""Over HTTP, at `/mcp` beside REST: the same keys, the same walls.
+
+Every request stands for itself: who asks is decided by its key, and a key that is revoked ends with the next request.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+from urllib.parse import parse_qsl
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from rememo.errors import InvalidInput, RememoError, StorageError
+from rememo.model.scope import LABELS
+from rememo.serve.auth import ApiKey
+from rememo.serve.http_errors import HTTP_CODES, STATUS, error_body
+from rememo.serve.limits import Requester
+from rememo.serve.mcp.server import INTERNAL_MESSAGE, Context, build_server, source_of
+from rememo.serve.mcp.tool import Right, ToolCaller
+from rememo.serve.service import Service, acting_as_key
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
+T = TypeVar("T")
+
+PATH: Final = "/mcp"
+_PARAMETERS: Final = ("tenant", *LABELS, "pool", "as_of")
+_METHOD_NOT_ALLOWED: Final = 405
+_SERVER_FAULT: Final = 500
+_log = logging.getLogger("rememo.serve.mcp")
+
+
+class KeyedAccess:
+    """The house of whoever holds a key."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def caller(self, ctx: Context) -> ToolCaller:
+        """Return who asks, and what the key lets them do."""
+        request = _request(ctx)
+        key, asked = _admitted_request(request)
+        rights = cast("frozenset[Right]", frozenset(key.rights) & {"read", "write"})
+        if "as_of" in asked:
+            rights = rights - {"write"}
+        bound = {name for name in LABELS if getattr(key, name) is not None or name in asked}
+        return ToolCaller(source=source_of(ctx), rights=rights, bound=frozenset(bound))
+
+    async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
+        """Run something on the key's view."""
+        request = _request(ctx)
+        key, asked = _admitted_request(request)
+
+        def run() -> T:
+            try:
+                with acting_as_key(key, request):
+                    return work(self._service.view(key, asked))
+            except StorageError as error:
+                if STATUS[error.code] != _SERVER_FAULT:
+                    raise
+                # What went wrong inside is for the log, not for whoever asks.
+                _log.error("%s: %s", error.code, error)
+                raise RememoError(INTERNAL_MESSAGE) from None
+
+        # The protocol runs in a context of its own, which does not know who asks.
+        return await self._service.run(run, asker=Requester(key.tenant, key.id))
+
+
+class McpEndpoint:
+    """What answers at `/mcp`: lets a request in, and gives it to the SDK."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._sessions = StreamableHTTPSessionManager(
+            build_server(KeyedAccess(service)),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=service.options.max_body,
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Answer while this is open."""
+        async with self._sessions.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        if request.method != "POST":
+            said = f"{PATH} takes POST: every request stands for itself, and there is no stream to listen to"
+            refused = error_body(HTTP_CODES[_METHOD_NOT_ALLOWED], said)
+            await Response(refused, _METHOD_NOT_ALLOWED, {"Allow": "POST"}, "application/json")(scope, receive, send)
+            return
+        self._service.need_origin(request)
+        scope["state"]["mcp"] = await self._service.run(lambda: self._admit(request))
+        body = await self._service.body(request)
+        await self._sessions.handle_request(scope, _replay_body(body, receive), send)
+
+    def _admit(self, request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
+        """Return who asks, and for which view; whoever may not see it is told so before the protocol begins."""
+        key, asked = self._service.known(request), _scope_parameters(request)
+        self._service.view(key, asked)
+        return key, asked
+
+
+def _scope_parameters(request: Request) -> dict[str, list[str]]:
+    """Return what the address narrows the view to."""
+    asked: dict[str, list[str]] = {}
+    for name, value in parse_qsl(request.url.query, keep_blank_values=True):
+        if name not in _PARAMETERS:
+            raise InvalidInput(f"there is no parameter {name[:100]!r} here; there are {', '.join(_PARAMETERS)}")
+        if name in asked and name != "as_of":
+            raise InvalidInput(f"{name} is given twice")
+        asked.setdefault(name, []).append(value)
+    return asked
+
+
+def _request(ctx: Context) -> Request:
+    return cast("Request", ctx.request)
+
+
+def _admitted_request(request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
+    return request.scope["state"]["mcp"]
+
+
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return what gives a body that was read already, and then listens on."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay

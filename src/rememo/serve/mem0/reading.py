@@ -1,0 +1,236 @@
+"""What mem0's clients read: search, lists, single memories and their history."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from rememo.context.current import wants_past
+from rememo.engine.engine import Engine
+from rememo.engine.search import Query, search, with_sources
+from rememo.engine.standing import standings
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, NotFound
+from rememo.memory import Memory
+from rememo.model.check import check_limit, check_offset, check_text, check_unit
+from rememo.model.filters import Condition, Filter
+from rememo.model.hit import Hit
+from rememo.model.record import FOUND, Record
+from rememo.model.scope import LABELS, Scope
+from rememo.serve.mem0.filters import Alternative, parse_filters, parse_time
+from rememo.serve.mem0.request import Mem0Request, RequestBody
+from rememo.serve.mem0.serializer import REPLACES, from_mem0_score, to_history, to_memory, to_search_result
+
+_MOST_HITS: Final = 1_000
+_TOP: Final = 10
+_PAGE: Final = 100
+_EXTRA_HITS: Final = 10
+"""How many more are looked at for those that are left out."""
+_STATUS: Final = ("data", ("status",), "$nin")
+_NOT_SUPERSEDED: Final = Condition(*_STATUS, ["superseded", "retracted"])
+_NOT_RETRACTED: Final = Condition(*_STATUS, ["retracted"])
+
+
+class FilterBody(RequestBody):
+    """What both search and lists are narrowed by."""
+
+    filters: dict[str, Any] | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    app_id: str | None = None
+    run_id: str | None = None
+    categories: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    latest_only: bool | None = None
+
+    def meant(self) -> list[Alternative]:
+        """Return what is meant."""
+        names = ("user_id", "agent_id", "app_id", "run_id", "metadata")
+        plain: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
+        if self.categories:
+            plain["categories"] = {"in": self.categories}
+        span = {"gte": self.start_date, "lte": self.end_date}
+        if given := {name: value for name, value in span.items() if value is not None}:
+            plain["created_at"] = given
+        return parse_filters(self.filters or None, plain or None)
+
+
+class SearchBody(FilterBody):
+    """A question."""
+
+    query: str
+    top_k: int | None = None
+    threshold: float | None = None
+    fields: list[str] | None = None
+    reference_date: str | int | None = None
+    keyword_search: bool | None = None
+
+
+def search_memories(asked: Mem0Request) -> dict[str, Any]:
+    """Answer `POST /v3/memories/search/`: the best of all alternatives.
+
+    Their clients paste what is found into prompts as it is, so what something later superseded is left out, unless the
+    question asks about the past or `latest_only` is false.
+    """
+    asked.asks_only()
+    given = asked.body(SearchBody)
+    if not given.query.strip():
+        raise InvalidInput("the query is empty; ask something")
+    top = check_limit(_TOP if given.top_k is None else given.top_k, "top_k", maximum=_MOST_HITS)
+    least = from_mem0_score(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
+    at = None if given.reference_date is None else parse_time(given.reference_date, "reference_date")
+    best: dict[str, Hit] = {}
+    filters = _make_filters(asked, given)
+    for engine, filter in filters:
+        whole = given.latest_only is False or wants_past(given.query, at or engine.now())
+        query = Query(
+            text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
+            filter=filter,
+            limit=top if whole else min(_MOST_HITS, top + _EXTRA_HITS),
+            threshold=least,
+            mode="words" if given.keyword_search else "hybrid",
+            at=at or engine.now(),
+            explain=False,
+        )
+        for hit in _search_without_retracted(engine, query):
+            if hit.status == "superseded" and not whole:
+                continue
+            if hit.record.id not in best or hit.score > best[hit.record.id].score:
+                best[hit.record.id] = hit
+    ranked = sorted(best.values(), key=lambda hit: -hit.score)[:top]
+    for engine, filter in filters:
+        ranked = with_sources(engine, filter, ranked)
+    return {"results": [_select_fields(given.fields, to_search_result(hit)) for hit in ranked]}
+
+
+def _search_without_retracted(engine: Engine, query: Query) -> list[Hit]:
+    """Return the best that were not taken back; what has ended is not searched anyway.
+
+    Where nothing of the best was, testing all the others is not worth its time.
+    """
+    found = search(engine, query)
+    if all(_NOT_RETRACTED.holds(hit.record) for hit in found):
+        return found
+    tested = query.filter.narrowed(conditions=(*query.filter.conditions, _NOT_RETRACTED))
+    return search(engine, replace(query, filter=tested))
+
+
+def list_memories(asked: Mem0Request) -> dict[str, Any]:
+    """Answer `POST /v3/memories/`: a page of what is meant, newest first."""
+    asked.asks_only("page", "page_size")
+    number, size = _whole_number(asked, "page", 1), _whole_number(asked, "page_size", _PAGE)
+    start, end = check_offset((number - 1) * size, "page"), number * size
+    given = asked.body(FilterBody)
+    filters = _make_filters(asked, given, _NOT_RETRACTED if given.latest_only is False else _NOT_SUPERSEDED)
+    if len(filters) <= 1:
+        found = [one for engine, filter in filters for one in _read_newest(engine, filter, size, start)]
+        count = sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
+    else:
+        # The newest of all are among the newest of each.
+        merged = {one.id: one for engine, filter in filters for one in _read_newest(engine, filter, end, 0)}
+        found = sorted(merged.values(), key=lambda one: (one.at, one.created_at), reverse=True)[start:end]
+        count = _count_distinct(filters)
+    return {
+        "count": count,
+        "next": _page_url(asked, number + 1, size) if count > end else None,
+        "previous": _page_url(asked, number - 1, size) if number > 1 else None,
+        "results": _with_status(asked, found),
+    }
+
+
+def get_memory(asked: Mem0Request) -> dict[str, Any]:
+    """Answer `GET /v1/memories/{id}/`."""
+    asked.asks_only()
+    return _with_status(asked, [find_memory(asked.view(), asked.path["id"])])[0]
+
+
+def memory_history(asked: Mem0Request) -> list[dict[str, Any]]:
+    """Answer `GET /v1/memories/{id}/history/`."""
+    asked.asks_only()
+    return to_history(asked.view().history(asked.path["id"]))
+
+
+def find_memory(memory: Memory, id: str) -> Record:
+    """Return a memory by its id, or by the id of one that it took the place of; what was taken back is not there."""
+    try:
+        if _is_visible(record := memory.get(id)):
+            return record
+    except NotFound:
+        pass
+    # Of several that took its place one after the other, the last is the one that was not taken back.
+    for record in reversed(memory.list(metadata={REPLACES: {"$contains": id}})):
+        if _is_visible(record):
+            return record
+    raise NotFound(f"there is no memory {id!r} within what this key reaches")
+
+
+def _is_visible(record: Record) -> bool:
+    return record.kind in FOUND and _NOT_RETRACTED.holds(record)
+
+
+def view_of(memory: Memory) -> View:
+    """Return what a memory is made on."""
+    return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+
+
+# ---- inside
+
+
+def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition) -> list[tuple[Engine, Filter]]:
+    """Return a filter for each alternative, behind the key's wall."""
+    found: list[tuple[Engine, Filter]] = []
+    for one in given.meant():
+        view = view_of(asked.view(one.labels))
+        view.wait_for_lessons()
+        filter = view.filter(
+            kind=sorted(one.kinds or ()), ids=None if one.ids is None else sorted(one.ids), after=one.after,
+            before=one.before, conditions=(*one.conditions, *conditions),
+        )  # fmt: skip
+        found.append((view.engine, filter))
+    return found
+
+
+def _with_status(asked: Mem0Request, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return records as memories, each with whether it still holds."""
+    view = view_of(asked.view())
+    view.wait_for_lessons()
+    found = standings(view.engine, view.scope.tenant, records, view.engine.now())
+    return [{**to_memory(one), **found[one.id].to_dict()} for one in records]
+
+
+def _read_newest(engine: Engine, filter: Filter, limit: int, offset: int) -> list[Record]:
+    return engine.store.read(filter, engine.now(), limit=limit, offset=offset)[::-1]
+
+
+def _count_distinct(filters: Sequence[tuple[Engine, Filter]]) -> int:
+    if all(_are_disjoint(one.scope, other.scope) for (_, one), (_, other) in combinations(filters, 2)):
+        return sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
+    return len({one.id for engine, filter in filters for one in engine.store.read(filter, engine.now())})
+
+
+def _are_disjoint(one: Scope, other: Scope) -> bool:
+    """Whether nothing can belong to both."""
+    return any(None not in (held := {getattr(one, name), getattr(other, name)}) and len(held) > 1 for name in LABELS)
+
+
+def _select_fields(fields: Sequence[str] | None, shown: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that were asked for; the id is always one of them."""
+    if not fields:
+        return shown
+    if unknown := set(fields) - set(shown):
+        raise InvalidInput(f"there is no field {min(unknown)[:50]!r}; there are {', '.join(shown)}")
+    return {name: value for name, value in shown.items() if name in fields or name == "id"}
+
+
+def _whole_number(asked: Mem0Request, name: str, default: int) -> int:
+    given = asked.query.get(name)
+    if given is not None and (not given.isascii() or not given.isdecimal() or len(given) > 9):  # noqa: PLR2004 - any
+        raise InvalidInput(f"{name} must be a whole number above zero, not {given[:50]!r}")
+    return check_limit(default if given is None else int(given), name, maximum=10_000)
+
+
+def _page_url(asked: Mem0Request, number: int, size: int) -> str:
+    return f"{asked.base}?{urlencode({'page': number, 'page_size': size})}"

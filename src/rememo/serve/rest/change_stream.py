@@ -1,0 +1,226 @@
+"""Live changes as server-sent events: each change of a record in the key's scope, as it is committed by any process.
+
+Nothing is queued for anybody: a follower is read to from the store, from where it is, as fast as it reads. One that does
+not read is told so and dropped; it comes back with `Last-Event-ID` and has missed nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from rememo.errors import Forbidden, InvalidInput, RememoError, Unauthorised, Unavailable
+from rememo.keep.changes import changes, present
+from rememo.model.changed import Changed, mark_of
+from rememo.serve.auth import ApiKey
+from rememo.serve.http_errors import error_body
+from rememo.serve.limits import SERVER, current_requester
+from rememo.serve.rest.routes import Endpoint
+from rememo.serve.rest.signature import parse_moment
+from rememo.serve.rest.transfer import parse_scope
+from rememo.serve.serializer import encode
+from rememo.serve.service import Service, require_right
+
+EVENT_STREAM: Final = "text/event-stream"
+_PAGE: Final = 100
+_log = logging.getLogger("rememo.serve")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """Who follows what, from where."""
+
+    request: Request
+    key: ApiKey
+    scope: dict[str, list[str]]
+    tenant: str
+
+
+class ChangeStreams:
+    """The followers of one server, and the watches that see when a tenant is written to."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._watches: dict[str, ClockWatch] = {}
+
+    def endpoint(self, page: Endpoint) -> Endpoint:
+        """Return what answers `GET /changes`: a stream for those who accept one, a page for others."""
+
+        async def answer(request: Request) -> Response:
+            if EVENT_STREAM not in request.headers.get("accept", ""):
+                return await page(request)
+            return await self._follow(request)
+
+        return answer
+
+    async def _follow(self, request: Request) -> Response:
+        service = self._service
+        key = await service.admit(request)
+        require_right(key, "read", "scope")
+        scope, rest = parse_scope(request, "after")
+        if "as_of" in scope:
+            raise InvalidInput("the past does not change: follow it without as_of")
+        after = request.headers.get("last-event-id") or rest.get("after")
+        mark_of(None if after is None else parse_moment(after))
+        with ExitStack() as stack:
+            stack.enter_context(service.streams.place(current_requester()))
+            bound = await service.run(lambda: service.view(key, scope).bound)
+            follower = Follower(request=request, key=key, scope=scope, tenant=bound.tenant)
+            return _EventStreamResponse(self._events(follower, after), service.options.stall, stack.pop_all().close)
+
+    async def _events(self, follower: Follower, after: str | None) -> AsyncGenerator[bytes]:
+        """Give events: `ready` first, then each change, and a comment now and then so that the line is not cut."""
+        service = self._service
+        watch = self._watches.setdefault(follower.tenant, ClockWatch(service, follower.tenant))
+        watch.followers += 1
+        try:
+            cursor, found = await self._read(follower, after)
+            yield b"retry: 1000\n" + _event("ready", b"{}", cursor)
+            while not service.stopping.is_set():
+                for one in found:
+                    cursor = one.cursor
+                    yield _event("changed", encode(one), cursor)
+                if len(found) < _PAGE and not await watch.wait(service.options.heartbeat):
+                    yield b": still here\n\n"
+                cursor, found = await self._read(follower, cursor)
+            yield _event("stopping", b"{}", cursor)
+        except (Unauthorised, Forbidden) as error:  # the key was revoked, or has ended
+            yield _event("error", error_body(error.code, str(error)))
+        finally:
+            watch.followers -= 1
+            if not watch.followers:
+                watch.close()
+                self._watches.pop(follower.tenant, None)
+
+    async def _read(self, follower: Follower, after: str | None) -> tuple[str, list[Changed]]:
+        """Return the next changes and where they begin; the key must still be good."""
+
+        def read() -> tuple[str, list[Changed]]:
+            self._service.still_known(follower.request, follower.key)
+            memory = self._service.view(follower.key, follower.scope)
+            view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            begin = present(view) if after is None else after
+            return begin, changes(view, parse_moment(begin), _PAGE)
+
+        while True:
+            try:
+                return await self._service.run(read)
+            except Unavailable:
+                if self._service.stopping.is_set():
+                    return after or "", []
+                await asyncio.sleep(self._service.options.poll)
+
+
+class ClockWatch:
+    """Looks at the clock of a tenant while somebody follows it."""
+
+    def __init__(self, service: Service, tenant: str) -> None:
+        self.followers = 0
+        self._service = service
+        self._tenant = tenant
+        self._moved = asyncio.Event()
+        self._task = asyncio.create_task(self._look())
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until the tenant is written to, or the server stops; False when nothing happened for that long."""
+        moved = asyncio.ensure_future(self._moved.wait())
+        over = asyncio.ensure_future(self._service.stopping.wait())
+        done, waiting = await asyncio.wait((moved, over), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for one in waiting:
+            one.cancel()
+        return bool(done)
+
+    def close(self) -> None:
+        """Look no more."""
+        self._task.cancel()
+
+    async def _look(self) -> None:
+        store = self._service.memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        last = -1
+        while True:
+            try:
+                now = await self._service.run(lambda: store.clock(self._tenant), asker=SERVER)
+            except RememoError as error:
+                # Busy, or out of reach for a while: whoever follows sees it later, and loses nothing.
+                _log.debug("the clock of tenant %s cannot be read: %s", self._tenant, error)
+                now = last
+            if now != last:
+                last = now
+                # Whoever waits is woken; whoever comes later waits for the next.
+                self._moved.set()
+                self._moved = asyncio.Event()
+            await asyncio.sleep(self._service.options.poll)
+
+
+class _EventStreamResponse(Response):
+    """Sends events one by one; whoever does not read them for too long is dropped."""
+
+    def __init__(self, events: AsyncGenerator[bytes], stall: float, leave: Callable[[], None]) -> None:
+        super().__init__(media_type=EVENT_STREAM)
+        self._events = events
+        self._leave = leave
+        self._stall = stall
+        del self.headers["content-length"]
+        self.headers["x-accel-buffering"] = "no"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as all answers
+        """Send until whoever follows leaves, or is too slow."""
+        try:
+            await self._give(receive, send)
+        finally:
+            self._leave()
+
+    async def _give(self, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        left = asyncio.ensure_future(_wait_for_disconnect(receive))
+        told = asyncio.ensure_future(self._tell(send))
+        try:
+            await asyncio.wait((left, told), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left.cancel()
+            if told.done():
+                told.result()
+            else:
+                told.cancel()
+                await asyncio.gather(told, return_exceptions=True)
+            await self._events.aclose()
+
+    async def _tell(self, send: Send) -> None:
+        async for event in self._events:
+            sending = asyncio.ensure_future(send({"type": "http.response.body", "body": event, "more_body": True}))
+            done, _ = await asyncio.wait((sending,), timeout=self._stall)
+            if done:
+                sending.result()
+                continue
+            _log.warning("a follower has not read for %g seconds and is dropped", self._stall)
+            # One that only paused finds out why when it reads on; one that is gone is cut off.
+            said = f"you have not read for {self._stall:g} seconds; come back with Last-Event-ID, nothing is lost"
+            done, _ = await asyncio.wait((sending,), timeout=self._stall)
+            if not done:
+                sending.cancel()
+                raise ClientDisconnect
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": _event("dropped", error_body("unavailable", said)),
+                    "more_body": True,
+                }
+            )
+            break
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _event(name: str, data: bytes, cursor: str | None = None) -> bytes:
+    id = b"" if cursor is None else b"id: " + cursor.encode() + b"\n"
+    return id + b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"

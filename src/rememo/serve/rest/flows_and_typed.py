@@ -1,0 +1,185 @@
+"""Flows and typed values as routes: each request says the whole flow, since a server keeps none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rememo.memory import Memory
+from rememo.model.record import Record
+from rememo.working.flows import Flow, FlowState
+from rememo.working.typed import Typed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowProgress:
+    """How far somebody is in a flow."""
+
+    step: int
+    """The number of the step, from 1."""
+    of: int
+    """How many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedValue:
+    """A value kept under a name."""
+
+    name: str
+    id: str
+    """The record that holds it."""
+    version: int
+    """0 while nothing is stored."""
+    value: Any
+
+
+def start(
+    memory: Memory,
+    name: str,
+    *,
+    steps: Sequence[str],
+    ttl: float | str = "24h",
+    sliding: bool = True,
+    step: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    restart: bool = False,
+) -> FlowState:
+    """Begin a flow at the first step, or at the one given.
+
+    One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced. The scope's user is
+    whose flow it is, here and in all that concerns one user's state.
+    """
+    return memory.flow(name, steps=steps, ttl=ttl, sliding=sliding).start(step=step, data=data, restart=restart)
+
+
+def get(memory: Memory, name: str) -> FlowState | None:
+    """Return where a user is in a flow, or null when there is nothing; reading prolongs one whose end slides."""
+    return _flow(memory, name).get()
+
+
+def set(
+    memory: Memory,
+    name: str,
+    *,
+    steps: Sequence[str],
+    ttl: float | str = "24h",
+    sliding: bool = True,
+    transitions: Mapping[str, Sequence[str]] | None = None,
+    step: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    expected_version: int | None = None,
+) -> FlowState:
+    """Merge data into a flow, then move to a step; what is not given stays.
+
+    A step that is not declared or not allowed from here raises `InvalidStep`, a paused flow `Paused`, and one that is
+    not there `NotFound`; with `expected_version` one that has moved on raises `VersionConflict`.
+    """
+    flow = memory.flow(name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions)
+    return flow.set(step=step, data=data, expected_version=expected_version)
+
+
+def advance(
+    memory: Memory,
+    name: str,
+    *,
+    steps: Sequence[str],
+    ttl: float | str = "24h",
+    sliding: bool = True,
+    transitions: Mapping[str, Sequence[str]] | None = None,
+    data: Mapping[str, Any] | None = None,
+    expected_version: int | None = None,
+) -> FlowState:
+    """Merge data into a flow, then move to the next step as declared; past the last one raises `InvalidStep`."""
+    flow = memory.flow(name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions)
+    return flow.advance(data=data, expected_version=expected_version)
+
+
+def pause(memory: Memory, name: str, *, ttl: float | str = "24h", sliding: bool = True) -> FlowState:
+    """Let a flow rest with its data; one that rests already stays as it is."""
+    return _flow(memory, name, ttl, sliding).pause()
+
+
+def resume(memory: Memory, name: str, *, ttl: float | str = "24h", sliding: bool = True) -> FlowState:
+    """Let a flow go on where it was; one that has expired raises `NotFound`."""
+    return _flow(memory, name, ttl, sliding).resume()
+
+
+def clear(memory: Memory, name: str) -> bool:
+    """End a flow and forget its data; false when there was none."""
+    return _flow(memory, name).clear()
+
+
+def progress(memory: Memory, name: str, *, steps: Sequence[str]) -> FlowProgress:
+    """Return how far a user is in a flow."""
+    step, of = memory.flow(name, steps=steps).progress()
+    return FlowProgress(step=step, of=of)
+
+
+def active(memory: Memory, name: str, *, paused: bool = False) -> list[FlowState]:
+    """Return every state of a flow that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+    return _flow(memory, name).active(paused=paused)
+
+
+def _flow(memory: Memory, name: str, ttl: float | str = "24h", sliding: bool = True) -> Flow:
+    """Return a flow for what needs no steps; those that were declared by another request are left as they are."""
+    view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    return Flow(view, name, steps=("any",), ttl=ttl, sliding=sliding)
+
+
+# ---- typed values
+
+
+def get_value(memory: Memory, name: str) -> TypedValue:
+    """Return the value under a name of exactly this scope; null at version 0 while nothing is stored."""
+    return _typed_value(memory, name)
+
+
+def set_value(memory: Memory, name: str, *, value: Any, expected_version: int | None = None) -> TypedValue:
+    """Keep any JSON under a name; with `expected_version` (0: nothing stored) one that has moved on is a conflict."""
+    _typed(memory, name).set(value, expected_version=expected_version)
+    return _typed_value(memory, name)
+
+
+def clear_value(memory: Memory, name: str) -> bool:
+    """Forget the value under a name; false when nothing was stored. The past stays readable."""
+    return _typed(memory, name).clear()
+
+
+def undo_value(memory: Memory, name: str) -> TypedValue:
+    """Take the last change of a value back by a new version; with nothing to take back raises `NotFound`."""
+    _typed(memory, name).undo()
+    return _typed_value(memory, name)
+
+
+def value_history(memory: Memory, name: str) -> list[Record]:
+    """Return the records of every value it had, oldest first; each has it as `value` in its data."""
+    return [one.record for one in _typed(memory, name).history()]
+
+
+def _typed(memory: Memory, name: str) -> Typed[Any]:
+    anything: Any = Any  # types are on the other side of the wire
+    return memory.typed(name, None, type=anything)
+
+
+def _typed_value(memory: Memory, name: str) -> TypedValue:
+    box = _typed(memory, name)
+    # The version first: a value that came in between is then told under an older one, and never passes for it.
+    version = box.version
+    return TypedValue(name=name, id=box.id, version=version, value=box.get())
+
+
+FLOWS_AND_TYPED: Final = {
+    "flow.start": start,
+    "flow.get": get,
+    "flow.set": set,
+    "flow.advance": advance,
+    "flow.pause": pause,
+    "flow.resume": resume,
+    "flow.clear": clear,
+    "flow.progress": progress,
+    "flow.active": active,
+    "typed.get": get_value,
+    "typed.set": set_value,
+    "typed.clear": clear_value,
+    "typed.undo": undo_value,
+    "typed.history": value_history,
+}

@@ -1,0 +1,74 @@
+"""What cannot be served as the method stands: the same, by ids and numbers instead of objects."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from rememo.engine.audit import who_acts
+from rememo.errors import InvalidInput, NotFound
+from rememo.memory import Memory
+from rememo.model.receipt import Receipt
+from rememo.serve.rest.flows_and_typed import FLOWS_AND_TYPED
+
+LONGEST_WAIT: Final = 30.0
+
+_log = logging.getLogger("rememo.serve")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetReport:
+    """What a reset ended."""
+
+    records: int
+    keys: int
+    profiles: int
+    sessions: int
+
+
+def resolve(memory: Memory, *, facts: Sequence[str], keep: str) -> Receipt:
+    """Settle a conflict, named by the ids of its facts: the one to keep (its id or its object) holds."""
+    for conflict in memory.facts.conflicts():
+        if {fact.id for fact in conflict.facts} == set(facts):
+            return memory.facts.resolve(conflict, keep=keep)
+    raise NotFound("there is no such conflict in this scope; GET /v1/facts:conflicts lists them")
+
+
+def wait(memory: Memory, *, jobs: Sequence[str], timeout: float = 10.0) -> str:
+    """Wait until the jobs of a receipt are done, up to half a minute; one that is dead raises `JobFailed`."""
+    if not 0 < timeout <= LONGEST_WAIT:
+        raise InvalidInput(f"timeout must be above 0 and at most {LONGEST_WAIT:g} seconds, not {timeout!r}")
+    if not jobs:
+        return "done"
+    runner = memory._engine.runner  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    if runner is None:
+        raise InvalidInput("nobody does jobs here")
+    return runner.follow(Receipt(ids=(), jobs=tuple(jobs)), timeout, tenant=memory.bound.tenant).status
+
+
+def reset(memory: Memory) -> ResetReport:
+    """End everything in this scope: records, and the keys, profiles and sessions of exactly these labels. It is logged.
+
+    The memory stays usable, and the past of its records readable.
+    """
+    sessions = [one.name for one in memory.sessions.list()]
+    done = ResetReport(
+        records=memory.clear(),
+        keys=memory.kv.invalidate("*"),
+        profiles=memory.profiles.forget_all(),
+        sessions=sum(memory.sessions.delete(name) for name in sessions),
+    )
+    who = who_acts()
+    _log.warning(
+        "reset of %s by %s from %s, request %s: %s",
+        asdict(memory.bound), who.actor, who.address, who.session, asdict(done),
+    )  # fmt: skip
+    return done
+
+
+OVERRIDES: Final[dict[str, Callable[..., Any]]] = {
+    "facts.resolve": resolve,
+    "wait": wait,
+    "reset": reset,
+    **FLOWS_AND_TYPED,
+}

@@ -1,0 +1,129 @@
+"""Types taken apart: what of a parameter can come over a wire, and what JSON a value becomes."""
+
+import types
+from collections.abc import Callable as AbstractCallable
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from pydantic import AfterValidator, Base64Bytes
+
+from rememo.model.record import Record
+from rememo.model.unset import NOTHING, Unset
+from rememo.serve.serializer import field_names, from_json
+
+_NOT_ON_THE_WIRE = (Path, timedelta)
+"""A server's files are not its clients' to name; durations are told in seconds or as text."""
+_SIMPLE: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    datetime: {"type": "string", "format": "date-time"},
+    timedelta: {"type": "number"},
+    bytes: {"type": "string", "format": "byte"},
+}
+
+
+def type_parts(hint: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return what a type is (`union`, `list`, `tuple`, `map`, `choice`, `function` or `one`) and its parts."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return "union", parts
+    if origin is Literal:
+        return "choice", parts
+    if origin is AbstractCallable:
+        return "function", ()
+    if origin is tuple and Ellipsis not in parts:
+        return "tuple", parts
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "map", parts[1:]
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return "list", parts[:1]
+    return "one", (hint,)
+
+
+def wire_type(hint: Any) -> Any:
+    """Return the type that a parameter has on the wire, for pydantic; None when nothing of it can come over one."""
+    what, parts = type_parts(hint)
+    if what == "union":
+        kept = [one for one in map(wire_type, parts) if one is not None]
+        return Union[tuple(kept)] if kept else None  # noqa: UP007 - made here
+    if what == "list":
+        inner = wire_type(parts[0])
+        return None if inner is None else list[inner]
+    if what == "tuple":
+        return tuple[tuple(map(wire_type, parts))]
+    if what == "map":
+        return dict[str, Any]
+    if what == "choice":
+        kept = tuple(one for one in parts if one is not NOTHING)
+        return Literal[kept] if kept else None
+    if hint is bytes:
+        return Base64Bytes
+    if hint in (*_SIMPLE, Any) and hint not in _NOT_ON_THE_WIRE:
+        return hint
+    # Whole records are not taken from strangers, who might have changed them: they are named by their ids.
+    if isinstance(hint, type) and field_names(hint) and "record" not in field_names(hint) and hint is not Record:
+        return Annotated[dict[str, Any], AfterValidator(lambda value: from_json(hint, value))]
+    return None
+
+
+def takes_objects(hint: Any) -> bool:
+    """Whether a value of a type is JSON of its own and not a word: it stands as JSON text in an address."""
+    what, parts = type_parts(hint)
+    return what in ("map", "tuple") or (what == "union" and any(map(takes_objects, parts)))
+
+
+def schema(hint: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a type on the wire; objects are put into `known` by name."""
+    what, parts = type_parts(hint)
+    if what == "union":
+        found = [
+            one for one in (schema(part, known) for part in parts if _is_serializable(part)) if one != {"enum": []}
+        ]
+        return found[0] if len(found) == 1 else {"anyOf": found}
+    if what == "list":
+        return {"type": "array", "items": schema(parts[0], known) if parts else {}}
+    if what == "tuple":
+        return {"type": "array", "prefixItems": [schema(one, known) for one in parts]}
+    if what == "map":
+        return {"type": "object", "additionalProperties": schema(parts[0], known) if parts else True}
+    if what == "choice":
+        return {"enum": [one for one in parts if one is not NOTHING]}
+    if hint in _SIMPLE:
+        return dict(_SIMPLE[hint])
+    kind: type | None = hint if isinstance(hint, type) else None
+    if kind is not None and field_names(kind):
+        _add_schema(kind, known)
+        return {"$ref": f"#/components/schemas/{kind.__name__}"}
+    return {}
+
+
+def _is_serializable(hint: Any) -> bool:
+    return hint not in (*_NOT_ON_THE_WIRE, Unset) and type_parts(hint)[0] != "function"
+
+
+def _add_schema(kind: type, known: dict[str, Any]) -> None:
+    if kind.__name__ in known:
+        return
+    known[kind.__name__] = {}  # a type may speak of itself
+    hints = get_type_hints(kind)
+    # A record is told by its fields alone.
+    names = [one.name for one in fields(cast("Any", kind))] if kind is Record else list(field_names(kind))
+    told: dict[str, Any] = {}
+    for name in names:
+        member = getattr(kind, name, None)
+        hint = get_type_hints(member.fget).get("return", Any) if isinstance(member, property) else hints[name]
+        told[name] = schema(hint, known)
+    says = (kind.__doc__ or "").strip().split("\n")[0]
+    shape: dict[str, Any] = {"type": "object", "description": says, "properties": told, "required": names}
+    if hasattr(kind, "__pydantic_config__"):  # only ever sent: what has a default may be left out, and nothing added
+        needed = [
+            one.name for one in fields(cast("Any", kind)) if (one.default, one.default_factory) == (MISSING, MISSING)
+        ]
+        shape |= {"required": needed, "additionalProperties": False}
+    known[kind.__name__] = shape

@@ -1,0 +1,122 @@
+"""Values on the wire: every value type as JSON, and back. Server and client share it.
+
+A dataclass is an object of its fields and, for readers in other languages, its properties. Lists and tuples are arrays,
+times ISO 8601 in UTC, durations seconds.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from inspect import getmembers
+from typing import Any, cast
+
+from rememo.context.state import LeftOut, State
+from rememo.errors import InvalidInput
+from rememo.model.check import dump_json
+from rememo.model.record import Record
+from rememo.serve.validation_errors import describe_errors
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_FUNCTIONS = {"follow"}
+"""Functions among the fields: each side has its own."""
+_SINGLE_WRITE_ONLY = {"id", "version", "outcome"}
+"""Properties of a receipt that only a single write has."""
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as JSON values."""
+    kind = cast("type[Any]", type(value))
+    # By exact types first, and plain values without a call: this is half of what an answer costs.
+    if kind in _PLAIN:
+        return value
+    if kind is Record:
+        return value.to_dict()
+    if kind is list or kind is tuple:
+        return [one if type(one) in _PLAIN else to_json(one) for one in value]
+    if kind is dict:
+        return {str(name): one if type(one) in _PLAIN else to_json(one) for name, one in value.items()}
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, State):
+        return _state_to_json(value)
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in cast("Mapping[Any, Any]", value).items()}
+    if names := field_names(kind):
+        return {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, Iterable):
+        return [to_json(one) for one in cast("Iterable[Any]", value)]
+    raise TypeError(f"{kind.__name__} has no shape on the wire")
+
+
+def encode(value: Any) -> bytes:
+    """Return a value as JSON text."""
+    from pydantic_core import to_json as written  # noqa: PLC0415 - see below
+
+    return written(to_json(value))
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return the value of a type that `to_json` made JSON of; what does not fit raises `InvalidInput`."""
+    return _state_from_json(value) if kind is State else decode(kind, dump_json(value))
+
+
+def decode(kind: Any, text: str | bytes) -> Any:
+    """Return the value of a type that a JSON text tells of; what does not fit raises `InvalidInput`."""
+    if kind is State:
+        return _state_from_json(json.loads(text))
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and not everybody serves
+
+    try:
+        return _adapter(kind).validate_json(text)
+    except ValidationError as error:
+        raise InvalidInput(f"this is no {getattr(kind, '__name__', kind)}: {describe_errors(error)}") from None
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - see above
+
+    return TypeAdapter(kind)
+
+
+@cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """Return the names of what is shown of a value of a type: fields first, then properties; none for plain values."""
+    if hasattr(kind, "_fields"):  # a named tuple
+        return tuple(cast("Any", kind)._fields)
+    if not is_dataclass(kind):
+        return ()
+    own = [one.name for one in fields(kind) if one.name not in _FUNCTIONS]
+    found: list[tuple[str, Any]] = getmembers(kind, lambda one: isinstance(one, property))
+    more = [name for name, _ in found if not name.startswith("_")]
+    if "ids" in own:
+        more = [name for name in more if name not in _SINGLE_WRITE_ONLY]
+    return (*own, *more)
+
+
+def _state_to_json(state: State) -> dict[str, Any]:
+    return {
+        "text": state.text,
+        "values": state.values,
+        "data": state.data,
+        "left_out": [to_json(one) for one in state.left_out],
+        "at": state.at.isoformat(),
+        "cached": state.cached,
+    }
+
+
+def _state_from_json(value: Mapping[str, Any]) -> State:
+    return State(
+        text=value["text"],
+        values=json.dumps(value["values"]),
+        data=json.dumps(value["data"]),
+        left_out=[LeftOut(**one) for one in value["left_out"]],
+        at=datetime.fromisoformat(value["at"]),
+        cached=value["cached"],
+    )

@@ -1,0 +1,102 @@
+"""What is wrong with values that were sent, in the words that the memory itself has for it."""
+
+import reprlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from rememo.errors import InvalidInput
+from rememo.model.check import check_limit, check_offset, check_unit, check_version
+from rememo.model.record import check_kind
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+_MOST_ERRORS: Final = 5
+_CHECKS: Final[dict[str, Callable[[object], object]]] = {
+    "kind": check_kind,
+    "limit": check_limit,
+    "offset": check_offset,
+    "expected_version": check_version,
+    "importance": lambda value: check_unit(value, "importance"),
+    "trust": lambda value: check_unit(value, "trust"),
+    "threshold": lambda value: check_unit(value, "threshold"),
+}
+"""What the memory says of a value of this name; only a value that is refused anyway is looked at."""
+_NOUNS: Final = {
+    "string_type": "text",
+    "bool_type": "True or False",
+    "bool_parsing": "True or False",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "datetime_type": "a datetime",
+    "none_required": "nothing",
+}
+_SHOW_VALUE: Final = {"bool_type", "bool_parsing", "int_parsing", "float_parsing", "int_from_float", "finite_number"}
+"""Where the value says more than its type."""
+_TIME_ERRORS: Final = {"datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid", "timezone_aware"}
+
+
+def list_errors(error: "ValidationError") -> list[tuple[str, str]]:
+    """Return each field that does not fit, and what is wrong with it."""
+    found: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    every = error.errors(include_url=False)
+    for one in every:
+        # Where a value may be one of several, each of them says at the same place why it is not.
+        sides = [other for other in every if _is_alternative(one, other)]
+        found.setdefault(one["loc"][:-1] if len(sides) > 1 and len(one["loc"]) > 1 else one["loc"], []).append(one)
+    return [(_location(loc), _describe_error(_location(loc), group)) for loc, group in found.items()]
+
+
+def _is_alternative(one: "ErrorDetails", other: "ErrorDetails") -> bool:
+    types = one["type"] in _NOUNS and other["type"] in _NOUNS
+    return types and other["loc"][:-1] == one["loc"][:-1] and bool(other["input"] == one["input"])
+
+
+def describe_errors(error: "ValidationError") -> str:
+    """Return what does not fit, in one line."""
+    return "; ".join(said for _, said in list_errors(error)[:_MOST_ERRORS])
+
+
+def _describe_error(place: str, group: "list[ErrorDetails]") -> str:
+    one = group[0]
+    kind, value = one["type"], one["input"]
+    own = _CHECKS.get(place.rpartition(".")[2])
+    if own is not None and kind != "missing":
+        try:
+            own(value)
+        except InvalidInput as error:
+            return str(error)
+    nouns = list(dict.fromkeys(_NOUNS[each["type"]] for each in group if each["type"] in _NOUNS))
+    if kind == "missing":
+        return f"{place} is missing"
+    if kind == "extra_forbidden":
+        return f"{place} is not known here"
+    if kind == "json_invalid":
+        return f"it is not JSON: {one.get('ctx', {}).get('error', one['msg'])}"
+    if nouns and len(group) == len([each for each in group if each["type"] in _NOUNS]):
+        shown = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
+        return f"{place} must be {' or '.join(nouns)}, not {shown}"
+    if kind in _TIME_ERRORS:
+        return f"{place} is not an ISO 8601 time: {reprlib.repr(value)}"
+    if kind == "literal_error":
+        choice = str(one.get("ctx", {}).get("expected", "")).replace("'", '"')
+        return f"{place} must be {choice}, not {reprlib.repr(value)}"
+    if kind == "value_error" and isinstance(cause := one.get("ctx", {}).get("error"), InvalidInput):
+        return f"{place}: {cause}"
+    return f"{place}: {one['msg']}"
+
+
+def _location(loc: tuple[Any, ...]) -> str:
+    """Return where a value stands, such as `items[0].text`."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the value"
