@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rememo import Memory, Settings
-from rememo.learn.tasks import LEARN
-from rememo.learn.worker import Worker
+from rememo.jobs.tasks import LEARN
+from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 

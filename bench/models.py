@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rememo import Memory
-from rememo.learn.llm.openai import OpenAICompatible
+from rememo.llm.openai import OpenAICompatible
 
 BOUND = 1.1
 EACH = 50

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.bench.datasets import Dataset, load
-from rememo.learn.extract.prose import own_sentences
 from rememo.learn.revise.likelihood import Circumstances, features
 from rememo.learn.revise.sentence import Sentence
 from rememo.recall.analyze import Analyzer
+from rememo.text.prose import own_sentences
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/rememo/learn/revise/likelihood.py"

@@ -17,8 +17,8 @@ from urllib.parse import quote
 from playwright.sync_api import sync_playwright
 
 from rememo import Memory, Settings
-from rememo.learn.llm.protocol import Usage
-from rememo.learn.llm.spending import Ledger
+from rememo.llm.protocol import Usage
+from rememo.llm.spending import Ledger
 from rememo.serve.app import create_app
 from rememo.serve.demo import load_demo
 from rememo.serve.listen import listen

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rememo.context.providers import Asked, Provided
     from rememo.errors import RememoError
     from rememo.keep.encrypt import Keyring
-    from rememo.learn.room_summaries import SummaryPolicy
     from rememo.memory import Memory
     from rememo.model.hit import Hit
     from rememo.model.receipt import Change, Receipt
     from rememo.model.record import Record
     from rememo.model.scope import Scope
     from rememo.settings import Settings
+    from rememo.summary.rooms import SummaryPolicy
     from rememo.working.recent import RecentMessages
     from rememo.working.working import Working
 
@@ -57,7 +57,7 @@ _PLACES: Final = {
     "RememoError": "errors",
     "Scope": "model.scope",
     "Settings": "settings",
-    "SummaryPolicy": "learn.room_summaries",
+    "SummaryPolicy": "summary.rooms",
     "Working": "working.working",
 }
 

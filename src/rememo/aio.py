@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType, UnionType
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
 
+from rememo.ask.answer import Answer
 from rememo.collections.actions import Action, Actions
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
 from rememo.collections.documents import Documents
@@ -30,7 +31,6 @@ from rememo.collections.records import Duration, Records
 from rememo.collections.relationships import Relationships
 from rememo.collections.revisions import Revised, Revisions
 from rememo.collections.summaries import Summaries
-from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task, Tasks
 from rememo.collections.thoughts import Thought, Thoughts
 from rememo.collections.turn import Image
@@ -39,10 +39,10 @@ from rememo.context.item import Context, Recall
 from rememo.context.pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
 from rememo.context.state import State
-from rememo.context.tokens import TokenCounter
 from rememo.engine.audit import Acting, ComplianceCheck
 from rememo.engine.search import Mode
 from rememo.errors import Closed
+from rememo.extract import FoundFact
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
 from rememo.keep.encrypt import Keyring
@@ -50,15 +50,9 @@ from rememo.keep.export import Transferred
 from rememo.keep.quarantine import C, Quarantine
 from rememo.keep.retention import Ready, Retention, Span
 from rememo.keep.versions import Diff
-from rememo.learn.answer import Answer
-from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
-from rememo.learn.extract import FoundFact
-from rememo.learn.llm.protocol import LLM
-from rememo.learn.llm.spending import Spending
-from rememo.learn.room_summaries import SummaryPolicy
-from rememo.learn.running import RunningSummary
-from rememo.learn.summaries import Summariser
+from rememo.llm.protocol import LLM
+from rememo.llm.spending import Spending
 from rememo.memory import BatchView, F, Memory
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
@@ -80,6 +74,12 @@ from rememo.recall.relevance import FLOOR
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.protocol import Check, Stats
+from rememo.summary.chapters import MAX_TOKENS
+from rememo.summary.extractive import Summariser
+from rememo.summary.rooms import SummaryPolicy
+from rememo.summary.running import RunningSummary
+from rememo.summary.summary import Compressed, Summary
+from rememo.text.tokens import TokenCounter
 from rememo.working.cached import Cached
 from rememo.working.call import Call
 from rememo.working.flows import Flow, FlowState

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
+from rememo.ask.answer import Answer
 from rememo.collections.message import Message
 from rememo.collections.records import Duration, Records
 from rememo.context.item import Context, Recall
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Asked, Providers, Saying
 from rememo.context.state import State
-from rememo.context.tokens import TokenCounter
 from rememo.engine.audit import Acting, ComplianceCheck, acting
 from rememo.engine.batch import Batch
 from rememo.engine.embedders import default_embedder
@@ -31,8 +31,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.encrypt import Keyring
 from rememo.keep.versions import Diff
-from rememo.learn.answer import Answer
-from rememo.learn.llm.protocol import LLM
+from rememo.llm.protocol import LLM
 from rememo.model.changed import Changed
 from rememo.model.check import check_flag, check_function, check_label
 from rememo.model.derived_ids import may_be_older
@@ -48,6 +47,7 @@ from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.kv.protocol import KeyServing
 from rememo.store.protocol import Check, Stats
+from rememo.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from rememo.collections.actions import Actions
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from rememo.keep.export import Transferred
     from rememo.keep.quarantine import Quarantine
     from rememo.keep.retention import Retention
-    from rememo.learn.llm.spending import Spending
+    from rememo.llm.spending import Spending
     from rememo.model.retention import Maintenance
     from rememo.working.flows import Flow
     from rememo.working.hooks import Hooks
@@ -83,7 +83,7 @@ _POOL = "pool:"
 _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
     "collections.relationships", "collections.revisions", "collections.summaries", "context.compose", "keep.audit",
-    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "learn.answering", "learn.llm.learning",
+    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "ask.answering", "learn.model_learning",
     "learn.revise.succession",
     "working.flowing", "working.hooks", "working.imported", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
@@ -138,7 +138,7 @@ class Memory(Records):
             engine.owned.append(model)
         engine.hires, engine.composes, engine.compares = _worker, _composer, _succession
         if asked is not None:
-            from rememo.learn.llm.models import Models
+            from rememo.llm.models import Models
 
             engine.models = Models(engine, asked, owned=llm is None)
         engine.reranker = reranker
@@ -430,7 +430,7 @@ class Memory(Records):
         beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
         sure recall must be of them, from 0 to 1.
         """
-        from rememo.learn.answering import answer
+        from rememo.ask.answering import answer
 
         return answer(
             self._view, question, max_tokens=max_tokens, recall=recall, user=user, at=at, threshold=threshold,
@@ -655,13 +655,13 @@ class Memory(Records):
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.
         """
-        from rememo.learn.llm.spending import Ledger
-        from rememo.learn.payloads import EXTRACT, LEARN, UNLEARN
+        from rememo.engine.job_payloads import EXTRACT, LEARN, UNLEARN
+        from rememo.llm.spending import Ledger
 
         found = Ledger(self._engine).read(self.bound.tenant, days)
         if not backlog:
             return found
-        from rememo.learn.llm.learning import backlog as waiting
+        from rememo.learn.model_learning import backlog as waiting
 
         return replace(found, backlog=waiting(self._engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
 
@@ -763,7 +763,7 @@ class BatchView(Memory):
 
 
 def _worker(engine: Engine) -> Runner:
-    from rememo.learn.worker import Worker
+    from rememo.jobs.worker import Worker
 
     return Worker(engine)
 
@@ -814,7 +814,7 @@ def _embedder(embedder: Embedder | None) -> Embedder | None:
 def _model_of(settings: Settings) -> LLM | None:
     if not settings.llm_url:
         return None
-    from rememo.learn.llm.models import model_of_settings
+    from rememo.llm.models import model_of_settings
 
     return model_of_settings(settings)
 

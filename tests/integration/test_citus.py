@@ -9,7 +9,7 @@ import pytest
 from rememo import Memory, Settings
 from rememo.engine.opening import migrate_store
 from rememo.errors import StorageError
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.store.migrations import Wishes
 from rememo.store.postgres.citus import Table, spread
 from rememo.store.postgres.session import Session

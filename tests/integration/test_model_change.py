@@ -8,7 +8,7 @@ import pytest
 
 from rememo import Memory
 from rememo.engine.engine import Engine
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.testing.postgres import Databases
 

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.job_payloads import LEARN
 from rememo.errors import StorageError
-from rememo.learn import worker as working
-from rememo.learn.payloads import LEARN
-from rememo.learn.worker import Worker
+from rememo.jobs import worker as working
+from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.store.postgres.database import Database

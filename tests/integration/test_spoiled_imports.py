@@ -15,7 +15,7 @@ from tests.serve.conftest import running
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import InvalidInput, RememoError, StorageError
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.testing import WordEmbedder
 from rememo.testing.postgres import Databases
 

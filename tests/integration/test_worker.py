@@ -14,8 +14,8 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.collections.facts import Facts
-from rememo.learn.payloads import LEARN
-from rememo.learn.worker import Worker
+from rememo.engine.job_payloads import LEARN
+from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 
@@ -24,8 +24,8 @@ LONGEST = 100.0
 HEAD = """
 import sys
 from rememo import Memory, Settings
-from rememo.learn import tasks
-from rememo.learn import worker as working
+from rememo.jobs import tasks
+from rememo.jobs import worker as working
 path = sys.argv[1]
 memory = Memory(path, settings=Settings(durability="fast", worker=False))
 worker = working.Worker(memory._view.engine)

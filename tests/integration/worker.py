@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import Closed, RememoError, VersionConflict
-from rememo.learn.llm.openai import OpenAICompatible
+from rememo.llm.openai import OpenAICompatible
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.database import Database as PostgresDatabase
 from rememo.store.sqlite.connection import Connection
@@ -258,7 +258,7 @@ def fork_while_loading(path: str) -> None:
 
     class SlowDisk:
         def find_spec(self, name: str, *_: object) -> None:
-            if name == "rememo.learn.worker":
+            if name == "rememo.jobs.worker":
                 loading.set()
                 time.sleep(0.3)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rememo.learn.llm.openai import OpenAICompatible, Pieces
-from rememo.learn.llm.protocol import Completion, Message
+from rememo.llm.openai import OpenAICompatible, Pieces
+from rememo.llm.protocol import Completion, Message
 
 PEERS = Path(__file__).parents[2] / "tools" / "peers.py"
 

@@ -4,9 +4,9 @@ import pytest
 from pydantic import BaseModel
 
 from rememo import Memory, Settings
-from rememo.learn.llm.openai import OpenAICompatible
-from rememo.learn.llm.protocol import LLM, Message, Streaming
-from rememo.learn.llm.structured import structured
+from rememo.llm.openai import OpenAICompatible
+from rememo.llm.protocol import LLM, Message, Streaming
+from rememo.llm.structured import structured
 
 pytestmark = pytest.mark.models
 TEXT = "I live in Lisbon. Ana mentors me, and Kimi snores at night."

@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 from tests.serve.pages import HIDDEN, HOSTILE, ORDER
 
 from rememo import Memory
-from rememo.learn.llm.protocol import Usage
-from rememo.learn.llm.spending import Ledger
+from rememo.llm.protocol import Usage
+from rememo.llm.spending import Ledger
 from rememo.serve.auth import ApiKeys
 from rememo.serve.dashboard.routes import PAGES
 from rememo.testing import ManualClock

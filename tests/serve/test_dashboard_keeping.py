@@ -11,8 +11,8 @@ import pytest
 from tests.serve.pages import HOSTILE, ORDER, Page, checked, log_in, post
 
 from rememo import Memory, Settings
-from rememo.learn.llm.protocol import Usage
-from rememo.learn.llm.spending import Ledger
+from rememo.llm.protocol import Usage
+from rememo.llm.spending import Ledger
 from rememo.serve.auth import ApiKeys
 from rememo.serve.dashboard.settings import setting_rows
 from rememo.serve.service import ServerOptions

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from tests.serve.conftest import listening
 
 from rememo import Memory, Settings
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.model.scope import Scope
 from rememo.serve.app import create_app
 from rememo.serve.auth import RIGHTS, ApiKey, ApiKeys

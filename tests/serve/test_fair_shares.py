@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from rememo import Memory
-from rememo.engine.guard import Suspect
 from rememo.errors import RateLimited, Unavailable
+from rememo.safety.guard import Suspect
 from rememo.serve.auth import ApiKeys
 from rememo.serve.limits import ConcurrencyLimit, FairThreadPool, Requester
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from rememo import Memory
-from rememo.context.fence import is_recalled, without_recalled
 from rememo.serve.mcp.server import build_server
 from rememo.serve.mcp.stdio import BackgroundMemory, StdioAccess
 from rememo.serve.mcp.tools import TOOLS
 from rememo.testing import ManualClock
+from rememo.text.fence import is_recalled, without_recalled
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from rememo import Memory, Settings
-from rememo.engine.guard import Suspect
 from rememo.imports import import_from
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
+from rememo.safety.guard import Suspect
 from rememo.serve.auth import ApiKeys
 from rememo.serve.mem0 import NOT_SUPPORTED, ROUTES
 from rememo.testing import ManualClock

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from rememo import Memory
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
 Ask = Callable[[httpx.Client, str], httpx.Response]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rememo import Memory
 from rememo.engine.engine import Engine
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, ModelChanged
+from rememo.jobs.worker import Worker
 from rememo.keep.checkup import checkup
-from rememo.learn.worker import Worker
 from rememo.settings import Settings
 
 pytestmark = pytest.mark.requirement("embed.online-change")

@@ -15,15 +15,15 @@ from typing import Any, Final
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.bench.summaries import bearing
 from rememo.context.gather import speaker
-from rememo.context.tokens import default_counter
 from rememo.errors import InvalidInput
-from rememo.learn.salience import Turn, plain
 from rememo.memory import Memory
 from rememo.model.record import Record
 from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
+from rememo.summary.salience import Turn, plain
+from rememo.text.tokens import default_counter
 
 BUDGETS: Final = (1_500, 3_000)
 _HITS: Final = 50

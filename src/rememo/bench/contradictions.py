@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rememo.learn.extract import extract
+from rememo.extract import extract
 from rememo.learn.oppositions import Matter, arrange_all
 from rememo.learn.statements import Statement, folded
 from rememo.model.fact import Source

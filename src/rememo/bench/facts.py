@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rememo.learn.extract import FoundFact, extract
-from rememo.learn.predicates import normalise_object
+from rememo.extract import FoundFact, extract
+from rememo.extract.predicates import normalise_object
 
 
 @dataclass(slots=True, kw_only=True)

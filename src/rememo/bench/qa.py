@@ -21,14 +21,14 @@ from pydantic import BaseModel
 from rememo.bench.context import labels, store
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.bench.quality import ALL, PlainWords
-from rememo.context.tokens import default_counter
 from rememo.errors import InvalidInput, ModelFailed
-from rememo.learn.llm.prompts import prompt
-from rememo.learn.llm.protocol import LLM, Message, Usage
-from rememo.learn.llm.structured import structured
+from rememo.llm.prompts import prompt
+from rememo.llm.protocol import LLM, Message, Usage
+from rememo.llm.structured import structured
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.settings import Settings
+from rememo.text.tokens import default_counter
 
 Way: TypeAlias = Literal["rememo", "words", "full"]
 """Whose choice the reader is shown: Rememo's context, plain BM25, or the whole conversation."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from rememo.bench.datasets import BenchScope, Dataset, load
-from rememo.context.tokens import TokenCounter, default_counter
 from rememo.errors import InvalidInput
-from rememo.learn.salience import Turn, cut, plain
-from rememo.learn.summaries import choose
 from rememo.recall.analyze import Analyzer
+from rememo.summary.extractive import choose
+from rememo.summary.salience import Turn, cut, plain
+from rememo.text.tokens import TokenCounter, default_counter
 
 SHARES = (0.05, 0.1, 0.2)
 _NOT_PERSONS = frozenset({"assistant", "system", "tool"})

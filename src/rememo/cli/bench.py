@@ -24,7 +24,7 @@ from rememo.bench.peers import run as peers_bench
 from rememo.bench.peers import table as peer_table
 from rememo.cli.output import console
 from rememo.errors import InvalidInput
-from rememo.learn.llm.openai import OpenAICompatible
+from rememo.llm.openai import OpenAICompatible
 from rememo.settings import Settings
 
 HeldOut = Annotated[bool, typer.Option("--held-out", help="Only the part that the rules were not tuned on.")]

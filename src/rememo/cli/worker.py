@@ -9,8 +9,8 @@ import typer
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, console
 from rememo.errors import ReadOnlyStore
-from rememo.learn.heart import LEASE_SECONDS
-from rememo.learn.worker import Worker
+from rememo.jobs.heartbeat import LEASE_SECONDS
+from rememo.jobs.worker import Worker
 
 Lease = Annotated[
     float, typer.Option(min=0.1, help="After how many seconds the jobs of a worker that died are taken over.")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from rememo.ask.answer import Answer
 from rememo.client.transport import Transport
 from rememo.collections.actions import Action
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
@@ -19,24 +20,18 @@ from rememo.collections.posts import Post
 from rememo.collections.pruning import Pruned
 from rememo.collections.records import Duration
 from rememo.collections.revisions import Revised
-from rememo.collections.summary import Compressed, Summary
 from rememo.collections.tasks import Recurrence, Task
 from rememo.collections.thoughts import Thought
 from rememo.collections.turn import Image
 from rememo.collections.working_limits import WorkingLimits
 from rememo.context.item import Context, Recall
 from rememo.context.state import State
-from rememo.context.tokens import TokenCounter
 from rememo.engine.search import Mode
+from rememo.extract import FoundFact
 from rememo.keep.retention import Ready, Span
 from rememo.keep.versions import Diff
-from rememo.learn.answer import Answer
-from rememo.learn.chapters import MAX_TOKENS
 from rememo.learn.conflicts import Policy
-from rememo.learn.extract import FoundFact
-from rememo.learn.llm.spending import Spending
-from rememo.learn.room_summaries import SummaryPolicy
-from rememo.learn.running import RunningSummary
+from rememo.llm.spending import Spending
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.changed import Changed
@@ -52,6 +47,11 @@ from rememo.model.unset import NOTHING, Unset
 from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
 from rememo.store.protocol import Check, Stats
+from rememo.summary.chapters import MAX_TOKENS
+from rememo.summary.rooms import SummaryPolicy
+from rememo.summary.running import RunningSummary
+from rememo.summary.summary import Compressed, Summary
+from rememo.text.tokens import TokenCounter
 from rememo.working.profiles import Profile
 from rememo.working.sessions import Session
 from rememo.working.stats import WorkingStats

@@ -11,10 +11,10 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.model.derived_ids import DerivedId
 from rememo.model.filters import Filter
-from rememo.model.lazy import lazy
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.runtime.lazy import lazy
 from rememo.settings import Settings
 from rememo.store.protocol import Remove
 from rememo.working.shapes import V

@@ -11,21 +11,21 @@ from typing import Any, cast
 
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
 from rememo.collections.fields import Kind, need_text, present
-from rememo.engine.guard import hold_whole_documents
 from rememo.engine.search import Mode, Query, search
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
-from rememo.learn.documents import TEXT, extract, load, media_type_of, too_long
-from rememo.learn.readers import Extracted, Limits
-from rememo.learn.splitting import Piece, find_headings, join, split
-from rememo.learn.summaries import summarise
 from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit, check_version
 from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.derived_names import chunk_name, document_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.safety.guard import hold_whole_documents
 from rememo.store.protocol import Remove, Write
+from rememo.summary.extractive import summarise
+from rememo.text.document_readers import Extracted, Limits
+from rememo.text.documents import TEXT, extract, load, media_type_of, too_long
+from rememo.text.splitting import Piece, find_headings, join, split
 
 _MOST_TAGS = 64
 _MOST_HITS = 1_000

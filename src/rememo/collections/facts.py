@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from rememo.engine.view import BOUND, View
 from rememo.errors import InvalidInput, NotFound
+from rememo.extract import FoundFact, extract
+from rememo.extract.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.conflicts import POLICIES, Policy
-from rememo.learn.extract import FoundFact, extract
 from rememo.learn.facts import POLICY_SPACE, Changes, Slot, holds, is_fact, policy_of, settle, slot_of
-from rememo.learn.llm.models import model_for
-from rememo.learn.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.statements import Statement, folded
+from rememo.llm.models import model_for
 from rememo.model.check import check_flag, check_label, check_limit, check_many, check_text, check_unit, dump_json
 from rememo.model.derived_names import digest_name
 from rememo.model.fact import Conflict, Fact, FactStatus, Source
@@ -329,7 +329,7 @@ class Facts:
                 "this memory has no language model: give it one with Memory(llm=…) or the setting llm_url"
             )
         # Only now: it needs pydantic, which those without a model have no use for.
-        from rememo.learn.llm.extraction import Turn, extract_by_model, joined  # noqa: PLC0415
+        from rememo.learn.model_extraction import Turn, extract_by_model, joined  # noqa: PLC0415
 
         told = extract_by_model(llm, [Turn(text=said, speaker=who, at=moment)]).told[0]
         known = {(folded(one.subject), one.predicate, folded(one.object)) for one in found}

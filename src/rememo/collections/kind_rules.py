@@ -59,7 +59,7 @@ def _add_fact(view: View, fields: dict[str, Any], key: str | None) -> Receipt:
 
 
 def _stated_fact(view: View, text: str) -> dict[str, str]:
-    from rememo.learn.extract import extract  # noqa: PLC0415 - see above
+    from rememo.extract import extract  # noqa: PLC0415 - see above
 
     speaker = view.home.user or "user"
     stated = [fact for fact in extract(text, speaker=speaker, at=view.engine.now(), noted=True) if not fact.ends]

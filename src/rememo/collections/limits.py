@@ -8,18 +8,18 @@ from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from rememo.collections.message import Message
-from rememo.context.tokens import default_counter, message_tokens
-from rememo.context.window import units
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
-from rememo.learn.chapters import Terms, chapter, chapters_of, parted
-from rememo.learn.room_summaries import RoomSummaries, packed, waiting
 from rememo.model.check import check_function, check_label, check_limit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.protocol import Remove, Write
+from rememo.summary.chapters import Terms, chapter, chapters_of, parted
+from rememo.summary.rooms import RoomSummaries, packed, waiting
+from rememo.text.tokens import default_counter, message_tokens
+from rememo.text.windows import units
 
 Strategy = Callable[[list[Message]], Iterable[Message | str]]
 Handler = Callable[[list[Message]], object]

@@ -35,9 +35,9 @@ def check_plain_change(record: Record, changes: Mapping[str, Any]) -> None:
 def _pointer(record: Record) -> str | None:
     """Return what changes a record that is made of something; None for one that a caller made of nothing."""
     # What knows these kinds is loaded only when one of them is changed.
-    from rememo.learn.chapters import is_chapter  # noqa: PLC0415
     from rememo.learn.facts import is_fact  # noqa: PLC0415
     from rememo.model.revision import is_revision  # noqa: PLC0415
+    from rememo.summary.chapters import is_chapter  # noqa: PLC0415
 
     data = record.data
     if record.kind == "document" and "chunks" in data:

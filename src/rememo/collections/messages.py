@@ -9,17 +9,17 @@ from rememo.collections.limits import Evict, Limits, RoomLimits
 from rememo.collections.message import Message
 from rememo.collections.pruning import enforce_limits
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, more_data, turn_data
-from rememo.context.tokens import MOST_TOKENS, TokenCounter, check_counter
 from rememo.context.turns import summarised_window
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
-from rememo.learn.room_summaries import RoomSummaries
 from rememo.model.check import check_flag, check_label, check_limit
 from rememo.model.filters import Filter
 from rememo.model.ids import new_id
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.times import to_utc
+from rememo.summary.rooms import RoomSummaries
+from rememo.text.tokens import MOST_TOKENS, TokenCounter, check_counter
 
 
 class Messages(Kind):

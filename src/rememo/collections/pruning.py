@@ -5,12 +5,12 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from rememo.collections.working_limits import LIMITED, WorkingLimits, stored_limits
-from rememo.context.window import units
 from rememo.engine.view import View
 from rememo.errors import NotFound, VersionConflict
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.store.protocol import Remove
+from rememo.text.windows import units
 
 _MOST_TRIES = 50
 _AHEAD = 32

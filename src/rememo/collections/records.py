@@ -319,7 +319,7 @@ class Records:
             # Whatever its kind, what is found says whether something later revised it.
             self._view.wait_for_lessons()
         if (rerank or rewrite) and asked.text.strip():
-            from rememo.learn.llm.searching import sharpened  # noqa: PLC0415 - models are loaded when one is wanted
+            from rememo.ask.searching import sharpened  # noqa: PLC0415 - models are loaded when one is wanted
 
             return sharpened(self._view, asked, rerank=rerank, rewrite=rewrite)
         return with_sources(self._engine, filter, search(self._engine, asked))

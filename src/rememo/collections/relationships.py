@@ -7,7 +7,7 @@ from typing import Any
 
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
-from rememo.learn.predicates import normalise_predicate, normalise_subject
+from rememo.extract.predicates import normalise_predicate, normalise_subject
 from rememo.learn.relationships import BASE, Link, interaction_counts, link_fields
 from rememo.learn.statements import folded
 from rememo.model.check import check_label, check_limit, check_unit

@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from rememo.collections.fields import Kind
 from rememo.collections.message import Message
 from rememo.collections.records import Duration
-from rememo.collections.summary import Compressed, Summary
 from rememo.errors import InvalidInput, NotFound, ReadOnly
-from rememo.learn.chapters import MAX_TOKENS, is_chapter, use_summariser
-from rememo.learn.compress import Compression
-from rememo.learn.room_summaries import RoomSummaries, SummaryPolicy
-from rememo.learn.running import RunningSummary, running
-from rememo.learn.summaries import Summariser
 from rememo.model.check import check_label, check_limit, check_offset
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 from rememo.model.unset import NOTHING, Unset
+from rememo.summary.chapters import MAX_TOKENS, is_chapter, use_summariser
+from rememo.summary.compression import Compression
+from rememo.summary.extractive import Summariser
+from rememo.summary.rooms import RoomSummaries, SummaryPolicy
+from rememo.summary.running import RunningSummary, running
+from rememo.summary.summary import Compressed, Summary
 
 _MOST_TOKENS = 100_000
 

@@ -1,0 +1,1 @@
+"""Context: what a model is shown, packed into its window."""

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from rememo.context import gather
 from rememo.context.dates import day_and_time
-from rememo.context.fence import fenced
 from rememo.context.gather import recalling
 from rememo.context.item import Item
 from rememo.context.lines import HEADINGS, Shown, line, listed
 from rememo.context.providers import Asked, Function, Provided, Provider
 from rememo.engine.view import View
 from rememo.recall.relevance import FLOOR
+from rememo.text.fence import fenced
 
 RECENT: Final = 20
 FACTS: Final = 20

@@ -9,8 +9,8 @@ from typing import Final
 from rememo.context.providers import Reads
 from rememo.context.state import State
 from rememo.model.filters import Filter
-from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
+from rememo.runtime.locks import ForkLock
 
 MOST_STATES: Final = 1_000
 MOST_BYTES: Final = 67_108_864

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rememo.context.window import call_ids
 from rememo.errors import InvalidInput
 from rememo.files import read_regular_file
+from rememo.text.windows import call_ids
 
 MAX_IMAGE_BYTES = 20_971_520
 """The largest image that is read or passed on."""

@@ -11,20 +11,20 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
-from rememo.context.answer import checked, failed
 from rememo.context.cache import Held, Reach, StateCache
-from rememo.context.fence import fenced
 from rememo.context.gather import recalling
 from rememo.context.pool import Call, Pool
+from rememo.context.provider_result import checked, failed
 from rememo.context.providers import Asked, Provided, Provider, Registry
 from rememo.context.state import LeftOut, State
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import Closed, InvalidInput, NotFound, Unavailable
 from rememo.model.check import check_many, check_text, dump_json
-from rememo.model.counts import counts
 from rememo.model.filters import Filter
 from rememo.model.record import Record
+from rememo.runtime.counters import counts
+from rememo.text.fence import fenced
 
 _LONG_TEXT: Final = 256
 

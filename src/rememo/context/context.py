@@ -8,13 +8,20 @@ from typing import Any, Final
 from rememo.context.chat import chat_messages
 from rememo.context.current import still_holding, wants_past
 from rememo.context.excerpt import GAP
-from rememo.context.fence import fenced, without_recalled
 from rememo.context.gather import item_of, plans, profile, recalling
 from rememo.context.item import Context, Item, Recall
 from rememo.context.lines import HEADINGS, Shown, day_heading, line, render
 from rememo.context.pack import Packing
 from rememo.context.template import Template
-from rememo.context.tokens import (
+from rememo.context.turns import newest_turns, system_messages
+from rememo.engine.view import View
+from rememo.errors import InvalidInput
+from rememo.model.check import check_limit, check_text, check_unit
+from rememo.model.record import Record
+from rememo.model.times import to_utc
+from rememo.recall.relevance import FLOOR
+from rememo.text.fence import fenced, without_recalled
+from rememo.text.tokens import (
     MESSAGE_TOKENS,
     MOST_TOKENS,
     TokenCounter,
@@ -23,14 +30,7 @@ from rememo.context.tokens import (
     count,
     message_tokens,
 )
-from rememo.context.turns import newest_turns, system_messages
-from rememo.context.window import units
-from rememo.engine.view import View
-from rememo.errors import InvalidInput
-from rememo.model.check import check_limit, check_text, check_unit
-from rememo.model.record import Record
-from rememo.model.times import to_utc
-from rememo.recall.relevance import FLOOR
+from rememo.text.windows import units
 
 _RECENT, _ANSWER = 0.25, 0.35
 """The largest shares of the latest turns: of all but the newest, and of a newest that is an answer. A question may take all."""

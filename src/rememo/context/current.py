@@ -9,11 +9,11 @@ from typing import Final
 from rememo.context.excerpt import GAP
 from rememo.engine.resolve import active_revisions, read_revisions, wholly_revised
 from rememo.engine.view import View
-from rememo.learn.splitting import sentences
 from rememo.model.record import Record
 from rememo.model.revision import Revision
 from rememo.recall.tense import asks_about_past, asks_what_happened
 from rememo.recall.time import find_times
+from rememo.text.splitting import sentences
 
 _VALUE: Final = re.compile(r"[^\W\d_]*\d[\w:.,/-]*|(?<=\s)[A-Z][\w-]{2,}")
 """What a statement can be told by in an answer to it: figures and names."""

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from rememo.context.tokens import TokenCounter, count, cut_to
+from rememo.text.tokens import TokenCounter, count, cut_to
 
 GAP: Final = "…"
 """Stands for what was left out."""

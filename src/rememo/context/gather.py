@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, Final, cast
 
 from rememo.context.current import still_holding, wants_past, without_echoes
-from rememo.context.fence import without_recalled
 from rememo.context.item import Item, Recall
 from rememo.engine.search import Query, search
 from rememo.engine.view import View
@@ -27,6 +26,7 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.shapes import is_own
 from rememo.model.times import to_utc
+from rememo.text.fence import without_recalled
 
 RECALLS: Final[tuple[Recall, ...]] = ("room", "user", "agent", "tenant")
 PASSAGES: Final = ("chunk", "message", "note", "post", "summary")

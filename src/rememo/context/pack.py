@@ -19,10 +19,10 @@ from rememo.context.gather import (
 )
 from rememo.context.item import Item
 from rememo.context.lines import DATED, HEADINGS, Shown, day_heading, line
-from rememo.context.tokens import TokenCounter, count, cut_to
 from rememo.engine.view import View
 from rememo.learn.statements import folded
 from rememo.model.record import Record
+from rememo.text.tokens import TokenCounter, count, cut_to
 
 PROFILE, PLANS, FACTS, ASIDE = 0.05, 0.1, 0.1, 0.05
 """The largest shares of the budget: the profile, plans, facts that answer, and facts that only are the user's."""

@@ -7,10 +7,10 @@ from typing import Any, Generic, TypeVar
 
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.check import check_label
-from rememo.model.locks import ForkLock
 from rememo.model.record import Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_seconds
+from rememo.runtime.locks import ForkLock
 
 DEFAULT_POSITION = 100
 """Behind the built-in ones."""

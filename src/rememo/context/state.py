@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from rememo.model.lazy import lazy
+from rememo.runtime.lazy import lazy
 
 Reason = Literal["private", "excluded", "no past", "failed", "slow", "too large", "wrong type", "busy"]
 _CHOSEN = ("private", "excluded", "no past")

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from rememo.context.fence import fenced
-from rememo.context.tokens import TokenCounter, cut_to, message_tokens
-from rememo.context.window import newest_that_fit, orphans, units
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
-from rememo.learn.chapters import chapters_of
-from rememo.learn.running import departed, digest, running, stood_for
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.store.protocol import Timeline
+from rememo.summary.chapters import chapters_of
+from rememo.summary.running import departed, digest, running, stood_for
+from rememo.text.fence import fenced
+from rememo.text.tokens import TokenCounter, cut_to, message_tokens
+from rememo.text.windows import newest_that_fit, orphans, units
 
 _FIRST_PAGE, _FARTHEST = 32, 16_384
 _MANY_NEW = 500

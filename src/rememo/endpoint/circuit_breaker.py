@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from rememo.model.locks import ForkLock
+from rememo.runtime.locks import ForkLock
 
 _LONGEST_PAUSE = 60.0
 _LONGEST_RETRY_AFTER = 3_600.0

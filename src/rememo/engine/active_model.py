@@ -15,10 +15,10 @@ from rememo.engine.embedders import embedder_of_model
 from rememo.engine.embedding import check_answers
 from rememo.errors import Closed, ReadOnlyStore, StorageError
 from rememo.model.health import Health
-from rememo.model.lazy import lazy
-from rememo.model.locks import ForkLock
 from rememo.recall.embed.background import background
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
+from rememo.runtime.lazy import lazy
+from rememo.runtime.locks import ForkLock
 from rememo.settings import Settings
 from rememo.store.protocol import ModelInUse, Store
 

@@ -15,9 +15,9 @@ from rememo.engine.forwarding import ForwardingKeyValue
 from rememo.errors import InvalidInput
 from rememo.model.audit import Intent, Note, Who
 from rememo.model.check import check_label, dump_json
-from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_utc
+from rememo.runtime.locks import ForkLock
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol import Commit, Put, Remove, Revise, Store, Write
 

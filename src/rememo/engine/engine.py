@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from rememo.engine.active_model import ActiveModel, ModelFollower
 from rememo.engine.audit import AuditedKeyValue, Auditor
 from rememo.engine.derived_ids import DerivedIds
-from rememo.engine.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.engine.hooks import HookTable
 from rememo.engine.lessons import PendingLessons, Teacher
 from rememo.engine.reclaiming import Reclaimer, ReclaimingKeyValue
-from rememo.engine.redact import redact, redact_fields
 from rememo.engine.succession import SuccessionModel
-from rememo.engine.trust import FULL, default_trust
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
 from rememo.model.derived_ids import DerivedId, is_derived
@@ -36,6 +33,9 @@ from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.recall.rerank.protocol import Reranker
+from rememo.safety.guard import Guard, Suspect, hold_whole_documents, told_of
+from rememo.safety.redaction import redact, redact_fields
+from rememo.safety.trust import FULL, default_trust
 from rememo.settings import Settings, trust_table
 from rememo.store.calling import Calling
 from rememo.store.kv.protocol import KeyServing, KeyValue

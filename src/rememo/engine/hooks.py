@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from rememo.model.counts import counts
-from rememo.model.locks import ForkLock
 from rememo.model.receipt import Change
 from rememo.model.scope import Scope
+from rememo.runtime.counters import counts
+from rememo.runtime.locks import ForkLock
 
 Hook = Callable[[Change], object]
 

@@ -11,7 +11,7 @@ from typing import Final
 from rememo.engine.forwarding import ForwardingKeyValue
 from rememo.errors import StorageError
 from rememo.model.audit import Note
-from rememo.model.locks import ForkLock
+from rememo.runtime.locks import ForkLock
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol import Store
 

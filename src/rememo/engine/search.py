@@ -12,7 +12,6 @@ from rememo.engine.active_model import ActiveModel
 from rememo.engine.engine import Engine
 from rememo.engine.resolve import Resolver, pool_size
 from rememo.errors import EmbeddingFailed, ModelChanged
-from rememo.model.counts import counts
 from rememo.model.fact import predicate_of, subject_of
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
@@ -26,6 +25,7 @@ from rememo.recall.relevance import calibrate
 from rememo.recall.time import find_times
 from rememo.recall.types import NOBODY, Candidates, Mode, Postings, Question, RecallSettings
 from rememo.recall.types import Timeline as RankedTimeline
+from rememo.runtime.counters import counts
 from rememo.store.protocol import Timeline, WordMatch
 
 _RECALL = RecallSettings()

@@ -1,0 +1,1 @@
+"""Keeping: retention, erasure, encryption, audit, export and repair."""

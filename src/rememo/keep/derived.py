@@ -5,13 +5,11 @@ from contextlib import suppress
 from typing import Any
 
 from rememo.engine.engine import Engine
+from rememo.engine.job_payloads import ABSTRACT, WRITE_AGAIN
 from rememo.errors import NotFound, VersionConflict
-from rememo.learn.chapters import has_writer, is_chapter, without_sources
 from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
-from rememo.learn.payloads import ABSTRACT, WRITE_AGAIN
 from rememo.learn.relationships import CONNECTING, Link, link_writes
 from rememo.learn.revisions import RevisionWrites
-from rememo.learn.room_summaries import RoomSummaries
 from rememo.learn.statements import Statement
 from rememo.model.derived_ids import DerivedId
 from rememo.model.erasure import Target
@@ -22,6 +20,8 @@ from rememo.model.record import REVISION, Record
 from rememo.model.revision import is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
 from rememo.store.protocol import ErasingStore
+from rememo.summary.chapters import has_writer, is_chapter, without_sources
+from rememo.summary.rooms import RoomSummaries
 
 PIECES = "pieces"
 """Where a note keeps pieces of the texts of a record, a list for each version, for the search at the end."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.engine.engine import Engine
+from rememo.engine.job_payloads import check_payload
 from rememo.errors import InvalidInput
-from rememo.learn.payloads import check_payload
 from rememo.model.check import (
     check_json,
     check_label,

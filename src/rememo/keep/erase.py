@@ -20,7 +20,6 @@ from rememo.keep.batches import every_job
 from rememo.keep.derived import PIECES, Derived, note_of
 from rememo.keep.remnants import CACHES, CleanSession, Remnants, Search, named
 from rememo.keep.targets import doomed_keys
-from rememo.learn.chapters import is_chapter
 from rememo.learn.revise.sentence import forget_sentences
 from rememo.model.erasure import ErasureReceipt, Target
 from rememo.model.record import Record
@@ -30,6 +29,7 @@ from rememo.store.chain import Link as Line
 from rememo.store.kv.protocol import KeyErasing
 from rememo.store.needles import Needles
 from rememo.store.protocol import Copying, Erasing, ErasingStore
+from rememo.summary.chapters import is_chapter
 
 _log = logging.getLogger("rememo.keep")
 

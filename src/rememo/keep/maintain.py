@@ -16,12 +16,12 @@ from rememo.keep.batches import Pace, Tally, Writer
 from rememo.keep.mending import duplicates, orphans, references
 from rememo.keep.removing import Before, leaving, remove
 from rememo.keep.retention import Retention, whole
-from rememo.learn.compress import Compression
-from rememo.learn.room_summaries import MAX_TOKENS
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
 from rememo.store.kv.protocol import KeyServing
+from rememo.summary.compression import Compression
+from rememo.summary.rooms import MAX_TOKENS
 
 _log = logging.getLogger("rememo.keep")
 

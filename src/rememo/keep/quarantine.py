@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from rememo.engine.audit import acting_by_default
-from rememo.engine.guard import Check, Rule
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_flag, check_function, check_label, check_limit, check_offset, check_text
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.safety.guard import Check, Rule
 
 RELEASED_BY = "released_by"
 """The name in the metadata of a released record under which it stands who released it."""

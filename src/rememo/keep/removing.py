@@ -11,7 +11,6 @@ from datetime import timedelta
 
 import numpy as np
 
-from rememo.context.window import call_ids
 from rememo.engine.engine import Engine
 from rememo.engine.view import parts_of
 from rememo.keep.batches import Tally, Writer, removal, walk
@@ -21,6 +20,7 @@ from rememo.model.record import Record
 from rememo.model.retention import RetentionPolicy
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.text.windows import call_ids
 
 _MICROSECOND = timedelta(microseconds=1)
 _NEAR = 64

@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, get_args
 
+from rememo.extract.predicates import EVERY
+from rememo.extract.predicates import predicate as shipped
 from rememo.learn.matching import covers, is_same
-from rememo.learn.predicates import EVERY
-from rememo.learn.predicates import predicate as shipped
 from rememo.learn.statements import Statement, folded
 from rememo.model.fact import FactStatus
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rememo.engine.engine import Engine
-from rememo.learn.chapters import is_chapter
 from rememo.learn.facts import is_fact
 from rememo.learn.relationships import link_fields
 from rememo.learn.statements import Statement
 from rememo.model.record import Record
 from rememo.model.revision import is_revision
 from rememo.store.protocol import Remove, Revise, Write
+from rememo.summary.chapters import is_chapter
 
 _BY_HAND: Final = ("metadata", "pinned", "expires_at", "quarantine")
 """Fields that learning never changes."""

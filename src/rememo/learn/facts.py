@@ -16,10 +16,10 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import BOUND
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
 from rememo.learn.conflicts import POLICIES, Policy, Run, default_policy
+from rememo.learn.fact_sentences import sentence
 from rememo.learn.oppositions import Matter, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
 from rememo.learn.revisions import RevisionWrites, slot_revisions
-from rememo.learn.sentences import sentence
 from rememo.learn.sight import Share, is_within, shares_of
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
 from rememo.model.derived_ids import DerivedId

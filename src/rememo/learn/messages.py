@@ -5,14 +5,13 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rememo.context.fence import without_recalled
 from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARNED_KINDS, may_learn_from
 from rememo.engine.view import View, bound_to
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
-from rememo.learn.extract import FoundFact, corrections, extract
+from rememo.extract import FoundFact, corrections, extract
+from rememo.extract.predicates import RELATIONS
 from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settle_each, slot_of
-from rememo.learn.predicates import RELATIONS
 from rememo.learn.revise.find import Found, revised_by
 from rememo.learn.revisions import RevisionWrites, decisions_of
 from rememo.learn.sight import is_within
@@ -23,6 +22,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import SURE, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
+from rememo.text.fence import without_recalled
 
 LEAST_TRUST = 0.3
 """What is trusted less is not learned from."""

@@ -6,8 +6,8 @@ Nothing that follows is kept: it is worked out of what was said each time, so th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from rememo.extract.predicates import OPPOSITIONS, Opposition
 from rememo.learn.conflicts import LASTING, Run, arrange, default_policy, without_void
-from rememo.learn.predicates import OPPOSITIONS, Opposition
 from rememo.learn.statements import Statement, folded
 
 ENDED_BY: Mapping[str, Sequence[Opposition]] = {

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from rememo.engine.engine import Engine
-from rememo.learn.predicates import RELATIONS
+from rememo.extract.predicates import RELATIONS
 from rememo.learn.statements import folded
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import relationship_name

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from rememo.learn.predicates import EVERY
+from rememo.extract.predicates import EVERY
 from rememo.model.fact import Source
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import from_micros, to_micros

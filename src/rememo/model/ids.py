@@ -3,7 +3,7 @@
 import os
 import time
 
-from rememo.model.locks import ForkLock
+from rememo.runtime.locks import ForkLock
 
 _lock = ForkLock()
 _last = 0

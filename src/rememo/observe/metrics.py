@@ -14,8 +14,8 @@ from rememo._version import __version__
 from rememo.engine.engine import Engine
 from rememo.errors import RememoError
 from rememo.memory import Memory
-from rememo.model.counts import counts
 from rememo.observe import observers
+from rememo.runtime.counters import counts
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)

@@ -16,11 +16,11 @@ from rememo.collections.revisions import Revisions
 from rememo.collections.summaries import Summaries
 from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
+from rememo.jobs.worker import Worker
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
 from rememo.keep.quarantine import Quarantine
 from rememo.keep.retention import Retention
-from rememo.learn.worker import Worker
 from rememo.memory import Memory
 from rememo.working.cached import Cached
 from rememo.working.flows import Flow

@@ -22,9 +22,9 @@ from typing import Final, Protocol, cast
 import Stemmer  # pyright: ignore[reportMissingTypeStubs]  # a C extension without stubs; typed below
 
 from rememo.errors import InvalidInput
-from rememo.model.locks import ForkLock
 from rememo.recall.irregular import IRREGULAR
 from rememo.recall.stopwords import CHATTER, STOPWORDS
+from rememo.runtime.locks import ForkLock
 
 _REMEMBERED_PIECES: Final = 65_536
 """Pieces kept before the cache starts afresh: the warm vocabulary of a busy process, about 15 MB."""

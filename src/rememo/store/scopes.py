@@ -15,10 +15,10 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from rememo.model.counts import counts
-from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.runtime.counters import counts
+from rememo.runtime.locks import ForkLock
 from rememo.store.protocol import Timeline
 
 _TYPES: dict[str, Any] = {

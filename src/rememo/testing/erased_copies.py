@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from rememo.errors import NotFound
-from rememo.learn.room_summaries import SummaryPolicy
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.erasure import ErasureReceipt
@@ -18,6 +17,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import KINDS
 from rememo.store.kv.routed import separate_stores
 from rememo.store.protocol import Erasing
+from rememo.summary.rooms import SummaryPolicy
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
 

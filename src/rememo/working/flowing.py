@@ -7,14 +7,14 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from rememo.context.builtin import built_in, cut
-from rememo.context.fence import fenced
 from rememo.context.lines import set_in
 from rememo.context.providers import Asked, Provided, Provider
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.model.check import dump_json
-from rememo.model.locks import ForkLock
 from rememo.model.scope import Scope
+from rememo.runtime.locks import ForkLock
+from rememo.text.fence import fenced
 from rememo.working.flows import Flow, FlowState, flow_space, flow_state
 
 _POSITION: Final = 60

@@ -11,11 +11,11 @@ from rememo.keep.entries import Check, read_fields
 from rememo.keep.retention import check_policy
 from rememo.learn.conflicts import POLICIES
 from rememo.learn.facts import POLICY_SPACE
-from rememo.learn.room_summaries import SummaryPolicy
 from rememo.model.check import check_label, check_offset
 from rememo.model.scope import LABELS
 from rememo.model.times import to_utc
 from rememo.store.kv.protocol import EMBED_CACHE, LEDGER
+from rememo.summary.rooms import SummaryPolicy
 
 _MOST_TOKENS: Final = 2**53
 

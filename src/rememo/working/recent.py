@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from rememo.collections.message import Message
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, turn_data
-from rememo.engine.redact import redact_fields
 from rememo.engine.shared import need_driver
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.check import check_label, check_limit, check_object, check_offset, dump_json
@@ -16,6 +15,7 @@ from rememo.model.ids import new_id
 from rememo.model.record import Record
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
+from rememo.safety.redaction import redact_fields
 from rememo.settings import Settings
 
 _MOST_MESSAGES = 10_000

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rememo.engine.job_payloads import UNLEARN
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.keep.versions import states
-from rememo.learn.payloads import UNLEARN
 from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob

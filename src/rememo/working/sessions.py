@@ -10,7 +10,7 @@ from typing import Any, cast
 from rememo.engine.opening import open_engine
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, Corrupt, NotFound, ReadOnly, RememoError, VersionConflict
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.model.check import check_flag, dump_json
 from rememo.model.receipt import Receipt
 from rememo.model.times import to_utc

@@ -13,9 +13,9 @@ from rememo.model.check import check_function, check_label, check_offset, dump_j
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import typed_name
 from rememo.model.filters import Filter
-from rememo.model.lazy import lazy
 from rememo.model.receipt import Change, Receipt
 from rememo.model.record import STATE, Record
+from rememo.runtime.lazy import lazy
 from rememo.store.protocol import Remove
 from rememo.working.shapes import Shape, V
 

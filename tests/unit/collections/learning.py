@@ -6,9 +6,9 @@ from rememo import Memory, Receipt, Settings
 from rememo.collections.facts import Facts
 from rememo.collections.jobs import Jobs
 from rememo.collections.relationships import Relationships
+from rememo.engine.job_payloads import LEARN, UNLEARN
 from rememo.engine.view import View
-from rememo.learn.payloads import LEARN, UNLEARN
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob
 from rememo.recall.embed.protocol import Embedder

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings, SummaryPolicy
-from rememo.collections.summary import Compressed
 from rememo.errors import InvalidInput, ReadOnly
+from rememo.summary.summary import Compressed
 from rememo.testing.clock import ManualClock
 
 from .learning import triples, worker_of

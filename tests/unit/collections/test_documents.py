@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.collections.documents import Documents
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
-from rememo.learn.readers import Limits
+from rememo.text.document_readers import Limits
 
 HANDBOOK = "# Handbook\n\n" + "\n\n".join(
     f"## {title}\n\n"

@@ -15,8 +15,8 @@ import pytest
 from rememo import Memory
 from rememo.collections.documents import Documents
 from rememo.errors import InvalidInput, MissingExtra
-from rememo.learn import documents as files
-from rememo.learn.readers import Limits
+from rememo.text import documents as files
+from rememo.text.document_readers import Limits
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PAGE = b"""<!DOCTYPE html><html><head><title>Opening  hours</title><style>p {color: red}</style>

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Receipt
 from rememo.errors import InvalidInput, JobFailed, NotFound
-from rememo.learn.heart import LEASE_SECONDS, Heart
+from rememo.jobs.heartbeat import LEASE_SECONDS, Heart
+from rememo.jobs.tasks import TASKS
+from rememo.jobs.worker import MOST_ATTEMPTS, Worker, backoff
 from rememo.learn.messages import forget_source
 from rememo.learn.messages import learn as learn_messages
-from rememo.learn.tasks import TASKS
-from rememo.learn.worker import MOST_ATTEMPTS, Worker, backoff
 from rememo.model.job import Settlement
 from rememo.recall.embed.protocol import Vector
 from rememo.testing import ManualClock

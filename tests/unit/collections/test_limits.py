@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.collections.message import Message
 from rememo.collections.messages import Messages
-from rememo.context.tokens import IMAGE_TOKENS, default_counter, message_tokens
-from rememo.context.window import newest_that_fit, units
 from rememo.errors import InvalidInput
-from rememo.recall.embed.wordfiles import vocabulary_file
 from rememo.testing.clock import ManualClock
+from rememo.text.tokens import IMAGE_TOKENS, default_counter, message_tokens
+from rememo.text.windows import newest_that_fit, units
+from rememo.text.wordfiles import vocabulary_file
 
 from .faces import messages
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.collections.message import Message
-from rememo.context.fence import fenced, is_recalled
-from rememo.context.tokens import default_counter, message_tokens
 from rememo.errors import InvalidInput, NotFound, ReadOnly
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.testing.clock import START, ManualClock
+from rememo.text.fence import fenced, is_recalled
+from rememo.text.tokens import default_counter, message_tokens
 
 from .learning import view_of, worker_of
 

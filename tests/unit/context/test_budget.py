@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings
-from rememo.context.tokens import PieceCounter, TokenCounter, chat_tokens, default_counter
 from rememo.errors import InvalidInput
 from rememo.testing.clock import ManualClock
+from rememo.text.tokens import PieceCounter, TokenCounter, chat_tokens, default_counter
 
 
 class Letters:

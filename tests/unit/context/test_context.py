@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from rememo import AsyncMemory, Memory, Settings
-from rememo.context.fence import is_recalled, without_recalled
 from rememo.context.item import Context
 from rememo.errors import InvalidInput
 from rememo.testing.clock import START, ManualClock
+from rememo.text.fence import is_recalled, without_recalled
 
 DAY = 86_400
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}

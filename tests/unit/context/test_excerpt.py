@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rememo.context.excerpt import excerpt, weigh
-from rememo.context.tokens import count, cut_to, default_counter
+from rememo.text.tokens import count, cut_to, default_counter
 
 COUNTER = default_counter()
 PIECES = st.lists(

@@ -8,12 +8,12 @@ import pytest
 from rememo import Memory, Settings
 from rememo.context import gather
 from rememo.context.dates import ago, day, day_and_time
-from rememo.context.fence import fenced
 from rememo.context.item import Item
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
+from rememo.text.fence import fenced
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from itertools import chain, count
 import pytest
 
 from rememo import Memory, Settings
-from rememo.context.fence import fenced, without_recalled
 from rememo.errors import RememoError
-from rememo.learn.readers import Limits, Refused, read_html
-from rememo.learn.summaries import summarise
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.store.kv.globs import Glob
+from rememo.summary.extractive import summarise
+from rememo.text.document_readers import Limits, Refused, read_html
+from rememo.text.fence import fenced, without_recalled
 
 LENGTH, TIMES = 4_000, 4
 MOST = 8.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings
 from rememo.errors import VersionConflict
-from rememo.learn.worker import Worker
+from rememo.jobs.worker import Worker
 from rememo.model.receipt import Receipt
 from rememo.testing.clock import ManualClock
 

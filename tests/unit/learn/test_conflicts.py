@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rememo import Memory
 from rememo.bench.contradictions import measure
+from rememo.extract.predicates import EVERY, OPPOSITIONS, PREDICATES
 from rememo.learn.conflicts import Policy, Run, arrange
 from rememo.learn.oppositions import Matter, arrange_all
-from rememo.learn.predicates import EVERY, OPPOSITIONS, PREDICATES
 from rememo.learn.statements import Statement, folded
 from rememo.model.fact import Source
 from rememo.model.scope import Scope

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rememo import AsyncMemory, Memory, Settings
-from rememo.learn import worker as working
-from rememo.learn.tasks import Errors
+from rememo.jobs import worker as working
+from rememo.jobs.tasks import Errors
 from rememo.model.job import Job
 from rememo.model.receipt import Change
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.collections.pruning import leaving_messages, leaving_records
 from rememo.collections.working_limits import WorkingLimits
-from rememo.context.window import call_ids, units
 from rememo.errors import InvalidInput, ReadOnly
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
+from rememo.text.windows import call_ids, units
 
 
 @pytest.fixture

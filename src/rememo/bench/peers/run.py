@@ -21,7 +21,7 @@ import rememo
 from rememo.bench.datasets import Dataset, load
 from rememo.bench.peers.wrappers import PEERS
 from rememo.errors import InvalidInput, MissingExtra
-from rememo.recall.embed.wordfiles import vectors_file
+from rememo.text.wordfiles import vectors_file
 
 OURS: Final = ("numpy", "PyStemmer")  # what the embedding model needs; for Rememo itself this environment serves
 WRITERS: Final = 4

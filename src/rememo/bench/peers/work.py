@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, os.environ["REMEMO_BENCH_PATH"])  # some peers take what PYTHONPATH names off their own path
 
-from rememo.recall.embed import wordfiles
+from rememo.text import wordfiles
 
 wordfiles.CARRIED = Path(os.environ["REMEMO_BENCH_WORDS"])  # a peer's environment has them not
 

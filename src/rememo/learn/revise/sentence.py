@@ -7,14 +7,14 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Final
 
-from rememo.context.fence import without_recalled
-from rememo.learn.extract.prose import own_sentences
-from rememo.learn.extract.verbs import FORMS
-from rememo.learn.extract.wordlists import word_set
 from rememo.learn.revise.signals import TELLING, SignalKind, ended_words, find_signals
 from rememo.learn.revise.topics import find_topics
 from rememo.learn.revise.values import Values, find_values
 from rememo.recall.subjects import other_subject, speaks_of_others
+from rememo.text.fence import without_recalled
+from rememo.text.prose import own_sentences
+from rememo.text.verbs import FORMS
+from rememo.text.wordlists import word_set
 
 Terms = Callable[[str], Sequence[str]]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol, cast
 
-from rememo.model.locks import ForkLock
 from rememo.recall.embed.extras import require
 from rememo.recall.embed.protocol import Vector, embed_present
+from rememo.runtime.locks import ForkLock
 
 
 class _TextEmbedding(Protocol):

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, Self, cast
 from rememo.endpoint.circuit_breaker import CircuitBreaker
 from rememo.endpoint.client import Endpoint
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, ModelFailed
-from rememo.model.counts import counts
 from rememo.model.health import Health
-from rememo.model.locks import ForkLock
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
+from rememo.runtime.counters import counts
+from rememo.runtime.locks import ForkLock
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _PATH: Final = "/embeddings"

@@ -12,12 +12,12 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.model.lazy import lazy
-from rememo.model.locks import ForkLock
 from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Vector
-from rememo.recall.embed.wordfiles import vectors_file, vocabulary_file
-from rememo.recall.embed.wordpieces import WordPieces
+from rememo.runtime.lazy import lazy
+from rememo.runtime.locks import ForkLock
+from rememo.text.wordfiles import vectors_file, vocabulary_file
+from rememo.text.wordpieces import WordPieces
 
 _DIMENSION: Final = 256
 _NAME: Final = f"wordllama-l2-{_DIMENSION}-content-"

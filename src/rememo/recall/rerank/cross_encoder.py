@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol, cast
 
-from rememo.model.locks import ForkLock
 from rememo.recall.embed.extras import require
+from rememo.runtime.locks import ForkLock
 
 
 class _CrossEncoder(Protocol):

@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from rememo.context.lines import HEADINGS
-from rememo.context.tokens import check_counter
 from rememo.errors import InvalidInput
 from rememo.serve.dashboard.display_text import cut
 from rememo.serve.dashboard.visit import Visit
+from rememo.text.tokens import check_counter
 
 BUDGET: Final = 1_000
 _LEAST, _MOST = 100, 8_000

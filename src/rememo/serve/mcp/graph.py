@@ -197,7 +197,7 @@ def _observation_item(name: str, text: str) -> dict[str, Any]:
 
 
 def _relation_item(one: GraphRelation) -> dict[str, Any]:
-    from rememo.learn.predicates import normalise_predicate  # noqa: PLC0415 - see the package
+    from rememo.extract.predicates import normalise_predicate  # noqa: PLC0415 - see the package
     from rememo.learn.relationships import link_fields  # noqa: PLC0415 - the same
 
     type = normalise_predicate(one.relation_type) or "related_to"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from rememo.context.fence import fenced
 from rememo.errors import InvalidInput, NotFound
 from rememo.serve.mcp.resources import read_resource
 from rememo.serve.mcp.serializer import fact_item, fact_line
+from rememo.text.fence import fenced
 
 if TYPE_CHECKING:
     from rememo.memory import Memory

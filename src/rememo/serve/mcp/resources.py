@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
-from rememo.context.fence import fenced
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_offset
 from rememo.serve.mcp.serializer import memory_item, memory_line
+from rememo.text.fence import fenced
 
 if TYPE_CHECKING:
     from rememo.memory import Memory

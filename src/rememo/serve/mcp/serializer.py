@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from rememo.context.fence import fenced, fenced_value, without_recalled
 from rememo.serve.mcp.tool import ToolResult
+from rememo.text.fence import fenced, fenced_value, without_recalled
 
 if TYPE_CHECKING:
     from rememo.model.fact import Fact

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from rememo.context.fence import without_recalled
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_text
 from rememo.serve.mcp.read_tools import TaskItem, task_item, task_line
 from rememo.serve.mcp.serializer import FactItem, FencedResult, fact_item, fact_line, fence_lines
 from rememo.serve.mcp.tool import ScopedArguments, Tool, ToolArguments, ToolCaller, ToolOutput, ToolResult, parse_time
+from rememo.text.fence import without_recalled
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -111,7 +111,7 @@ def remember(memory: "Memory", caller: ToolCaller, given: RememberArguments) -> 
 
 def _check_facts(facts: list[FactArgument]) -> None:
     """Refuse what cannot be a fact before anything is written."""
-    from rememo.learn.predicates import normalise_predicate  # noqa: PLC0415 - see the package
+    from rememo.extract.predicates import normalise_predicate  # noqa: PLC0415 - see the package
 
     for one in facts:
         for name, most in _MAX_BYTES.items():
@@ -125,8 +125,8 @@ def _check_facts(facts: list[FactArgument]) -> None:
 
 def _looks_suspicious(caller: ToolCaller, lines: list[str]) -> bool:
     """Return whether facts read like something that a person should see first."""
-    from rememo.engine.guard import Guard, Suspect  # noqa: PLC0415 - see the package
     from rememo.model.scope import Scope  # noqa: PLC0415 - the same
+    from rememo.safety.guard import Guard, Suspect  # noqa: PLC0415 - see the package
     from rememo.settings import Settings  # noqa: PLC0415 - the same
 
     suspect = Suspect(text="\n".join(lines), kind="note", role=None, source=caller.source, trust=0, scope=Scope())

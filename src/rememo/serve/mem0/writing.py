@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from rememo.collections.limits import RoomLimits
 from rememo.context.chat import address_url
 from rememo.errors import InvalidInput
+from rememo.extract.predicates import normalise_predicate
+from rememo.learn.fact_sentences import sentence
 from rememo.learn.facts import is_fact
-from rememo.learn.predicates import normalise_predicate
-from rememo.learn.sentences import sentence
 from rememo.learn.statements import folded
 from rememo.memory import BatchView, Memory
 from rememo.model.check import check_label

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from rememo.model.audit import Note
 from rememo.model.job import NewJob
-from rememo.model.lazy import lazy
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.runtime.lazy import lazy
 from rememo.store.commits import key_space, pack_commit, unpack_commit
 from rememo.store.postgres.auditing import AuditTable, append
 from rememo.store.postgres.calling import Caller, Listener

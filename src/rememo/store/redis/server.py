@@ -14,7 +14,7 @@ from redis.retry import Retry
 
 from rememo.errors import Closed, Unavailable
 from rememo.model.health import Health
-from rememo.model.locks import ForkLock
+from rememo.runtime.locks import ForkLock
 from rememo.store.redis.address import Address
 from rememo.store.redis.errors import translate
 from rememo.store.redis.scripts import Script

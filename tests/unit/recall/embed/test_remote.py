@@ -12,9 +12,9 @@ from rememo import Memory, Settings
 from rememo.engine.embedding import fetch
 from rememo.engine.engine import Engine
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
+from rememo.jobs.worker import Worker
 from rememo.keep.checkup import checkup
 from rememo.keep.encrypt import Keyring
-from rememo.learn.worker import Worker
 from rememo.recall.embed.openai import OpenAIEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.kv.protocol import EMBED_CACHE

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 
 from rememo.recall.embed.protocol import Vector
 from rememo.recall.embed.static import StaticEmbedder
-from rememo.recall.embed.wordfiles import vectors_file, vocabulary_file
-from rememo.recall.embed.wordpieces import WordPieces
+from rememo.text.wordfiles import vectors_file, vocabulary_file
+from rememo.text.wordpieces import WordPieces
 
 EMBEDDER = StaticEmbedder()
 

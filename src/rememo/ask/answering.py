@@ -1,0 +1,163 @@
+"""Answers out of memory, with the records they rest on; without a model, in the words of those records.
+
+What memory does not tell is not answered: `found` is False, whoever was asked.
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from rememo.ask.answer import NOT_FOUND, Answer
+from rememo.context.context import context
+from rememo.context.dates import day
+from rememo.context.gather import PASSAGES, passages, recalling
+from rememo.context.item import Context, Item, Recall
+from rememo.context.lines import line
+from rememo.engine.view import View
+from rememo.errors import InvalidInput, MissingExtra, ModelFailed, OverBudget
+from rememo.learn.facts import holds, is_fact
+from rememo.llm.models import model_for
+from rememo.llm.protocol import LLM, Usage
+from rememo.model.check import check_text, check_unit
+from rememo.model.times import to_utc
+from rememo.recall.analyze import Analyzer, asks
+from rememo.recall.question import THRESHOLD, understand
+from rememo.runtime.counters import counts
+from rememo.text.splitting import sentences
+
+_POOL: Final = 8
+_MOST_QUOTED: Final = 3
+_NEARLY: Final = 0.85
+"""What is quoted beside the best must be worth so much of it."""
+_SCORE, _COVERED = 0.7, 0.3
+_WHOLE: Final = 300
+"""Texts of no more characters are quoted whole."""
+_NUMBER: Final = re.compile(r"^[^\S\n]*\[(\d+)\]", re.MULTILINE)
+_log = logging.getLogger("rememo.llm")
+
+
+def answer(
+    view: View,
+    question: str,
+    *,
+    max_tokens: int,
+    recall: Recall = "user",
+    user: str | None = None,
+    at: datetime | None = None,
+    threshold: float = THRESHOLD,
+    model: bool = True,
+) -> Answer:
+    """Return what memory says to a question; `Memory.ask` says what the arguments mean."""
+    check_text(question, "question", max_bytes=view.engine.settings.max_text_bytes)
+    if not question.strip():
+        raise InvalidInput("the question is empty; ask something")
+    check_unit(threshold, "threshold")
+    moment = view.engine.now() if at is None else to_utc(at, "at")
+    llm = model_for(view.engine, view.scope.tenant, "ask") if model else None
+    shown = context(view, question, max_tokens=max_tokens, recall=recall, user=user, at=at) if llm is not None else None
+    failed, spent = None, Usage()
+    if llm is not None and shown is not None:
+        try:
+            return by_model(llm, question, shown)
+        except (ModelFailed, OverBudget, MissingExtra) as error:
+            failed = f"{type(error).__name__}: {error}"[:500]
+            spent = Usage(*error.tokens) if isinstance(error, ModelFailed) else spent
+            counts.add("answers_without_model")
+            _log.warning("a question is answered in the words of records, because the model failed: %s", failed)
+    wide = recalling(view, recall, user=user)
+    wide.wait_for_lessons()
+    found = in_own_words(wide, question, at=moment, threshold=threshold)
+    return replace(found, fallback=failed, usage=spent)
+
+
+# ---- by a model
+
+
+def by_model(llm: LLM, question: str, shown: Context) -> Answer:
+    """Return a model's answer from what it is shown; one that rests on nothing shown raises `ModelFailed`."""
+    numbers = {int(one) for one in _NUMBER.findall(shown.text)} & set(range(1, len(shown.records) + 1))
+    if not numbers:  # nothing to answer from: nothing to pay for
+        return Answer(text=NOT_FOUND, found=False, writer=llm.name)
+    from rememo.ask.model_answer import ask_model  # noqa: PLC0415 - what shapes answers is loaded when one is wanted
+
+    said, usage = ask_model(llm, question, shown.text)
+    if not said.found:
+        return Answer(text=NOT_FOUND, found=False, writer=llm.name, usage=usage)
+    cited = [number for number in dict.fromkeys(said.citations) if number in numbers]
+    if not cited or not said.answer.strip():
+        what = "said nothing" if not said.answer.strip() else "cited nothing that it was shown"
+        raise ModelFailed(f"{llm.name} {what}", reason="malformed", tokens=(usage.prompt, usage.completion))
+    records = tuple(shown.records[number - 1] for number in cited)
+    return Answer(
+        text=said.answer.strip(),
+        found=True,
+        citations=tuple(one.id for one in records),
+        records=records,
+        writer=llm.name,
+        usage=usage,
+    )
+
+
+# ---- without one
+
+
+def in_own_words(view: View, question: str, *, at: datetime, threshold: float = THRESHOLD) -> Answer:
+    """Return the sentences that answer a question best, as they were said, each with who said it and when."""
+    engine = view.engine
+    moment = at if view.known_at is None else min(at, view.known_at)
+    found = [
+        item
+        for item in passages(view, question, limit=_POOL, at=moment, kinds=(*PASSAGES, "fact"))
+        if _may_answer(item, question, moment)
+    ]
+    speakers = tuple(sorted({item.speaker for item in found if item.speaker is not None}))
+    terms = frozenset(understand(question, analyzer=engine.analyzer, at=moment, speakers=speakers).terms)
+    sure = [_SCORE * one.score + _COVERED * _covered(terms, one.text, engine.analyzer) for one in found]
+    best = max(sure, default=0.0)
+    if not found or best < threshold:
+        return Answer(text=NOT_FOUND, found=False, certainty=round(best, 3))
+    order = sorted(range(len(found)), key=lambda place: (-sure[place], place))
+    chosen = [place for place in order if sure[place] >= _NEARLY * best][:_MOST_QUOTED]
+    items = [found[place] for place in chosen]
+    records = tuple(item.record for item in items if item.record is not None)
+    return Answer(
+        text="\n".join(_quoted(item, terms, engine.analyzer, moment) for item in items),
+        found=True,
+        citations=tuple(one.id for one in records),
+        records=records,
+        certainty=round(best, 3),
+    )
+
+
+def _may_answer(item: Item, question: str, moment: datetime) -> bool:
+    """Whether an item can be an answer: a fact that holds, or what somebody said, and not a question alone."""
+    if item.kind == "fact":
+        return item.record is not None and is_fact(item.record) and holds(item.record, moment)
+    if item.text.strip().casefold() == question.strip().casefold():
+        return False
+    return not asks(item.text) or any(not said.endswith("?") for said in _sentences(item.text))
+
+
+def _covered(terms: frozenset[str], text: str, analyzer: Analyzer) -> float:
+    return len(terms & set(analyzer.terms(text))) / len(terms) if terms else 0.0
+
+
+def _quoted(item: Item, terms: frozenset[str], analyzer: Analyzer, now: datetime) -> str:
+    """Return an item in a line, a long one by its best sentence and the one after it."""
+    said = " ".join(item.text.split())
+    if len(said) > _WHOLE:
+        parts = list(_sentences(item.text))
+        covered = [_covered(terms, part, analyzer) for part in parts]
+        best = max(range(len(parts)), key=lambda place: (covered[place], -place))
+        said = " ".join(parts[best : best + 2])
+    dated = "" if item.at is None or item.kind == "fact" else f" ({day(item.at)})"
+    return line(item, now, said) + dated
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for start, end in sentences(text):
+        if said := " ".join(text[start:end].split()):
+            yield said

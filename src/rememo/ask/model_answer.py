@@ -1,0 +1,26 @@
+"""What a model is told to answer a question from what is remembered, and what it said."""
+
+from typing import Final
+
+from pydantic import BaseModel
+
+from rememo.llm.prompts import prompt
+from rememo.llm.protocol import LLM, Message, Usage
+from rememo.llm.structured import structured
+
+_MOST_TOKENS: Final = 800
+
+
+class Said(BaseModel):
+    """A model's answer."""
+
+    found: bool
+    answer: str = ""
+    citations: list[int] = []
+
+
+def ask_model(llm: LLM, question: str, shown: str) -> tuple[Said, Usage]:
+    """Return what a model answers, and what that took; raises `ModelFailed` and `OverBudget`."""
+    turns = [Message("system", prompt("answer").text), Message("user", f"{shown}\n\nQuestion: {question}")]
+    made = structured(llm, turns, Said, max_tokens=_MOST_TOKENS)
+    return made.value, made.usage

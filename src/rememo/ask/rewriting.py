@@ -1,0 +1,65 @@
+"""Questions as searches: a model puts names for pronouns and takes apart what asks for several things."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from pydantic import BaseModel
+
+from rememo.engine.engine import Engine
+from rememo.errors import InvalidInput, ModelFailed, OverBudget
+from rememo.llm.models import model_for
+from rememo.llm.prompts import prompt
+from rememo.llm.protocol import LLM, Message
+from rememo.llm.structured import structured
+from rememo.model.check import dump_json
+from rememo.model.hit import Hit
+from rememo.runtime.counters import counts
+
+MOST_QUERIES: Final = 3
+TURNS: Final = 6
+"""How many of the latest turns the model is shown."""
+_LONGEST: Final = 300
+_LONGEST_TURN: Final = 500
+_MOST_TOKENS: Final = 256
+_log = logging.getLogger("rememo.llm")
+
+
+class _Queries(BaseModel):
+    queries: list[str]
+
+
+def need_rewriter(engine: Engine, tenant: str) -> LLM:
+    """Return the model that rewrites questions; raises `InvalidInput` without one."""
+    llm = model_for(engine, tenant, "rewrite")
+    if llm is None:
+        raise InvalidInput("rewrite=True needs a model: open the memory with llm=…, or set llm_url and llm_model")
+    return llm
+
+
+def rewritten(llm: LLM, question: str, *, at: datetime, turns: Sequence[str] = ()) -> list[str]:
+    """Return the searches that answer a question, the question itself first; it alone when the model gives nothing."""
+    latest = [turn[:_LONGEST_TURN] for turn in turns[-TURNS:]]
+    shown = dump_json({"question": question, "asked_at": at.isoformat(timespec="minutes"), "latest_turns": latest})
+    told = prompt("rewrite").filled(most=str(MOST_QUERIES))
+    try:
+        made = structured(
+            llm, [Message("system", told), Message("user", shown)], _Queries, repairs=1, max_tokens=_MOST_TOKENS
+        )
+    except (ModelFailed, OverBudget) as error:
+        counts.add("rewrite_failures")
+        _log.warning("a question is searched for as it stands: %s", error)
+        return [question]
+    found = [" ".join(one.split())[:_LONGEST] for one in made.value.queries]
+    return list(dict.fromkeys([question, *(one for one in found if one)]))[: MOST_QUERIES + 1]
+
+
+def joined(results: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
+    """Return the hits of several searches as one list, each record by its best score."""
+    best: dict[str, Hit] = {}
+    for hits in results:
+        for hit in hits:
+            if hit.id not in best or hit.score > best[hit.id].score:
+                best[hit.id] = hit
+    return sorted(best.values(), key=lambda hit: -hit.score)[:limit]

@@ -1,0 +1,109 @@
+"""Animals that belong to somebody."""
+
+from rememo.extract import lexicon
+from rememo.extract.clauses import Clause
+from rememo.extract.finder import Finder
+from rememo.extract.people import singular
+from rememo.extract.phrases import after_determiner, items, phrase_end
+from rememo.extract.readers.people import names_of
+from rememo.extract.table import Value
+
+
+def pets(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read animals in what somebody has or got, by their names when they come with them."""
+    words = finder.words
+    found: list[Value] = []
+    position = at
+    while position < clause.end:
+        begin, end = next(
+            items(words, position, clause.end, through=frozenset({"'s"}), times=finder.time_starts), (0, 0)
+        )
+        if begin == end:
+            break
+        noun = next((index for index in range(begin, end) if words.low[index] in ("named", "called")), end)
+        species = _species(finder, begin, noun)
+        values = _pet(finder, begin, noun, species) if species else []
+        found += values
+        position = max(end if not species else noun, values[-1].end if values else 0)
+        if words.at(position) not in (",", "and", "or", "plus"):
+            break
+        while words.at(position) in (",", "and", "or", "plus", "also"):
+            position += 1
+    return found
+
+
+def _species(finder: Finder, begin: int, end: int) -> str:
+    words = finder.words
+    if end == begin:
+        return ""
+    head, pair = words.low[end - 1], f"{words.at(end - 2)} {words.low[end - 1]}"
+    return pair if end - begin > 1 and pair in lexicon.SPECIES else head if head in lexicon.SPECIES else ""
+
+
+def _pet(finder: Finder, begin: int, noun: int, species: str) -> list[Value]:
+    words = finder.words
+    kind = singular(species)
+    names, after = names_of(finder, noun)
+    for name in names:
+        finder.reader.meet(name, "")
+    if names:
+        return [Value(text=name, end=after, kind=kind, also=((name, "species", kind),)) for name in names]
+    if words.at(begin - 1) not in ("a", "an") and kind == species and kind != "sheep":
+        return []  # "some chicken" is for dinner
+    if kind == species:
+        finder.reader.meet_nameless("has_pet", species)
+    return [Value(text=words.slice(begin, noun), end=noun, kind=kind)]
+
+
+def own_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a pet that is known to be there: "my dog", "our parrot Kiwi", "the hamster"."""
+    words = finder.words
+    if words.at(at) not in ("my", "our", "the"):
+        return []
+    if words.low[at] == "the":
+        end = phrase_end(words, at + 1, clause.end, times=finder.time_starts)
+        species = _species(finder, at + 1, end)
+        return [Value(text=singular(species), end=end, kind=singular(species))] if species else []
+    relation = finder.reader.relation_at(words, at, clause.end)
+    if relation is None or not relation.species:
+        return []
+    return [Value(text=name, end=relation.after) for name in relation.names or (relation.species,)]
+
+
+def renamed_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read "the kitten Duchess" after "renamed": what sort of animal it is, and its new name."""
+    words = finder.words
+    noun = next((index for index in range(at, min(at + 4, clause.end)) if words.low[index] in lexicon.SPECIES), 0)
+    start = noun + 1 + (words.at(noun + 1) == "to")
+    end = finder.reader.name_end(words, start, clause.end) if noun else start
+    if words.at(at) not in ("my", "our", "the") or end == start:
+        return []
+    name, kind = words.slice(start, end), singular(words.low[noun])
+    return [Value(text=name, end=end, kind=kind, also=((name, "species", kind),))]
+
+
+def renamed_kind(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the animal that has another name now: the one it had is over."""
+    return [Value(text=value.kind, end=value.end, kind=value.kind) for value in renamed_pet(finder, clause, at)]
+
+
+def itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read the pet that the clause is about, as something its owner has: "our cat died"."""
+    subject = clause.subject
+    text = subject.species if subject.name.startswith(f"{finder.speaker}'s ") else subject.name
+    return [Value(text=text, end=at, subject=finder.speaker, kind=subject.species)] if text else []
+
+
+def breed(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    """Read a breed: "a beagle", "a 4 year old beagle"; with a name it is the name that counts."""
+    words = finder.words
+    begin = after_determiner(words, at, clause.end)
+    while begin < clause.end and (
+        words.low[begin][0].isdigit() or words.low[begin] in ("year", "years", "old", "-", "month")
+    ):
+        begin += 1
+    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    naming = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
+    if naming == begin or words.low[naming - 1] not in lexicon.BREEDS:
+        return []
+    return [Value(text=words.slice(begin, naming), end=naming)]

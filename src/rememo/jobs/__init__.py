@@ -1,0 +1,1 @@
+"""Jobs at work: the worker, what each task does, heartbeats, and waiting for an end."""

@@ -1,0 +1,455 @@
+"""The worker: does jobs when their time has come, in this process or in one of its own.
+
+Jobs are leased, so that one worker has one job; what they do can be repeated without a second effect, so that a worker
+that dies in the middle, or whose lease runs out, costs time and nothing else.
+"""
+
+import logging
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rememo.endpoint.cancellation import CancelToken, cancelled_by
+from rememo.engine.audit import acting_as_worker
+from rememo.engine.engine import EMBED, Engine
+from rememo.engine.job_payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
+from rememo.engine.learning import LESSONS
+from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
+from rememo.jobs.heartbeat import LEASE_SECONDS, Heart
+from rememo.jobs.tasks import LEARNING, OUTCOME, PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
+from rememo.jobs.waiting import OPEN, Endings, wait_for_jobs
+from rememo.model.ids import new_id
+from rememo.model.job import Job, NewJob, Settlement
+from rememo.model.receipt import Receipt
+from rememo.model.scope import LABELS, Scope
+from rememo.store.calling import Calling, Listening
+from rememo.store.protocol import Written
+
+MOST_ATTEMPTS = 5
+MOST_ATTEMPTS_OF_AN_OUTAGE = 24
+"""For what an endpoint could not answer now: with the pauses between them, somewhat more than an hour."""
+_BATCH, _SMALL_BATCH, _FEW = 256, 64, 64
+_QUIET_SECONDS = 0.05
+"""Writes that far apart leave room for the worker; while they come faster it stands back."""
+_STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
+"""How many times as long as a turn it then rests, and how many seconds at the most."""
+_IDLE_SECONDS = 1.0
+_LISTENING_SECONDS = 5.0
+"""How often jobs are looked for by one who is told of them: calls can be lost, and what failed is tried again."""
+_LONGEST_BACKOFF = 300.0
+_LONGEST_TOLD = 3_600.0
+"""The most seconds that an endpoint may tell us to wait."""
+_LONGEST_REASON = 4_000
+_UNLEARNED = {
+    "message": ("deleted", "updated", "replaced", "restored"),
+    "note": ("deleted", "updated", "replaced", "restored"),
+    "fact": ("deleted", "restored"),
+    "summary": ("deleted", "restored"),
+}
+_log = logging.getLogger("rememo.worker")
+
+
+class _Here:
+    """What belongs to one process: threads, locks and events are not carried over a fork."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.due = threading.Event()
+        self.urgent = threading.Event()
+        """Somebody waits for the work, or for its end."""
+        self.wanted: tuple[str, ...] = ()
+        """Jobs that somebody waits for: they are done before others."""
+        self.written = float("-inf")
+        self.endings = Endings()
+        self.turned = threading.Condition()
+        self.busy = 0
+        self.thread: threading.Thread | None = None
+        self.asked = threading.Event()
+        self.asking: threading.Thread | None = None
+        """The thread that waits for a model."""
+        self.listening: Listening | None = None
+        self.stopping = False
+        self.ended = threading.Event()
+        """Set with `stopping`, for those who rest."""
+
+    @property
+    def idle(self) -> float:
+        """How long to wait before looking for jobs without having been told of any."""
+        return _IDLE_SECONDS if self.listening is None or not self.listening.hearing else _LISTENING_SECONDS
+
+
+class Worker:
+    """Does the jobs of one engine; thread-safe, and harmless beside any number of others on the same store."""
+
+    def __init__(self, engine: Engine, *, lease: float = LEASE_SECONDS) -> None:
+        """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
+        self._engine = engine
+        self._lease = lease
+        self._state = _Here()
+
+    @property
+    def _here(self) -> _Here:
+        if self._state.process != os.getpid():
+            self._state = _Here()
+        return self._state
+
+    # ---- the thread
+
+    @property
+    def running(self) -> bool:
+        """Whether its thread is at work in this process."""
+        thread = self._here.thread
+        return thread is not None and thread.is_alive()
+
+    def start(self, *, listen: bool = False) -> None:
+        """Work in the background from now on; starting twice is harmless.
+
+        With `listen` it is told of jobs that others write, where the store can do that, instead of looking all the time.
+        """
+        here = self._here
+        with here.lock:
+            store = self._engine.store
+            if listen and here.listening is None and isinstance(store, Calling):
+                here.listening = store.listen(here.due.set)
+            if here.thread is None or not here.thread.is_alive():
+                here.stopping = False
+                here.ended.clear()
+                here.thread = threading.Thread(
+                    target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
+                )
+                here.thread.start()
+            if self._engine.models is not None and (here.asking is None or not here.asking.is_alive()):
+                here.asking = threading.Thread(
+                    target=_ask, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
+                )
+                here.asking.start()
+
+    def wake(self) -> None:
+        """Look for jobs: a write has just caused one. Starts the thread where it does not run yet.
+
+        The work begins as soon as writes pause or somebody waits for it, so that it does not take their time.
+        """
+        here = self._here
+        here.written = time.monotonic()
+        if not self.running:
+            self.start()
+        here.due.set()
+
+    def after(self, written: Written, reach: Scope | None = None) -> list[NewJob]:
+        """Return the jobs that bring in line what was learned from a record that is gone or changed, within `reach`."""
+        if written.outcome not in _UNLEARNED.get(written.kind, ()):
+            return []
+        payload: dict[str, Any] = {
+            "record": written.id, "version": written.version, "room": written.scope.room, OUTCOME: written.outcome,
+        }  # fmt: skip
+        if reach is not None:
+            payload["reach"] = {name: getattr(reach, name) for name in LABELS if getattr(reach, name) is not None}
+        return [NewJob(id=new_id(), task=UNLEARN, payload=payload)]
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
+        here = self._here
+        with here.lock:
+            here.stopping = True
+            here.ended.set()
+            here.urgent.set()
+            here.due.set()
+            here.asked.set()
+            threads, listening = (here.thread, here.asking), here.listening
+            here.listening = None
+        if listening is not None:
+            listening.close()
+        ends = time.monotonic() + timeout
+        begun = [one for one in threads if one is not None and one is not threading.current_thread()]
+        for thread in begun:
+            thread.join(max(0.0, ends - time.monotonic()))
+        return not any(thread.is_alive() for thread in begun)
+
+    # ---- the work
+
+    def lanes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the tasks that are done at once, and those that wait for a model, so that nothing else waits for them."""
+        quick = TASKS
+        if self._engine.model.follow().embedder is None:
+            # Vectors are left to a process that has the model: here they could only fail.
+            quick = tuple(task for task in TASKS if task != EMBED)
+        if self._engine.models is None:
+            # What was left to a model that is there no more is written without one.
+            return (*quick, ABSTRACT), ()
+        return quick, (EXTRACT, ABSTRACT)
+
+    def run_once(
+        self, *, limit: int = _BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+    ) -> int:
+        """Do the jobs that are due now, at most `limit`, and return how many were taken.
+
+        What only a language model can do is left to others where there is none here.
+        """
+        here = self._here
+        if tasks is None:
+            quick, slow = self.lanes()
+            tasks = (*quick, *slow)
+        with here.turned:
+            here.busy += 1
+        try:
+            engine = self._engine
+            jobs = engine.store.lease_many(tasks, self._lease, engine.now(), limit=limit, ids=ids)
+            if jobs:
+                self.do(jobs)
+            return len(jobs)
+        finally:
+            with here.turned:
+                here.busy -= 1
+                here.turned.notify_all()
+
+    def run_until_idle(self, timeout: float = 60.0) -> int:
+        """Do everything that is due, and return how many jobs that were; raises `JobFailed` when it takes longer."""
+        ends, done = time.monotonic() + timeout, 0
+        here = self._here
+        while True:
+            taken = self.run_once()
+            done += taken
+            if taken == 0:
+                with here.turned:
+                    if here.turned.wait_for(lambda: here.busy == 0, max(0.0, ends - time.monotonic())):
+                        return done
+            if time.monotonic() > ends:
+                raise JobFailed(f"jobs are still being done after {timeout:g} seconds; wait longer, or list them")
+
+    def follow(self, receipt: Receipt, timeout: float, *, tenant: str) -> Receipt:
+        """Return the receipt once its jobs are done; raises `JobFailed` when one is dead or the time is over.
+
+        Vectors that only a process with another embedding model can make are not waited for: the receipt is `learning`
+        then, and its notes say why.
+        """
+        jobs = self.wait(tenant, receipt.jobs, timeout)
+        if dead := [job for job in jobs if job.state == "dead"]:
+            raise JobFailed(_told(dead[0]))
+        open_jobs = [job for job in jobs if job.state in OPEN]
+        notes = tuple(dict.fromkeys(job.error for job in jobs if job.error))
+        if not open_jobs:
+            return replace(receipt, status="done", notes=notes)
+        if all(self._left_to_others(job) for job in open_jobs):
+            why = (
+                self._engine.model.active.words_only or "vectors are left to a process that was opened with an embedder"
+            )
+            return replace(receipt, status="learning", notes=(*notes, why))
+        job = open_jobs[0]
+        why = f"; its last attempt failed: {job.error}" if job.error else ""
+        raise JobFailed(f"job {job.id!r} ({job.task}) is not done after {timeout:g} seconds{why}")
+
+    def wait(self, tenant: str, ids: Sequence[str], timeout: float) -> list[Job]:
+        """Return jobs as they are once they have ended, or one is dead, or the time is over.
+
+        Where no thread runs, the caller does the work itself. What is left to other processes is not waited for.
+        """
+        here = self._here
+
+        def help(due: Sequence[Job]) -> bool:
+            if not self.running:
+                return self.run_once(ids=[job.id for job in due]) > 0
+            here.urgent.set()
+            here.due.set()
+            here.asked.set()
+            return False
+
+        return wait_for_jobs(
+            self._engine, tenant, ids, timeout, endings=here.endings, help=help, pass_over=self._left_to_others
+        )
+
+    def wait_for_scope(self, scope: Scope, timeout: float) -> bool:
+        """Wait until what was written within a scope so far is learned, at most so many seconds; says whether it is.
+
+        What is dead or left to other processes is not waited for, and what is written meanwhile neither.
+        """
+        ends = time.monotonic() + timeout
+        ids = self._engine.store.open_jobs(scope, LEARNING)
+        while ids:
+            jobs = self.wait(scope.tenant, ids, max(0.0, ends - time.monotonic()))
+            ids = [job.id for job in jobs if job.state in OPEN and not self._left_to_others(job)]
+            if ids and time.monotonic() >= ends:
+                return False
+        return True
+
+    def finish_lessons(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
+        """Wait until lessons are done, for so long at the most; says whether they are.
+
+        The worker's thread does them next, where nobody has begun: who waits writes nothing, and so no lock of a writer
+        holds a read up. What only a model can add, and what failed and is tried again later, is not waited for.
+        """
+        here = self._here
+
+        def pass_over(job: Job) -> bool:
+            postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
+            return job.task not in LESSONS or postponed
+
+        def help(due: Sequence[Job]) -> bool:
+            here.wanted = tuple(dict.fromkeys((*here.wanted, *(job.id for job in due))))
+            if not self.running:
+                self.start()
+            here.urgent.set()
+            here.due.set()
+            return False
+
+        found = wait_for_jobs(self._engine, tenant, jobs, seconds, endings=here.endings, help=help, pass_over=pass_over)
+        return not any(job.state in OPEN and not pass_over(job) for job in found)
+
+    def _left_to_others(self, job: Job) -> bool:
+        """Whether only a process with the store's embedding model can do a job, and this is none."""
+        return job.task == EMBED and self._engine.model.active.embedder is None
+
+    def do(self, jobs: Sequence[Job]) -> None:
+        """Do jobs that were leased, and settle them."""
+        lost = CancelToken()
+        beating = Heart(self._engine, jobs, self._lease, lost=lost.cancel)
+        try:
+            errors: Errors = {}
+            doing: list[Job] = []
+            for job in jobs:
+                # One that failed before has waited in between; one that never ended takes its worker with it.
+                if job.attempts > (MOST_ATTEMPTS if job.error is None else MOST_ATTEMPTS_OF_AN_OUTAGE):
+                    errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
+                elif job.task != SUMMARISE or self._engine.models is None:  # else a model will write it
+                    doing.append(job)
+            with acting_as_worker(), cancelled_by(lost):
+                errors |= do_all(self._engine, doing)
+        finally:
+            beating.stop()
+        endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
+        self._settle([one._replace(error=_storable(one.error)) for one in endings])
+        self._here.endings.tell()
+        if any(one.task is not None for one in endings):
+            self._here.asked.set()
+
+    def _settle(self, endings: Sequence[Settlement]) -> None:
+        """End leases together; where one of them keeps the others from ending, each by itself."""
+        try:
+            self._engine.store.settle_many(endings)
+        except KeyMismatch as error:
+            if len(endings) == 1:
+                # Its lease runs out, and it is done again by somebody who can write of it.
+                _log.error("job %s of tenant %s cannot be settled: %s", endings[0].job.id, endings[0].job.tenant, error)
+                return
+            for ending in endings:
+                self._settle([ending])
+
+    def _ending(self, job: Job, error: Exception | str | None) -> Settlement:
+        if error is None:
+            # What rules found is kept; a model may find more, and takes its time over it.
+            further = PASSED_ON.get(job.task) if self._engine.models is not None else None
+            return Settlement(job, "done") if further is None else Settlement(job, "waiting", task=further)
+        if isinstance(error, OverBudget) and job.task == EMBED:
+            return Settlement(job, "waiting", str(error), _tomorrow(self._engine.now()))
+        if isinstance(error, OverBudget):
+            return Settlement(job, "done", f"learned by rules alone: {error}")
+        if isinstance(error, ModelChanged) or (isinstance(error, ModelFailed) and error.reason == "stopped"):
+            return Settlement(job, "waiting", str(error), None, job.task)
+        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        most = MOST_ATTEMPTS_OF_AN_OUTAGE if getattr(error, "transient", False) else MOST_ATTEMPTS
+        hopeless = isinstance(error, ImpossibleJob) or (isinstance(error, ModelFailed) and error.reason == "refused")
+        if job.attempts >= most or hopeless:
+            _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
+            return Settlement(job, "dead", reason)
+        told = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
+        wait = max(backoff(job.attempts), told)
+        return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
+
+
+def _storable(reason: str | None) -> str | None:
+    """Return a reason as every store can keep it, whatever an error quotes: NULs and lone surrogates are replaced."""
+    return (
+        None if reason is None else reason.encode(errors="replace").decode().replace("\0", "\ufffd")[:_LONGEST_REASON]
+    )
+
+
+def _tomorrow(now: datetime) -> datetime:
+    """Return when the next day of the ledger begins."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def backoff(attempts: int) -> float:
+    """Return how many seconds to wait after that many attempts: twice as long each time, give or take a half."""
+    longest = min(2.0 ** (attempts - 1), _LONGEST_BACKOFF)
+    return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
+
+
+def _told(job: Job) -> str:
+    return (
+        f"job {job.id!r} ({job.task}) is dead after {job.attempts} attempts: {job.error};"
+        f" mend the cause and call jobs.retry({job.id!r})"
+    )
+
+
+def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
+    """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
+    worked = _LONGEST_BACK
+    while not here.stopping:
+        here.due.clear()
+        busy = _stand_back(here, worked)
+        worker = reference()
+        if worker is None:
+            return
+        taken, began = 0, time.monotonic()
+        try:
+            wanted, here.wanted = here.wanted[:_FEW], here.wanted[_FEW:]
+            if wanted:
+                taken = worker.run_once(ids=wanted, tasks=LESSONS)
+            if not taken:
+                taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
+        except Closed:
+            return
+        except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
+            _rest(here, error)
+        del worker
+        worked = time.monotonic() - began
+        if not taken and not here.stopping:
+            here.due.wait(here.idle)
+            worked = _LONGEST_BACK
+
+
+def _ask(reference: "weakref.ref[Worker]", here: _Here) -> None:
+    """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
+    while not here.stopping:
+        here.asked.clear()
+        worker, taken = reference(), 0
+        if worker is None:
+            return
+        try:
+            taken = worker.run_once(limit=_SMALL_BATCH, tasks=worker.lanes()[1])
+        except Closed:
+            return
+        except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
+            _rest(here, error)
+        del worker
+        if not taken and not here.stopping:
+            here.asked.wait(_LISTENING_SECONDS)
+
+
+def _rest(here: _Here, error: Exception) -> None:
+    """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
+    if isinstance(error, StorageError):
+        _log.warning("the store cannot be worked on now: %s", error)
+    else:
+        _log.error("a turn of the worker failed", exc_info=error)
+    here.ended.wait(_IDLE_SECONDS)
+
+
+def _stand_back(here: _Here, worked: float) -> bool:
+    """Rest while this process writes one thing after the other; says whether it still does."""
+    ends = time.monotonic() + min(worked * _STANDING_BACK, _LONGEST_BACK)
+    while not here.stopping and not here.urgent.is_set():
+        now, quiet = time.monotonic(), here.written + _QUIET_SECONDS
+        if now >= quiet:
+            return False
+        if now >= ends:
+            return True
+        here.urgent.wait(min(ends, quiet) - now)
+    here.urgent.clear()
+    return False

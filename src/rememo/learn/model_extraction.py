@@ -1,0 +1,290 @@
+"""Extraction with a model: facts, entities, relationships, events and importance of several messages in one call.
+
+Whatever the model answers has a fixed shape and is held against the text. What quotes nothing that was said, or tells more
+than it quotes, is dropped and counted: neither a model's fancy nor an order hidden in a message becomes a fact.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from rememo.extract.found import FoundFact
+from rememo.extract.predicates import (
+    PREDICATES,
+    RELATIONS,
+    normalise_object,
+    normalise_predicate,
+    normalise_subject,
+    predicate,
+)
+from rememo.learn.grounding import moment, same, says, span
+from rememo.learn.statements import folded
+from rememo.llm.prompts import prompt
+from rememo.llm.protocol import LLM, Message, Usage
+from rememo.llm.structured import structured
+from rememo.model.check import dump_json
+from rememo.runtime.counters import counts
+
+MOST_MESSAGES: Final = 16
+"""Messages in one call."""
+MOST_CHARS: Final = 12_000
+"""Characters of messages in one call, and what is read of a longer one."""
+ENTITY: Final = "is_a"
+"""The predicate of what kind of thing a name is of."""
+_SURE, _LEAST = 0.9, 0.3
+"""A model is never surer than that; what it doubts more is left out."""
+_ENTITY_CONFIDENCE: Final = 0.5
+_LONGEST_PREDICATE: Final = 60
+_ANSWER_TOKENS, _EACH_TOKENS = 400, 250
+_OWN_WORD: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
+Kind = Literal["person", "place", "organisation", "animal", "thing", "work", "other"]
+
+
+class _Fact(BaseModel):
+    n: int
+    subject: str
+    predicate: str
+    object: str
+    quote: str
+    ends: bool = False
+    since: str | None = None
+    until: str | None = None
+    confidence: float = Field(default=0.7, ge=0, le=1)
+
+
+class _Entity(BaseModel):
+    n: int
+    name: str
+    type: Kind = "other"
+
+
+class _Relationship(BaseModel):
+    n: int
+    who: str
+    type: str
+    whom: str
+    quote: str
+
+
+class _Event(BaseModel):
+    n: int
+    who: str
+    what: str
+    quote: str
+    when: str | None = None
+
+
+class _Importance(BaseModel):
+    n: int
+    value: float = Field(ge=0, le=1)
+
+
+class Answer(BaseModel):
+    """What a model answers."""
+
+    facts: list[_Fact] = Field(default_factory=list["_Fact"])
+    entities: list[_Entity] = Field(default_factory=list["_Entity"])
+    relationships: list[_Relationship] = Field(default_factory=list["_Relationship"])
+    events: list[_Event] = Field(default_factory=list["_Event"])
+    importance: list[_Importance] = Field(default_factory=list["_Importance"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message that is read."""
+
+    text: str
+    speaker: str
+    at: datetime
+
+
+class Told(NamedTuple):
+    """A fact that a model told and the text says."""
+
+    fact: FoundFact
+    link: bool = False
+    """Whether it connects two things."""
+
+
+@dataclass(slots=True)
+class Extraction:
+    """What a model told of some messages, by their places."""
+
+    told: list[list[Told]]
+    importance: dict[int, float] = field(default_factory=dict[int, float])
+    invented: int = 0
+    """What was dropped because the text does not say it."""
+    usage: Usage = field(default_factory=Usage)
+
+
+def batches(turns: Sequence[Turn]) -> Iterator[range]:
+    """Give the places of the turns that go into one call each."""
+    begin, size = 0, 0
+    for place, turn in enumerate(turns):
+        length = min(len(turn.text), MOST_CHARS)
+        if place > begin and (place - begin >= MOST_MESSAGES or size + length > MOST_CHARS):
+            yield range(begin, place)
+            begin, size = place, 0
+        size += length
+    if turns:
+        yield range(begin, len(turns))
+
+
+def asked(turns: Sequence[Turn]) -> list[Message]:
+    """Return what a model is shown for some turns."""
+    shown = [
+        {"n": place, "speaker": one.speaker, "said": one.at.isoformat(), "text": one.text[:MOST_CHARS]}
+        for place, one in enumerate(turns, 1)
+    ]
+    # Words for relatives need no telling, and every word of a prompt is paid for with every call.
+    names = ", ".join(name for name in PREDICATES if name not in RELATIONS)
+    system = prompt("extract").filled(predicates=names)
+    return [Message("system", system), Message("user", dump_json(shown))]
+
+
+def answer_tokens(turns: Sequence[Turn]) -> int:
+    """Return how long an answer may be."""
+    return _ANSWER_TOKENS + _EACH_TOKENS * len(turns)
+
+
+def extract_by_model(llm: LLM, turns: Sequence[Turn], *, timeout: float | None = None) -> Extraction:
+    """Return what a model tells of some turns and their texts say, in one call; raises `ModelFailed` or `OverBudget`.
+
+    An answer that was cut off is asked for in two halves; of a single message, what was cut off last is left out.
+    """
+    found = structured(llm, asked(turns), Answer, max_tokens=answer_tokens(turns), timeout=timeout)
+    if found.truncated and len(turns) > 1:
+        middle = len(turns) // 2
+        first = extract_by_model(llm, turns[:middle], timeout=timeout)
+        second = extract_by_model(llm, turns[middle:], timeout=timeout)
+        return Extraction(
+            told=first.told + second.told,
+            importance=first.importance | {place + middle: one for place, one in second.importance.items()},
+            invented=first.invented + second.invented,
+            usage=found.usage + first.usage + second.usage,
+        )
+    reading = _Reading(turns)
+    reading.read(_without_last(found.value) if found.truncated else found.value)
+    reading.found.usage = found.usage
+    counts.add("invented", reading.found.invented)
+    return reading.found
+
+
+def joined(rules: Sequence[FoundFact], told: Sequence[Told]) -> list[Told]:
+    """Return what a model adds to what rules found in the same text.
+
+    Where it tells the same, it is brought to the same words, so that both stand for one fact. Where a thing can have one
+    value only and the two differ, the rules are believed.
+    """
+    kept: list[Told] = []
+    for one in told:
+        fact = one.fact
+        about = [
+            rule for rule in rules if rule.predicate == fact.predicate and folded(rule.subject) == folded(fact.subject)
+        ]
+        agreed = next((rule for rule in about if same(rule.object, fact.object) and rule.ends == fact.ends), None)
+        if agreed is not None:
+            fact = replace(
+                fact,
+                subject=agreed.subject,
+                object=agreed.object,
+                valid_from=agreed.valid_from or fact.valid_from,
+                valid_to=agreed.valid_to or fact.valid_to,
+            )
+        elif about and predicate(fact.predicate).values == "single":
+            continue
+        kept.append(one._replace(fact=fact))
+    return kept
+
+
+class _Reading:
+    """Holds an answer against the texts."""
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self._turns = turns
+        self.found = Extraction(told=[[] for _ in turns])
+
+    def read(self, answer: Answer) -> None:
+        for fact in answer.facts:
+            self._fact(fact)
+        for one in answer.relationships:
+            said = _Fact(n=one.n, subject=one.who, predicate=one.type, object=one.whom, quote=one.quote)
+            self._fact(said, link=True)
+        for event in answer.events:
+            told = _Fact(
+                n=event.n, subject=event.who, predicate="event", object=event.what, quote=event.quote, since=event.when
+            )
+            self._fact(told)
+        for entity in answer.entities:
+            # A kind is no word of the text; that the name is one is all that can be held against it.
+            if (turn := self._turn(entity.n)) is None or not says(turn.text, entity.name):
+                self.found.invented += 1
+            elif entity.type != "other":
+                self._entity(entity, turn)
+        for one in answer.importance:
+            if self._turn(one.n) is not None:
+                self.found.importance[one.n - 1] = one.value
+
+    def _turn(self, number: int) -> Turn | None:
+        return self._turns[number - 1] if 1 <= number <= len(self._turns) else None
+
+    def _entity(self, entity: _Entity, turn: Turn) -> None:
+        place = span(entity.name, turn.text) or (0, len(turn.text))
+        name = turn.text[slice(*place)]
+        fact = FoundFact(
+            subject=name, predicate=ENTITY, object=entity.type, confidence=_ENTITY_CONFIDENCE, wording=name,
+            position=place,
+        )  # fmt: skip
+        self.found.told[entity.n - 1].append(Told(fact))
+
+    def _fact(self, told: _Fact, *, link: bool = False) -> None:
+        turn = self._turn(told.n)
+        fact = None if turn is None else _grounded(told, turn)
+        if fact is None:
+            self.found.invented += 1
+        elif fact.confidence >= _LEAST:
+            self.found.told[told.n - 1].append(Told(fact, link=link))
+
+
+def _grounded(told: _Fact, turn: Turn) -> FoundFact | None:
+    """Return a fact as Rememo writes it, if the words that it quotes were said and say it."""
+    place = span(told.quote, turn.text)
+    if place is None:
+        return None
+    quote = turn.text[slice(*place)]
+    name, value = normalise_predicate(told.predicate), normalise_object(told.object)
+    subject = normalise_subject(told.subject, turn.speaker)
+    own = folded(turn.speaker)
+    meant = says(quote, value) or (folded(value) == own and bool(_OWN_WORD.search(quote)))
+    if not (subject and value and name and meant) or len(name) > _LONGEST_PREDICATE:
+        return None
+    # Of whom it is told may be named elsewhere in the message; "<speaker>'s sister" is said as "my sister".
+    named = folded(subject).removeprefix(f"{own}'s ")
+    if named != own and not says(turn.text, named):
+        return None
+    since, until = moment(told.since, turn.text, turn.at), moment(told.until, turn.text, turn.at)
+    if since is not None and until is not None and since > until:
+        since = until = None
+    return FoundFact(
+        subject=subject,
+        predicate=name,
+        object=value,
+        confidence=min(told.confidence, _SURE),
+        valid_from=since,
+        valid_to=until,
+        ends=told.ends,
+        wording=quote,
+        position=place,
+    )
+
+
+def _without_last(answer: Answer) -> Answer:
+    """Return an answer that was cut off without what stands last in it."""
+    for name in ("importance", "events", "relationships", "entities", "facts"):
+        if found := getattr(answer, name):
+            return answer.model_copy(update={name: found[:-1]})
+    return answer

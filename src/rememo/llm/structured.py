@@ -1,0 +1,160 @@
+"""Answers with a shape: JSON that fits a schema, mended where it nearly does, asked for again where it does not."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from rememo.endpoint.client import require
+from rememo.errors import ModelFailed
+from rememo.llm.protocol import LLM, Completion, Message, Usage
+
+REPAIRS: Final = 2
+"""How often a model is asked again after an answer that does not fit."""
+_WORTH_ASKING_AGAIN: Final = frozenset({"empty", "malformed"})
+_THOUGHTS: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_MOST_FAULTS: Final = 5
+_LONGEST_SHOWN: Final = 2_000
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structured(Generic[Shape]):
+    """An answer that fits."""
+
+    value: Shape
+    usage: Usage
+    """Of all answers that it took."""
+    model: str
+    asked: int
+    """How many answers it took."""
+    mended: bool
+    """Whether it was not JSON as it stood."""
+    truncated: bool
+    """Whether it was cut off: what stands last in it may be half of what was meant."""
+
+
+def structured(
+    llm: LLM,
+    messages: Sequence[Message],
+    shape: type[Shape],
+    *,
+    repairs: int = REPAIRS,
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+) -> Structured[Shape]:
+    """Ask for an answer of a shape and return it.
+
+    One that is nearly JSON is mended; one that does not fit is shown to the model with what is wrong with it, at most
+    `repairs` times. Then, or when the model refuses or cannot be asked, it raises `ModelFailed`.
+    """
+    require("json_repair")
+    schema = schema_of(shape)
+    spent, turns = Usage(), list(messages)
+    for asked in range(1, repairs + 2):
+        answer: Completion | None = None
+        try:
+            answer = llm.complete(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
+            spent += answer.usage
+            value, mended = read_as(answer.text, shape, truncated=answer.truncated)
+        except ModelFailed as error:
+            if answer is None:
+                spent += Usage(*error.tokens)
+            if error.reason not in _WORTH_ASKING_AGAIN or asked > repairs:
+                raise ModelFailed(
+                    f"{error} (asked {asked} times)" if asked > 1 else str(error),
+                    reason=error.reason,
+                    retry_after=error.retry_after,
+                    tokens=(spent.prompt, spent.completion),
+                ) from error
+            turns = [*messages, *_again(answer, error)]
+            continue
+        return Structured(
+            value=value, usage=spent, model=answer.model, asked=asked, mended=mended, truncated=answer.truncated
+        )
+    raise AssertionError("the last answer is returned or raises")
+
+
+def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a shape, in the strict form: every field is named, and nothing else may be."""
+    return cast("dict[str, Any]", _strict(shape.model_json_schema()))
+
+
+def _strict(part: object) -> object:
+    if isinstance(part, list):
+        return [_strict(one) for one in cast("list[object]", part)]
+    if not isinstance(part, dict):
+        return part
+    made = {name: _strict(one) for name, one in cast("dict[str, object]", part).items() if name != "default"}
+    if isinstance(made.get("properties"), dict):
+        made["required"] = list(cast("dict[str, object]", made["properties"]))
+        made["additionalProperties"] = False
+    return made
+
+
+def read_as(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[Shape, bool]:
+    """Return what a text says in a shape, and whether it had to be mended; raises `ModelFailed` when it does not fit.
+
+    Of one that was `truncated`, items of its lists that are not whole are left out.
+    """
+    bare = _THOUGHTS.sub("", text).strip()
+    fault: ValidationError | None = None
+    for value, mended in _readings(bare):
+        try:
+            return shape.model_validate(value), mended
+        except ValidationError as error:
+            fault = fault or error
+            if truncated and (whole := _without(value, error)) is not None:
+                with suppress(ValidationError):
+                    return shape.model_validate(whole), True
+    if fault is None:
+        raise ModelFailed(f"the answer holds no JSON: {bare[:80]!r}", reason="malformed")
+    raise ModelFailed(f"the answer does not fit its schema: {_told(fault)}", reason="malformed")
+
+
+def _readings(text: str) -> Iterator[tuple[object, bool]]:
+    """Give what a text can mean: itself, then what it says once it is mended, or one of several things in it."""
+    with suppress(ValueError, RecursionError):
+        yield json.loads(text), False
+    try:
+        mended: object = require("json_repair").loads(text, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(mended, dict | list) and mended:
+        yield cast("object", mended), True
+    if isinstance(mended, list):
+        # A model that says something before and after its answer leaves several values; the last is meant.
+        yield from ((one, True) for one in reversed(cast("list[object]", mended)) if isinstance(one, dict))
+
+
+def _without(value: object, fault: ValidationError) -> dict[str, Any] | None:
+    """Return an object without the items of its lists that are at fault; None when the fault lies elsewhere."""
+    if not isinstance(value, dict):
+        return None
+    wrong: dict[str, set[int]] = {}
+    for error in fault.errors():
+        match error["loc"]:
+            case (str(name), int(place), *_):
+                wrong.setdefault(name, set()).add(place)
+            case _:
+                return None
+    kept = dict(cast("dict[str, Any]", value))
+    for name, places in wrong.items():
+        kept[name] = [one for place, one in enumerate(kept[name]) if place not in places]
+    return kept
+
+
+def _told(fault: ValidationError) -> str:
+    found = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in fault.errors()[:_MOST_FAULTS]]
+    return "; ".join(found)
+
+
+def _again(answer: Completion | None, error: ModelFailed) -> list[Message]:
+    said = [] if answer is None else [Message("assistant", answer.text[:_LONGEST_SHOWN])]
+    told = f"That answer cannot be used: {error}. Answer again with nothing but JSON that fits the schema."
+    return [*said, Message("user", told)]

@@ -1,0 +1,377 @@
+"""Chapters: stored summaries of messages, whoever asks for them: a limit, a policy, `update` or `compress`.
+
+A chapter is a record of kind `summary`. Its text says how many messages it stands for and from when to when, then a line a
+turn. Its data names its sources by id, and those of them that are still there beside it.
+"""
+
+import logging
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from rememo.engine.engine import Engine
+from rememo.errors import Closed, InvalidInput, StorageError
+from rememo.llm.models import model_for
+from rememo.model.check import check_function, check_text, dump_json
+from rememo.model.derived_names import chapter_name
+from rememo.model.filters import Filter
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.shapes import is_own
+from rememo.model.times import to_utc
+from rememo.store.protocol import Put, Revise, Write
+from rememo.summary.extractive import Line, Summariser, choose, condense, joined
+from rememo.summary.model_summariser import ModelSummariser
+from rememo.summary.salience import Turn
+from rememo.text.fence import without_recalled
+from rememo.text.tokens import default_counter
+
+MOST_MESSAGES = 100
+"""A chapter that stands for so many is complete; the next one begins."""
+MAX_TOKENS = 600
+"""How long a chapter becomes unless told."""
+EXTRACTIVE = "extractive"
+"""The writer of chapters that no model wrote."""
+
+_SMALL = 20
+"""A chapter of fewer messages grows."""
+_SHARE, _LEAST = 0.15, 60
+"""What is kept of short conversations: a share of their tokens, but so many at least."""
+_SPARE = 0.75
+"""How far an overflowing chapter is shortened, so that the next message does not make it overflow again."""
+_TOO_LONG = 3
+"""How many times longer than asked a model's summary may be."""
+_MACHINES = frozenset({"assistant", "system", "tool"})
+_log = logging.getLogger("rememo.summaries")
+
+_summarisers: WeakKeyDictionary[Engine, Summariser] = WeakKeyDictionary()
+
+
+def use_summariser(engine: Engine, summariser: Summariser | None) -> None:
+    """Let a model write the chapters that are made in this process from now on; None goes back to sentences."""
+    if summariser is None:
+        _summarisers.pop(engine, None)
+        return
+    if not callable(getattr(summariser, "summarise", None)) or isinstance(summariser, type):
+        raise InvalidInput(f"a summariser must have a method summarise(text, *, max_tokens), not be {summariser!r}")
+    check_function(summariser.summarise, "summarise()")
+    _summarisers[engine] = summariser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On which terms a chapter is made."""
+
+    made_by: str
+    """`limit`, `policy`, `update` or `compress`."""
+    kept: bool = False
+    """Whether the messages stay beside it."""
+    max_tokens: int = MAX_TOKENS
+    by_sentences: bool = False
+    """Whether it is made of sentences at once, whatever writer there is."""
+
+
+# ---- reading
+
+
+def chapters_of(
+    engine: Engine, scope: Scope, *, limit: int | None = None, known_at: datetime | None = None
+) -> list[Record]:
+    """Return the chapters within a scope, oldest first; of more than `limit`, the latest."""
+    filter = Filter(scope=scope, kinds=("summary",), known_at=known_at)
+    return [one for one in engine.store.read(filter, engine.now(), limit=limit) if is_chapter(one)]
+
+
+def is_chapter(record: Record) -> bool:
+    """Whether a record is a summary that was made here, and not one that somebody put there as a plain record."""
+    return record.kind == "summary" and is_own("summary", record.data)
+
+
+def beside(chapters: Iterable[Record]) -> set[str]:
+    """Return the ids of messages that chapters stand for and that are still there."""
+    return {id for one in chapters for id in one.data.get("kept", ())}
+
+
+# ---- writing
+
+
+def chapter(
+    engine: Engine, room: Scope, records: Sequence[Record], terms: Terms, chapters: Sequence[Record] = ()
+) -> Put | Revise:
+    """Return the write of a chapter that stands for messages: added to the last of `chapters` while that is small.
+
+    It carries the labels that all of them share, so that no view sees through it what it could not see before.
+    """
+    scope = Scope(tenant=room.tenant, room=room.room, agent=_shared(records, "agent"), user=_shared(records, "user"))
+    last = _growing(chapters, scope, len(records), terms)
+    if last is None:
+        fields = _fields(engine, records, terms, ids=[one.id for one in records])
+        # Two workers that are at the same messages make the same id, and one of them is refused.
+        return engine.put(
+            scope,
+            {**fields, "id": engine.ids.derive(scope.tenant, chapter_name(scope, records[0].id))}
+            if terms.kept
+            else fields,
+        )
+    held: list[str] = last.data["sources"]
+    fields = _fields(engine, records, terms, ids=[*held, *(one.id for one in records)], last=last)
+    if terms.kept:
+        fields["data"]["kept"] = [*last.data["kept"], *(one.id for one in records)]
+    if last.data.get("left_out"):
+        fields["data"]["left_out"] = last.data["left_out"]
+    return engine.revise(last, fields)
+
+
+def again(
+    engine: Engine, held: Record, records: Sequence[Record], *, kept: list[str], left_out: list[str]
+) -> Write | None:
+    """Return the write of a chapter made anew of what its sources are now; None when it says just that already."""
+    if _made_of(records) == held.data.get("made_of") and held.data.get("left_out", []) == left_out:
+        return None
+    terms = Terms(made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS))
+    fields = _fields(engine, records, terms, ids=[one.id for one in records])
+    fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
+    return engine.revise(held, fields)
+
+
+def without_sources(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
+    """Return the write of a chapter made anew of the sources that are not erased; None when it has none left.
+
+    It is made of sentences at once: nobody waits for a model while a chapter still says what is to be erased. Where there
+    is a writer (`has_writer`), `again` makes it anew whenever that is asked for.
+    """
+    scope = Scope(tenant=held.scope.tenant)
+    beside_it: set[str] = set(held.data.get("kept", ()))
+    lost = [id for id in held.data.get("left_out", ()) if id not in erased]
+    records: list[Record] = []
+    stays: list[str] = []
+    for id in held.data["sources"]:
+        versions = [] if id in erased else engine.store.history(scope, id)
+        if not versions:
+            continue
+        if id in beside_it and versions[-1].superseded_at is not None:
+            lost.append(id)  # it was deleted since, and comes back into the chapter if it is restored
+            continue
+        records.append(versions[-1])
+        stays += [id] if id in beside_it else []
+    if not records:
+        return None
+    records.sort(key=lambda one: one.at)
+    limit = held.data.get("max_tokens", MAX_TOKENS)
+    terms = Terms(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
+    fields = _fields(engine, records, terms, ids=[one.id for one in records])
+    fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
+    if has_writer(engine, terms.made_by):
+        del fields["data"]["made_of"]
+    return engine.revise(held, fields)
+
+
+def has_writer(engine: Engine, made_by: str) -> bool:
+    """Whether chapters are written by more than sentences here."""
+    return engine in _summarisers or (engine.models is not None and made_by != "limit")
+
+
+def parted(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Write], set[str]]:
+    """Return the writes by which chapters learn that messages beside them leave, and which messages those are."""
+    gone = set(leaving)
+    writes: list[Write] = []
+    stood: set[str] = set()
+    for one in chapters_of(engine, Scope(tenant=room.tenant, room=room.room)):
+        kept: list[str] = one.data.get("kept", [])
+        if not gone.isdisjoint(kept):
+            stood |= gone.intersection(kept)
+            writes.append(engine.revise(one, {"data": {**one.data, "kept": [id for id in kept if id not in gone]}}))
+    return writes, stood
+
+
+def _growing(chapters: Sequence[Record], scope: Scope, more: int, terms: Terms) -> Record | None:
+    """Return the last chapter where more messages belong into it.
+
+    The answer hangs on the chapters alone where messages stay: of two workers at the same messages, either both add to
+    one version or both make the same id, and one of them is refused.
+    """
+    for one in reversed(chapters):
+        if one.data["made_by"] == terms.made_by and one.scope == scope and bool(one.data.get("kept")) == terms.kept:
+            count = len(one.data["sources"])
+            return one if count < _SMALL or (not terms.kept and count + more <= MOST_MESSAGES) else None
+    return None
+
+
+def _fields(
+    engine: Engine, records: Sequence[Record], terms: Terms, *, ids: list[str], last: Record | None = None
+) -> dict[str, Any]:
+    times = [record.at for record in records]
+    trust = [record.trust for record in records]
+    if last is not None:
+        times += [to_utc(last.data["from"], "from"), to_utc(last.data["to"], "to")]
+        trust.append(last.trust)
+    since, until = min(times), max(times)
+    text = _text(engine, records, terms, last)
+    what = "1 message" if len(ids) == 1 else f"{len(ids):,} messages"
+    head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
+    data: dict[str, Any] = {
+        "made_by": terms.made_by,
+        "writer": text.writer,
+        "count": len(ids),
+        "from": since.isoformat(),
+        "to": until.isoformat(),
+        "sources": ids,
+        "kept": ids if terms.kept else [],
+        "gist": text.gist,
+        "worth": round(text.worth, 3),
+        "machines": sorted({*_machines(records), *(() if last is None else last.data.get("machines", ()))}),
+        "max_tokens": terms.max_tokens,
+    }
+    if last is None:
+        data["made_of"] = _made_of(records)
+    if text.fallback is not None:
+        data["fallback"] = text.fallback
+    return {
+        "text": "\n".join([head, *text.lines]),
+        "kind": "summary",
+        "data": data,
+        "occurred_at": until,
+        "trust": min(trust),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    lines: list[str]
+    writer: str
+    gist: str
+    """The one line that says most."""
+    worth: float
+    fallback: str | None = None
+    """Why a model that was to write did not."""
+
+
+def _text(engine: Engine, records: Sequence[Record], terms: Terms, last: Record | None) -> _Text:
+    max_tokens = terms.max_tokens
+    turns = turns_of(records)
+    counter = default_counter()
+    spoken = sum(counter.count(turn.text) for turn in turns)
+    budget = min(max_tokens, max(_LEAST, int(_SHARE * spoken)))
+    summariser = None if terms.by_sentences else _summarisers.get(engine) or _model_summariser(engine, records, terms)
+    failed = None
+    if summariser is not None:
+        try:
+            return _written(engine, summariser, turns, max_tokens, last)
+        except (StorageError, Closed):
+            raise
+        except Exception as error:  # noqa: BLE001 - a model may fail in any way; there is a summary all the same
+            failed = f"{type(error).__name__}: {error}"[:500]
+            _log.warning("a summary is made of sentences, because its writer failed: %s", failed)
+    chosen = choose(turns, max_tokens=budget, counter=counter, analyzer=engine.analyzer)
+    lines = joined(turns, chosen)
+    best = max(chosen, key=lambda one: one.worth, default=None)
+    gist, worth = ("", 0.0) if best is None else (f"{turns[best.place].speaker}: {best.text}", best.worth)
+    if last is not None:
+        if last.data.get("worth", 0.0) > worth:
+            gist, worth = last.data.get("gist", ""), last.data["worth"]
+        lines = [*lines_of(last), *lines]
+        if sum(counter.count(line.text) for line in lines) > max_tokens:
+            machines = {*_machines(records), *last.data.get("machines", ())}
+            lines = _fewer(engine, lines, int(max_tokens * _SPARE), machines, last.at)
+    return _Text(lines=_shown(lines), writer=EXTRACTIVE, gist=gist, worth=worth, fallback=failed)
+
+
+def _written(
+    engine: Engine, summariser: Summariser, turns: Sequence[Turn], max_tokens: int, last: Record | None
+) -> _Text:
+    """Return what a model made of it; what cannot stand for a conversation is refused."""
+    said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
+    if last is not None:
+        said = f"{body(last)}\n{said}"
+    text = check_text(
+        summariser.summarise(said, max_tokens=max_tokens), "the summary", max_bytes=engine.settings.max_text_bytes
+    ).strip()
+    if not text:
+        raise InvalidInput("the summary is empty")
+    length = default_counter().count(text)
+    if length > _TOO_LONG * max_tokens:
+        raise InvalidInput(f"the summary has {length:,} tokens where {max_tokens:,} were asked for")
+    lines = [line for line in text.split("\n") if line.strip()]
+    writer = str(getattr(summariser, "name", type(summariser).__name__))
+    return _Text(lines=lines, writer=writer, gist=lines[0], worth=1.0)
+
+
+def _model_summariser(engine: Engine, records: Sequence[Record], terms: Terms) -> Summariser | None:
+    """Return the memory's language model as a writer; None without one, and where a message would wait for it."""
+    if terms.made_by == "limit" or not records:
+        return None
+    llm = model_for(engine, records[0].scope.tenant, "summarise")
+    return None if llm is None else ModelSummariser(llm)
+
+
+# ---- parts
+
+
+def turns_of(records: Iterable[Record]) -> list[Turn]:
+    """Return messages as what was said; what came out of recall was summarised when it went in."""
+    return [
+        Turn(
+            speaker=speaker_of(one),
+            text="" if (one.source or "").startswith("recall") else without_recalled(one.text),
+            at=one.at,
+            personal=one.data.get("role", "user") not in _MACHINES,
+        )
+        for one in records
+    ]
+
+
+def speaker_of(record: Record) -> str:
+    """Return who said a message: a name, else the label of the user or the agent, else the role."""
+    role = str(record.data.get("role", "user"))
+    label = {"user": record.scope.user, "assistant": record.scope.agent}.get(role)
+    return str(record.data.get("name") or label or role)
+
+
+def body(record: Record) -> str:
+    """Return what a chapter says, without the line that says how much it stands for."""
+    return record.text.partition("\n")[2]
+
+
+def lines_of(record: Record) -> list[Line]:
+    """Return the lines of a chapter."""
+    lines: list[Line] = []
+    for line in body(record).split("\n"):
+        speaker, found, said = line.partition(": ")
+        if line.strip():
+            lines.append(Line(speaker, said) if found else Line("", line))
+    return lines
+
+
+def shortened(engine: Engine, record: Record, max_tokens: int) -> list[str]:
+    """Return the lines of a chapter that say most in at most so many tokens, in their order."""
+    lines, counter = lines_of(record), default_counter()
+    # Who said it takes room too.
+    spare = max_tokens - sum(counter.count(line.speaker) + 1 for line in lines)
+    return _shown(_fewer(engine, lines, max(spare, max_tokens // 2), set(record.data.get("machines", ())), record.at))
+
+
+def _fewer(engine: Engine, lines: Sequence[Line], max_tokens: int, machines: set[str], at: datetime) -> list[Line]:
+    turns = [Turn(speaker=one.speaker, text=one.text, at=at, personal=one.speaker not in machines) for one in lines]
+    return condense(turns, max_tokens=max_tokens, counter=default_counter(), analyzer=engine.analyzer)
+
+
+def _shown(lines: Sequence[Line]) -> list[str]:
+    return [f"{line.speaker}: {line.text}" if line.speaker else line.text for line in lines]
+
+
+def _machines(records: Iterable[Record]) -> set[str]:
+    return {turn.speaker for turn in turns_of(records) if not turn.personal}
+
+
+def _made_of(records: Iterable[Record]) -> str:
+    """Return what changes when a source or what it says does."""
+    said = dump_json([[one.id, speaker_of(one), one.text] for one in records])
+    return blake2b(said.encode(), digest_size=12).hexdigest()
+
+
+def _shared(records: Sequence[Record], label: str) -> str | None:
+    labels: set[str | None] = {getattr(record.scope, label) for record in records}
+    return labels.pop() if len(labels) == 1 else None

@@ -1,0 +1,92 @@
+"""Compressing: old messages go, and a summary that says how many they were and from when to when stands for them."""
+
+from collections.abc import Sequence
+
+from rememo.engine.engine import Engine
+from rememo.errors import NotFound, VersionConflict
+from rememo.model.filters import Condition, Filter
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import Remove, Write
+from rememo.summary.chapters import Terms, chapter, parted
+from rememo.summary.rooms import RoomSummaries, free, packed, waiting
+from rememo.text.windows import call_ids
+
+_PAGE = 2_000
+_MOST_TRIES = 50
+
+
+class Compression:
+    """The old messages of one conversation, leaving in transactions of bounded size."""
+
+    def __init__(self, engine: Engine, filter: Filter, room: str | None, max_tokens: int) -> None:
+        """Compress what a filter means of one room; None stands for messages without a room."""
+        self._engine = engine
+        self._filter = filter
+        self._scope = Scope(tenant=filter.scope.tenant, room=room)
+        self._terms = Terms(made_by="compress", max_tokens=max_tokens)
+
+    def run(self) -> tuple[list[Receipt], list[Record]]:
+        """Let them go, oldest first; returns the receipts and what left. Whoever else is at it, each leaves once."""
+        receipts: list[Receipt] = []
+        gone: list[Record] = []
+        tries = 0
+        while tries < _MOST_TRIES:
+            planned = self._plan()
+            if not planned:
+                break
+            try:
+                for part in planned:
+                    receipts.append(self._let_go(part))
+                    gone += part
+            except (NotFound, VersionConflict):
+                tries += 1  # somebody was faster, or one was changed: look again
+        return receipts, gone
+
+    def would(self) -> list[str]:
+        """Return the ids of all that would leave now."""
+        found = self._engine.store.read(self._filter, self._engine.now())
+        return [one.id for group in self._leaving(found) for one in group]
+
+    def _leaving(self, found: Sequence[Record]) -> list[list[Record]]:
+        """Return those of this room that may leave, in groups that stay together."""
+        records = [one for one in found if one.scope.room == self._scope.room]
+        grouped = [[records[place] for place in one] for one in free(records)]
+        late = self._answered_later([one for one in grouped if waiting(one)])
+        return [one for one in grouped if late.isdisjoint(id for each in one for id in call_ids(each.data))]
+
+    def _plan(self) -> list[list[Record]]:
+        """Return what leaves next, a part for each transaction; nothing when what is left must stay."""
+        size = _PAGE
+        while True:
+            found = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
+            parts = packed(self._leaving(found))
+            if parts or len(found) < size:
+                return parts
+            size *= 4
+
+    def _answered_later(self, groups: Sequence[Sequence[Record]]) -> set[str]:
+        """Return the tool calls whose results are there but not old enough: they stay together."""
+        wanted = [id for group in groups for one in group for id in call_ids(one.data)]
+        if not wanted:
+            return set()
+        answers = Filter(
+            scope=self._scope, kinds=("message",), conditions=(Condition("data", ("tool_call_id",), "$in", wanted),)
+        )
+        own = {one.id for group in groups for one in group}
+        found = self._engine.store.read(answers, self._engine.now())
+        return {one.data["tool_call_id"] for one in found if one.id not in own}
+
+    def _let_go(self, part: Sequence[Record]) -> Receipt:
+        """End messages together with the write of what stands for them: both are stored, or nothing is."""
+        writes: list[Write] = []
+        stood: set[str] = set()
+        room = self._scope.room
+        if room is not None and RoomSummaries(self._engine, self._scope.tenant, room).known:
+            writes, stood = parted(self._engine, self._scope, [one.id for one in part])
+        alone = [one for one in part if one.id not in stood]
+        if alone:
+            writes.append(chapter(self._engine, self._scope, alone, self._terms))
+        writes += [Remove(id=one.id, scope=self._filter.scope, expected=one.version) for one in part]
+        return self._engine.commit(self._scope, writes)

@@ -1,0 +1,150 @@
+"""Summaries without a model: the few sentences that say most, whole and in their order."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Protocol
+
+from rememo.errors import InvalidInput
+from rememo.recall.analyze import Analyzer
+from rememo.summary.salience import LONGEST, Sentence, Turn, weigh
+from rememo.text.splitting import find_headings
+from rememo.text.splitting import sentences as find_sentences
+from rememo.text.tokens import TokenCounter
+
+MOST_SENTENCES = 100
+_FEWEST_TERMS = 3
+_DAMPING = 6.0  # so that a very short sentence does not win by one rare word
+_OPENING = 0.6  # what the first sentence gains; it fades with the place
+_FADING = 12.0
+_SAME = 0.8
+"""A sentence that shares so much of its terms with one that is chosen says nothing new."""
+_COST_ROOT, _COST_BASE = 0.5, 20.0
+"""A sentence is worth its length by the root of its tokens: long ones say more, but not in proportion."""
+_CROWDING = 0.3
+"""What the second, third … best sentence of one turn loses, so that more turns are heard."""
+
+
+class Summariser(Protocol):
+    """A model that writes summaries. Called from the worker's thread; whatever it raises, there is a summary."""
+
+    def summarise(self, text: str, *, max_tokens: int) -> str:
+        """Return a summary of a conversation ("speaker: what was said", a line a turn) in about so many tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is kept of one turn."""
+
+    speaker: str
+    text: str
+    place: int = 0
+    """The turn, of those that were given."""
+
+
+def condense(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer) -> list[Line]:
+    """Return what a conversation says, in at most so many tokens of it: whole sentences in their order, a line a turn."""
+    return joined(turns, choose(turns, max_tokens=max_tokens, counter=counter, analyzer=analyzer))
+
+
+def joined(turns: Sequence[Turn], chosen: Sequence[Sentence]) -> list[Line]:
+    """Return chosen sentences of turns as lines, one for each turn that is heard."""
+    lines: dict[int, list[str]] = {}
+    for one in chosen:
+        lines.setdefault(one.place, []).append(one.text)
+    return [Line(turns[place].speaker, " ".join(texts), place) for place, texts in lines.items()]
+
+
+def choose(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer) -> list[Sentence]:
+    """Return the sentences of turns that say most in at most so many tokens, in their order.
+
+    They are chosen by worth for their length (see `salience`); what says the same is said once. Where something has
+    content, greetings and scraps are left out however much room there is.
+    """
+    found = weigh(turns, analyzer)
+    costs = [counter.count(one.text) for one in found]
+    worth = [one.worth / (cost + _COST_BASE) ** _COST_ROOT for one, cost in zip(found, costs, strict=True)]
+    crowd: Counter[int] = Counter()
+    ranked: list[tuple[float, int]] = []
+    for place in sorted(range(len(found)), key=lambda place: (-worth[place], place)):
+        ranked.append((-worth[place] / (1 + _CROWDING * crowd[found[place].place]), place))
+        crowd[found[place].place] += 1
+    content = any(not one.empty for one in found)
+    left, chosen, said = max_tokens, list[int](), _Said()
+    for _, place in sorted(ranked):
+        one = found[place]
+        if costs[place] > left or (content and one.empty) or said.already(one.terms):
+            continue
+        left -= costs[place]
+        chosen.append(place)
+        said.add(one.terms)
+    return [found[place] for place in sorted(chosen)]
+
+
+class _Said:
+    """The terms of what is chosen already."""
+
+    def __init__(self) -> None:
+        self._with: dict[str, set[int]] = {}
+        self._count = 0
+
+    def already(self, terms: frozenset[str]) -> bool:
+        """Whether one chosen sentence has nearly all of these terms, and every number among them."""
+        figures = [self._with.get(term, set[int]()) for term in terms if any(character.isdigit() for character in term)]
+        if figures:
+            alike: set[int] = set[int].intersection(*sorted(figures, key=len))
+            return any(self._shared(place, terms) >= _SAME * len(terms) for place in alike)
+        shared = Counter(place for term in terms for place in self._with.get(term, ()))
+        return any(count >= _SAME * len(terms) for count in shared.values())
+
+    def _shared(self, place: int, terms: frozenset[str]) -> int:
+        return sum(place in self._with.get(term, ()) for term in terms)
+
+    def add(self, terms: frozenset[str]) -> None:
+        for term in terms:
+            self._with.setdefault(term, set()).add(self._count)
+        self._count += 1
+
+
+def summarise(text: str, *, sentences: int = 5, analyzer: Analyzer) -> str:
+    """Return at most `sentences` whole sentences of a text, in their order.
+
+    A sentence counts by its terms: those that come back in the text and still are not everywhere weigh most; the
+    opening of the text weighs more than the rest. Headings, fragments and endless sentences come last, and what says
+    nearly the same as a better sentence is left out while there is anything else.
+    """
+    if isinstance(sentences, bool) or not isinstance(sentences, int) or not 1 <= sentences <= MOST_SENTENCES:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InvalidInput(f"sentences must be a whole number from 1 to {MOST_SENTENCES}, not {sentences!r}")
+    titles = {one.start for one in find_headings(text)}
+    said: dict[str, bool] = {}
+    for start, end in find_sentences(text):
+        said.setdefault(" ".join(text[start:end].split()), start in titles)
+    ways = [(sentence, frozenset(analyzer.terms(sentence)), title) for sentence, title in said.items()]
+    known = Counter(term for _, terms, title in ways if not title for term in terms)
+    count = len(ways) or 1
+    weights = {term: sqrt(often) * log(1 + count / often) for term, often in known.items()}
+    scored: list[tuple[bool, float, int]] = []
+    for place, (sentence, terms, title) in enumerate(ways):
+        whole = not title and len(terms) >= _FEWEST_TERMS and len(sentence) <= LONGEST
+        weight = sum(sorted(weights.get(term, 0.0) for term in terms)) / (len(terms) + _DAMPING)
+        scored.append((whole, weight * (1 + _OPENING / (1 + place / _FADING)), -place))
+    best: list[tuple[bool, float, int]] = []
+    again: list[tuple[bool, float, int]] = []
+    heard = _Said()
+    for one in sorted(scored, reverse=True):
+        if (
+            len(best) == sentences
+        ):  # what is heard later would not be shown: looking for it would take the square of all
+            break
+        terms = ways[-one[2]][1]
+        if one[0] and heard.already(terms):
+            again.append(one)
+            continue
+        best.append(one)
+        heard.add(terms)
+    best = [*best, *again][:sentences]
+    if any(whole for whole, _, _ in best):
+        best = [one for one in best if one[0]]
+    return " ".join(ways[place][0] for place in sorted(-negative for _, _, negative in best))

@@ -1,0 +1,297 @@
+"""The summaries of one room: the policy that is kept for it, the job that gathers, and what follows when a source changes."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from rememo.engine.engine import Engine
+from rememo.engine.job_payloads import SUMMARISE
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rememo.model.check import check_limit, check_offset, dump_json
+from rememo.model.filters import Filter
+from rememo.model.ids import new_id
+from rememo.model.job import NewJob
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.store.protocol import Remove, Write
+from rememo.summary.chapters import MAX_TOKENS, MOST_MESSAGES, Terms, again, beside, chapter, chapters_of, is_chapter
+from rememo.text.windows import call_ids, units
+
+Originals = Literal["keep", "remove"]
+
+_KEY = "summaries"
+_MOST = 1_000_000
+_MOST_TOKENS = 100_000
+_MOST_TRIES = 50
+_PAGE = 64
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryPolicy:
+    """When the messages of a room are summarised, and what becomes of them."""
+
+    threshold: int = 50
+    """So many that no summary stands for, and it is time."""
+    keep: int = 10
+    """How many of the latest stay as they were said."""
+    max_tokens: int = MAX_TOKENS
+    """How long one summary becomes at the most."""
+    originals: Originals = "keep"
+    """`keep` leaves the messages where they are, and windows pass over them; `remove` ends them with the same write."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        check_limit(self.threshold, "threshold", maximum=_MOST)
+        check_offset(self.keep, "keep")
+        check_limit(self.max_tokens, "max_tokens", maximum=_MOST_TOKENS)
+        if self.threshold <= self.keep:
+            raise InvalidInput(
+                f"threshold={self.threshold} must be greater than keep={self.keep}, or there would be nothing to summarise"
+            )
+        if self.originals not in get_args(Originals):
+            raise InvalidInput(f'originals must be "keep" or "remove", not {self.originals!r}')
+
+    def terms(self, made_by: str) -> Terms:
+        """Return the terms on which chapters are made by it."""
+        return Terms(made_by=made_by, kept=self.originals == "keep", max_tokens=self.max_tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """What is kept for a room."""
+
+    policy: SummaryPolicy | None = None
+    beside: int = 0
+    """How many messages are there that a summary stands for, as last counted."""
+
+
+class RoomSummaries:
+    """The summaries of one room. They belong to the room: to all its users and agents."""
+
+    def __init__(self, engine: Engine, tenant: str, room: str | None) -> None:
+        self._engine = engine
+        self._scope = Scope(tenant=tenant, room=room)
+        # Beside the limits, where no pattern given to `kv.invalidate` reaches.
+        self._space = dump_json([None, None, room, "limits"])
+
+    # ---- the policy
+
+    @property
+    def policy(self) -> SummaryPolicy | None:
+        """What is kept, or None."""
+        return self._read()[0].policy
+
+    def set_policy(self, policy: SummaryPolicy | None) -> bool:
+        """Keep a policy, or none; False when there was none before."""
+        return self._change(policy=policy).policy is not None
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was ever set or gathered here: most rooms are not, and cost one look-up."""
+        return self._read()[1] > 0
+
+    def due(self, more: int) -> tuple[NewJob, ...]:
+        """Return the job that so many more messages cause: none, or one."""
+        state, _ = self._read()
+        if state.policy is None:
+            return ()
+        count = self._engine.store.count(self._messages, self._engine.now())
+        if count - state.beside + more < state.policy.threshold:
+            return ()
+        return (NewJob(id=new_id(), task=SUMMARISE, payload={"room": self._scope.room}),)
+
+    # ---- gathering
+
+    def gather_by_policy(self) -> list[Receipt]:
+        """Summarise what has gathered, if it is enough; the room's policy says how. Doing it again changes nothing."""
+        policy = self.policy
+        if policy is None:
+            return []
+        return self.gather(policy.terms("policy"), keep=policy.keep, least=policy.threshold)
+
+    def gather(self, terms: Terms, *, keep: int, least: int = 1) -> list[Receipt]:
+        """Summarise all messages but the latest that stay, if there are `least` of them: each chapter in one transaction.
+
+        Pinned and system messages are left as they are, a tool call goes with its results, and one that waits for them
+        stays. Whoever else is at it, each message is summarised once.
+        """
+        done: list[Receipt] = []
+        for _ in range(_MOST_TRIES):
+            chapters = chapters_of(self._engine, self._scope)
+            open_ones = self._open(beside(chapters))
+            if self._come_back(chapters, open_ones):
+                continue
+            parts = _parts(open_ones, keep, least)
+            try:
+                for place, part in enumerate(parts):
+                    done.append(self._write(part, terms, chapters if place == 0 else ()))
+                    least = 1
+            except (AlreadyExists, NotFound, VersionConflict):
+                continue  # somebody was faster, or one was changed: look again
+            break
+        self._count()
+        return done
+
+    def _write(self, part: Sequence[Record], terms: Terms, chapters: Sequence[Record]) -> Receipt:
+        writes: list[Write] = [chapter(self._engine, self._scope, part, terms, chapters)]
+        # A model may have taken its time over it: what was erased meanwhile must not be summarised.
+        if len(self._current([one.id for one in part])) < len(part):
+            raise NotFound("a message was removed while it was being summarised")
+        if not terms.kept:
+            writes += [Remove(id=one.id, scope=self._scope, expected=one.version) for one in part]
+        return self._engine.commit(self._scope, writes)
+
+    def _open(self, stood: set[str]) -> list[Record]:
+        """Return the messages that no chapter stands for, oldest first."""
+        store, now = self._engine.store, self._engine.now()
+        wanted = store.count(self._messages, now) - len(stood)
+        size = max(_PAGE, wanted * 2)
+        while True:
+            records = store.read(self._messages, now, limit=size)
+            found = [one for one in records if one.id not in stood]
+            if len(records) < size or len(found) >= wanted:
+                return found
+            size *= 4
+
+    def _come_back(self, chapters: Sequence[Record], open_ones: Sequence[Record]) -> bool:
+        """Renew the chapters whose lost sources are there again; says whether there were any."""
+        here = {one.id for one in open_ones}
+        lost = [one for one in chapters if not here.isdisjoint(one.data.get("left_out", ()))]
+        for one in lost:
+            self._renew(one)
+        return bool(lost)
+
+    # ---- when a source changes
+
+    def renew(self, ids: Iterable[str]) -> None:
+        """Make anew what stands for messages that changed, went or came back. Doing it again changes nothing."""
+        if not self.known:
+            return
+        changed = set(ids)
+        for one in chapters_of(self._engine, self._scope):
+            if not changed.isdisjoint([*one.data["sources"], *one.data.get("left_out", ())]):
+                self._renew(one)
+        self._count()
+
+    def write_again(self, id: str) -> None:
+        """Let the writer make a chapter anew that an erasure made of sentences. Doing it again changes nothing."""
+        held = self._engine.store.get(Filter(scope=self._scope, ids=(id,)), self._engine.now())
+        if held is not None and is_chapter(held):
+            self._renew(held)
+
+    def recount(self) -> None:
+        """Count anew after messages or chapters went by other ways."""
+        if self.known:
+            self._count()
+
+    def _renew(self, held: Record) -> None:
+        """Bring one chapter in line with what its sources are now; one without any goes."""
+        for _ in range(_MOST_TRIES):
+            kept: set[str] = set(held.data.get("kept", ()))
+            lost: list[str] = held.data.get("left_out", [])
+            ids: list[str] = [*held.data["sources"], *lost]
+            now = self._current(ids)
+            gone = [id for id in ids if id not in now and (id in kept or id in lost)]
+            # What the chapter's own write removed is read as it was; only an erasure takes that away.
+            found = [now.get(id) or self._last(id) for id in ids if id not in gone]
+            records = sorted((one for one in found if one is not None), key=lambda one: one.at)
+            write: Write | None
+            if not records:
+                write = Remove(id=held.id, scope=held.scope, expected=held.version)
+            else:
+                stays = [one.id for one in records if one.id in now and (one.id in kept or one.id in lost)]
+                write = again(self._engine, held, records, kept=stays, left_out=gone)
+            if write is None:
+                return
+            try:
+                self._engine.commit(self._scope, [write])
+            except (NotFound, VersionConflict):
+                fresh = self._engine.store.get(Filter(scope=self._scope, ids=(held.id,)), self._engine.now())
+                if fresh is None or not is_chapter(fresh):
+                    return
+                held = fresh
+            else:
+                return
+
+    def _current(self, ids: Sequence[str]) -> dict[str, Record]:
+        found: dict[str, Record] = {}
+        for start in range(0, len(ids), _CHUNK):
+            filter = Filter(scope=self._scope, kinds=("message",), ids=tuple(ids[start : start + _CHUNK]))
+            found.update((one.id, one) for one in self._engine.store.read(filter, self._engine.now()))
+        return found
+
+    def _last(self, id: str) -> Record | None:
+        versions = self._engine.store.history(self._scope, id)
+        return versions[-1] if versions else None
+
+    # ---- inside
+
+    @property
+    def _messages(self) -> Filter:
+        return Filter(scope=self._scope, kinds=("message",))
+
+    def _count(self) -> None:
+        """Note how many messages are there that a chapter stands for, so that the next message need not count them."""
+        stood = len(self._current(sorted(beside(chapters_of(self._engine, self._scope)))))
+        if self._read()[0].beside != stood:
+            self._change(beside=stood)
+
+    def _read(self) -> tuple[_State, int]:
+        entry = self._engine.kv.get(self._scope.tenant, self._space, _KEY, self._engine.now())
+        if entry is None:
+            return _State(), 0
+        held = cast("dict[str, Any]", json.loads(entry.value))
+        policy = held["policy"]
+        return _State(policy=None if policy is None else SummaryPolicy(**policy), beside=held["beside"]), entry.version
+
+    def _change(self, **changes: Any) -> _State:
+        """Change what is kept, and return what was kept before; nothing comes in between."""
+        for _ in range(_MOST_TRIES):
+            before, version = self._read()
+            now = {"policy": before.policy, "beside": before.beside} | changes
+            if now["policy"] is not None:
+                now["policy"] = {name: getattr(now["policy"], name) for name in SummaryPolicy.__slots__}
+            moment = self._engine.now()
+            if self._engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(now), moment, expected=version):
+                return before
+        raise VersionConflict(
+            f"what is kept of room {self._scope.room!r} changed {_MOST_TRIES} times meanwhile; try again"
+        )
+
+
+def free(records: Sequence[Record]) -> list[tuple[int, ...]]:
+    """Return the positions of messages that may leave, those that belong together as one: no pinned, no system ones."""
+    return [
+        one
+        for one in units([record.data for record in records])
+        if not any(records[place].pinned or records[place].data.get("role") == "system" for place in one)
+    ]
+
+
+def waiting(records: Sequence[Record]) -> bool:
+    """Whether a tool call among records waits for a result that is not among them."""
+    answered = {one.data.get("tool_call_id") for one in records}
+    return any(id not in answered for one in records for id in call_ids(one.data))
+
+
+def _parts(records: Sequence[Record], keep: int, least: int) -> list[list[Record]]:
+    """Return the messages that are to be summarised, a part for each chapter; nothing while there are too few."""
+    talk = [place for place, one in enumerate(records) if one.data.get("role") != "system" and not one.pinned]
+    if len(talk) < max(least, keep + 1):
+        return []
+    latest = set(talk[len(talk) - keep :])
+    chosen = [one for one in free(records) if latest.isdisjoint(one) and not waiting([records[place] for place in one])]
+    return packed([[records[place] for place in one] for one in chosen])
+
+
+def packed(groups: Iterable[Sequence[Record]]) -> list[list[Record]]:
+    """Return messages in parts that a chapter can stand for, each in order; what belongs together stays together."""
+    parts: list[list[Record]] = []
+    for group in groups:
+        if not parts or len(parts[-1]) + len(group) > MOST_MESSAGES:
+            parts.append([])
+        parts[-1] += group
+    return [sorted(part, key=lambda one: one.at) for part in parts]

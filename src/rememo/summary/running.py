@@ -1,0 +1,138 @@
+"""The running summary of a room: what its chapters say together, within a length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rememo.engine.engine import Engine
+from rememo.engine.view import View
+from rememo.model.record import Record
+from rememo.model.scope import Scope
+from rememo.model.times import to_utc
+from rememo.summary.chapters import beside, body, chapters_of, shortened, turns_of
+from rememo.summary.extractive import choose, joined
+from rememo.summary.rooms import RoomSummaries
+from rememo.text.tokens import default_counter
+
+_MOST_CHAPTERS = 1_000
+_NEWEST = 32
+"""Chapters that a window looks at: they stand for many more messages than it reads behind them."""
+_MOST_DEPARTED = 100
+"""Messages that are looked up one by one for a view that sees no chapter of them."""
+_WHOLE = 0.6
+"""What of the length the newest chapters may take; the older share the rest, a line each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningSummary:
+    """What was said in a room before the messages that stand as they were said."""
+
+    text: str
+    count: int
+    """How many messages it stands for."""
+    since: datetime
+    """When the first of them was said."""
+    until: datetime
+    """When the last of them was said."""
+    summaries: tuple[str, ...]
+    """The ids of the summaries that it is made of, oldest first."""
+
+
+def running(view: View, max_tokens: int) -> RunningSummary | None:
+    """Return what the chapters of the view's room say together in at most so many tokens; None when there are none.
+
+    The newest are there in whole, as far as they fit; of each older one only the line that says most, and of these the
+    weightiest.
+    """
+    found = chapters_of(view.engine, view.scope, limit=_MOST_CHAPTERS, known_at=view.known_at)
+    if not found:
+        return None
+    count = sum(one.data["count"] for one in found)
+    since = min(to_utc(one.data["from"], "from") for one in found)
+    until = max(to_utc(one.data["to"], "to") for one in found)
+    head = _head(count, since, until)
+    used, texts = _within(view.engine, found, max_tokens - default_counter().count(head))
+    return RunningSummary(text="\n".join([head, *texts]), count=count, since=since, until=until, summaries=used)
+
+
+def departed(view: View) -> list[Record]:
+    """Return the view's own messages that left its room into chapters of several people, which the view does not see.
+
+    They are read as they last were, oldest first; of many, the latest.
+    """
+    room = view.scope.room
+    if room is None or (view.scope.user is None and view.scope.agent is None):
+        return []
+    whole = Scope(tenant=view.scope.tenant, room=room)
+    chapters = chapters_of(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
+    unseen = [one for one in chapters if not view.scope.contains(one.scope)]
+    left = [id for one in unseen for id in one.data["sources"] if id not in set(one.data.get("kept", ()))]
+    found: list[Record] = []
+    for id in reversed(left[-_MOST_DEPARTED:]):
+        versions = view.engine.store.history(view.scope, id)
+        if view.known_at is not None:
+            versions = [one for one in versions if one.recorded_at <= view.known_at]
+        found += [one for one in versions[-1:] if one.kind == "message"]
+    return sorted(found, key=lambda one: one.at)
+
+
+def digest(engine: Engine, records: Sequence[Record], max_tokens: int) -> str:
+    """Return what messages say in at most so many tokens, in whole sentences, below how many they are and from when."""
+    head = _head(len(records), records[0].at, records[-1].at)
+    counter, turns = default_counter(), turns_of(records)
+    left = max_tokens - counter.count(head)
+    chosen = choose(turns, max_tokens=max(left, 0), counter=counter, analyzer=engine.analyzer)
+    lines = [f"{line.speaker}: {line.text}" for line in joined(turns, chosen)]
+    text = _fitting(lines, left)
+    return f"{head}\n{text}" if text else ""
+
+
+def _head(count: int, since: datetime, until: datetime) -> str:
+    what = "1 message" if count == 1 else f"{count:,} messages"
+    return f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
+
+
+def stood_for(view: View) -> set[str]:
+    """Return the ids of messages that a window passes over, because chapters which this view sees stand for them."""
+    room = view.scope.room
+    if room is None or not RoomSummaries(view.engine, view.scope.tenant, room).known:
+        return set()
+    return beside(chapters_of(view.engine, view.scope, limit=_NEWEST, known_at=view.known_at))
+
+
+def _within(engine: Engine, found: Sequence[Record], most: int) -> tuple[tuple[str, ...], list[str]]:
+    """Return the ids and texts of chapters that fit: the newest whole, of the older ones a line each."""
+    counter = default_counter()
+    costs = [counter.count(body(one)) + 1 for one in found]
+    shown: dict[int, str] = {}
+    left = room = most
+    if sum(costs) > most and len(found) > 1:
+        room = int(most * _WHOLE)
+    for place in range(len(found) - 1, -1, -1):
+        text = body(found[place])
+        if costs[place] > room:
+            text = "" if shown else _fitting(shortened(engine, found[place], room), room)
+        if not text:
+            break
+        cost = counter.count(text) + 1
+        room, left, shown[place] = room - cost, left - cost, text
+        if cost < costs[place]:
+            break
+    older = [place for place in range(len(found)) if place not in shown]
+    for place in sorted(older, key=lambda place: (-found[place].data.get("worth", 0.0), -place)):
+        gist = str(found[place].data.get("gist", ""))
+        cost = counter.count(gist) + 1
+        if gist and cost <= left:
+            left, shown[place] = left - cost, gist
+    return tuple(found[place].id for place in sorted(shown)), [shown[place] for place in sorted(shown)]
+
+
+def _fitting(lines: Sequence[str], most: int) -> str:
+    """Return as many lines as fit, the first ones."""
+    counter, fitting = default_counter(), list[str]()
+    for line in lines:
+        most -= counter.count(line) + 1
+        if most < 0:
+            break
+        fitting.append(line)
+    return "\n".join(fitting)
