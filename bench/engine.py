@@ -16,7 +16,7 @@ import apsw
 from rememo import Memory, Scope, Settings
 from rememo.bench.speed import talk
 from rememo.recall.analyze import Analyzer
-from rememo.store.sqlite.words import line
+from rememo.store.sqlite.words import index_line
 
 
 @dataclass
@@ -123,7 +123,7 @@ def threads(folder: Path, count: int) -> Row:
 def bulk(folder: Path, count: int) -> Row:
     analyzer, scope = Analyzer(), Scope(user="u", room="r")
     said = texts(count)
-    lines = [(number + 1, line(scope, analyzer.terms(one))) for number, one in enumerate(said)]
+    lines = [(number + 1, index_line(scope, analyzer.terms(one))) for number, one in enumerate(said)]
     connection = bare(folder / "bulk-bare.db", "FULL", words=True)
     start = time.perf_counter()
     with connection:

@@ -73,7 +73,7 @@ from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
-from rememo.store.protocol import Check, Stats
+from rememo.store.reports import Check, Stats
 from rememo.summary.chapters import MAX_TOKENS
 from rememo.summary.extractive import Summariser
 from rememo.summary.rooms import SummaryPolicy
@@ -2466,7 +2466,7 @@ class AsyncMemory(AsyncRecords):
         sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any.
         `reranker` orders hits where `search(rerank=True)` asks for it. With
         `encryption`, contents are stored
-        sealed; a file is sealed from its beginning or never. `settings` come from the environment and
+        encrypted; a file is encrypted from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         super().__init__(
@@ -2829,7 +2829,7 @@ class AsyncMemory(AsyncRecords):
     async def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
         """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state.
 
-        The export of an encrypted memory is sealed by the same master key; `plain` asks for one that anybody can read.
+        The export of an encrypted memory is encrypted with the same master key; `plain` asks for one that anybody can read.
         """
         return await self._call(self._own.export, path, plain=plain)
 

@@ -30,7 +30,7 @@
         ├── ReadOnlyStore       a write to a file or a server that can only be read; also a ReadOnly
         ├── ArchiveError        an archive could not be written, or is damaged
         ├── Corrupt             the file is damaged
-        ├── KeyMismatch         sealed by another key, by none, or by one that was dropped
+        ├── KeyMismatch         encrypted with another key, with none, or with one that was dropped
         └── IncompatibleStore   the file is from a newer Rememo, or not one of its files
 
 A message says what happened, to which thing, and what to do. No driver's exception leaves the store.
@@ -238,7 +238,7 @@ class Corrupt(StorageError):
 
 
 class KeyMismatch(StorageError):
-    """The store is sealed by another key than was given, by none, or by one that was dropped."""
+    """The store is encrypted with another key than was given, with none, or with one that was dropped."""
 
     code = "key_mismatch"
 

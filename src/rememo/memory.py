@@ -45,8 +45,8 @@ from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
-from rememo.store.kv.protocol import KeyServing
-from rememo.store.protocol import Check, Stats
+from rememo.store.kv.protocol import KeyValueServer
+from rememo.store.reports import Check, Stats
 from rememo.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Memory(Records):
         sharpens what is learned, and that its owner closes; without one, the one that the settings name, if any.
         `reranker` orders hits where `search(rerank=True)` asks for it. With
         `encryption`, contents are stored
-        sealed; a file is sealed from its beginning or never. `settings` come from the environment and
+        encrypted; a file is encrypted from its beginning or never. `settings` come from the environment and
         `rememo.toml` unless given. `clock` tells the time, for tests.
         """
         address, settings = _address(url), _settings(settings)
@@ -571,7 +571,7 @@ class Memory(Records):
     def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
         """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state.
 
-        The export of an encrypted memory is sealed by the same master key; `plain` asks for one that anybody can read.
+        The export of an encrypted memory is encrypted with the same master key; `plain` asks for one that anybody can read.
         """
         from rememo.keep.export import export
 
@@ -642,7 +642,7 @@ class Memory(Records):
         model, active = engine.store.model(), engine.model.follow()
         stats = engine.store.stats(tenant, engine.now())
         stats = replace(stats, model=None if model is None else model.name, words_only=active.words_only)
-        if not isinstance(engine.plain_kv, KeyServing):
+        if not isinstance(engine.plain_kv, KeyValueServer):
             return stats
         try:
             return replace(stats, keys=stats.keys + engine.plain_kv.count(tenant, engine.now()))

@@ -78,9 +78,9 @@ class TestPostgres(OnPostgres, MemoryConformance, EraseSuite):
 
 
 # Whatever reads or writes contents, names, words or vectors. The other suites ask nothing that a key changes, and what a
-# state machine would find is found by the one on a sealed file: rules and keys are the same code.
+# state machine would find is found by the one on an encrypted file: rules and keys are the same code.
 @pytest.mark.requirement("encrypt.content")
-class TestSealedPostgres(
+class TestEncryptedPostgres(
     OnPostgres,
     RecordSuite,
     ChangeSuite,
@@ -99,6 +99,6 @@ class TestSealedPostgres(
     AuditSuite,
     EraseSuite,
 ):
-    """Everything holds with every content sealed."""
+    """Everything holds with every content encrypted."""
 
     encryption: ClassVar[Keyring | None] = Keyring(bytes(range(32)))

@@ -47,8 +47,8 @@ class TestSqliteFile(MemoryConformance, BackupSuite, EraseSuite):
 
 
 @pytest.mark.requirement("encrypt.content")
-class TestSealedSqliteFile(TestSqliteFile):
-    """Everything holds with every content sealed, and long ones compressed."""
+class TestEncryptedSqliteFile(TestSqliteFile):
+    """Everything holds with every content encrypted, and long ones compressed."""
 
     encryption: ClassVar[Keyring | None] = Keyring(bytes(range(32)))
     machine_runs = 10

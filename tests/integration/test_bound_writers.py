@@ -1,4 +1,4 @@
-"""Whoever is bound to a room decides nothing in others, on a file as on PostgreSQL, sealed or not."""
+"""Whoever is bound to a room decides nothing in others, on a file as on PostgreSQL, encrypted or not."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +14,12 @@ from rememo.testing.postgres import Databases
 SETTINGS = Settings(durability="fast", worker=False)
 
 
-@pytest.fixture(params=["file", "sealed file", "postgres", "sealed postgres"])
+@pytest.fixture(params=["file", "encrypted file", "postgres", "encrypted postgres"])
 def memory(
     request: pytest.FixtureRequest, clock: ManualClock, tmp_path: Path, databases: Databases
 ) -> Iterator[Memory]:
     kind = str(request.param)
-    encryption = Keyring(Keyring.new_key()) if kind.startswith("sealed") else None
+    encryption = Keyring(Keyring.new_key()) if kind.startswith("encrypted") else None
     name = databases.lend() if "postgres" in kind else None
     url = str(tmp_path / "memory.db") if name is None else databases.url(name)
     with Memory(url, embedder=None, settings=SETTINGS, clock=clock, encryption=encryption) as opened:

@@ -10,7 +10,7 @@ from rememo import Memory, Settings
 from rememo.engine.opening import migrate_store
 from rememo.errors import StorageError
 from rememo.jobs.worker import Worker
-from rememo.store.migrations import Wishes
+from rememo.store.migrations import MigrationOptions
 from rememo.store.postgres.citus import Table, spread
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.store import PostgresStore
@@ -69,7 +69,7 @@ def test_one_table_is_spread_first_and_the_others_beside_it():
 
 
 def test_the_plan_names_every_table_once_and_parts_go_with_their_whole(database: str):
-    planned = migrate_store(database, Wishes(citus=True), dry=True)
+    planned = migrate_store(database, MigrationOptions(citus=True), dry=True)
     named = [statement.split("'")[1].removeprefix("rememo.") for statement in planned.statements]
     wholes = {
         row[0]
@@ -85,7 +85,7 @@ def test_the_plan_names_every_table_once_and_parts_go_with_their_whole(database:
 
 def test_without_the_extension_nothing_is_done(database: str):
     with pytest.raises(StorageError, match=r"has not the extension citus.*CREATE EXTENSION citus"):
-        migrate_store(database, Wishes(citus=True))
+        migrate_store(database, MigrationOptions(citus=True))
 
 
 def test_jobs_are_taken_and_ended_tenant_by_tenant(database: str, monkeypatch: pytest.MonkeyPatch):

@@ -22,9 +22,9 @@ from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARN
 from rememo.keep.erase import erasing
 from rememo.settings import Settings
-from rememo.store.needles import Needles
+from rememo.store.byte_patterns import BytePatterns
 from rememo.store.sqlite.connection import connect
-from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.testing import WordEmbedder
 
 from .talk import kill_when
@@ -247,19 +247,19 @@ def test_who_takes_too_long_over_a_job_does_not_keep_it(
 
 
 def test_the_search_of_bytes_finds_what_is_there():
-    needles = Needles()
+    patterns = BytePatterns()
     texts = [f"{secret(number)} stands {secret(number + 500)}" for number in range(300)]
     for text in texts:
-        needles.add(text)
-    needles.add("short")
-    assert needles.texts == 300
+        patterns.add(text)
+    patterns.add("short")
+    assert patterns.texts == 300
     data = random.Random(1).randbytes(100_000)
-    needles.look(data)
-    assert needles.found == set()
+    patterns.search(data)
+    assert patterns.found == set()
     for place, text in enumerate(texts[:50]):
-        needles.look(data[:place] + text.encode() + data[: place * 7])
-    assert len(needles.found) >= 50
-    assert all(any(piece in text for text in texts[:50]) for piece in needles.found)
+        patterns.search(data[:place] + text.encode() + data[: place * 7])
+    assert len(patterns.found) >= 50
+    assert all(any(piece in text for text in texts[:50]) for piece in patterns.found)
 
 
 def test_another_who_moves_the_log_is_waited_for(tmp_path: Path):
@@ -291,7 +291,7 @@ def test_another_who_moves_the_log_is_waited_for(tmp_path: Path):
         moving.start()
         assert waiting.wait(30)
         database = cast("Any", open_engine_of(memory).store)._database
-        assert isinstance(database, Database)
+        assert isinstance(database, SqliteDatabase)
         try:
             assert not database.empty_log(0.3)
         finally:

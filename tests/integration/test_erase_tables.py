@@ -14,7 +14,7 @@ from rememo.testing.erased_copies import CLEANED, COPIES, OTHERS, OWN, is_left
 from rememo.testing.postgres import Databases
 
 from .test_erase import raw
-from .test_postgres_sealed import everything, rows
+from .test_postgres_encrypted import everything, rows
 
 AUDITED = Settings(durability="fast", worker=False, audit=True, compress_above=0)
 BOTH = {

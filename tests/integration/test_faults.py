@@ -18,9 +18,9 @@ import pytest
 from rememo import Memory
 from rememo.errors import Busy, Corrupt, DiskFull, IncompatibleStore, RememoError, StorageError
 from rememo.settings import Settings
-from rememo.store.migrations import least_known
+from rememo.store.migrations import required_migration
 from rememo.store.sqlite.connection import connect
-from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.errors import translate
 from rememo.store.sqlite.migrate import APPLICATION_ID, RECORD, TABLE, Migration, migrations
 
@@ -386,7 +386,7 @@ def make_old_file(path: Path, steps: Sequence[Migration]) -> None:
         for _ in connection.execute(step.sql):
             pass
         connection.execute(RECORD, (step.number, step.name, step.hash, step.phase))
-    connection.pragma("user_version", least_known({step.number: (step.hash, step.phase) for step in steps}))
+    connection.pragma("user_version", required_migration({step.number: (step.hash, step.phase) for step in steps}))
     connection.close()
 
 
@@ -448,7 +448,7 @@ def test_a_changed_migration_is_refused_untouched(filled: Path):
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("fast", 1)])
 def test_commits_wait_for_the_disk_as_promised(path: Path, durability: str, synchronous: int):
-    database = Database(str(path), durability=durability, busy_timeout=1)
+    database = SqliteDatabase(str(path), durability=durability, busy_timeout=1)
     try:
         assert database.write(lambda connection: connection.pragma("synchronous")) == synchronous
         assert database.write(lambda connection: connection.pragma("journal_mode")) == "wal"

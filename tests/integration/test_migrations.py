@@ -18,7 +18,7 @@ from rememo import Memory, Settings
 from rememo.cli.app import cli
 from rememo.engine.opening import migrate_store
 from rememo.errors import Busy, IncompatibleStore, StorageError
-from rememo.store.migrations import Migration, Wishes
+from rememo.store.migrations import Migration, MigrationOptions
 from rememo.store.postgres import migrate as on_server
 from rememo.store.sqlite import migrate as in_file
 from rememo.testing import WordEmbedder
@@ -68,8 +68,8 @@ class Store:
     def open(self) -> Memory:
         return Memory(self.url, embedder=WordEmbedder(), settings=FAST)
 
-    def names(self, wishes: Wishes | None = None, *, dry: bool = True) -> tuple[list[str], list[str]]:
-        found = migrate_store(self.url, wishes or Wishes(), dry=dry)
+    def names(self, wishes: MigrationOptions | None = None, *, dry: bool = True) -> tuple[list[str], list[str]]:
+        found = migrate_store(self.url, wishes or MigrationOptions(), dry=dry)
         return [step.name for step in found.steps], [step.name for step in found.waiting]
 
 
@@ -149,9 +149,9 @@ def test_what_is_taken_away_waits_until_it_is_asked_for(store: Store):
     with store.open() as old:
         old.snapshot("still there")
     store.newer(EXPAND, "-- phase: contract\nDROP TABLE snapshots;", AFTER)
-    assert store.names(Wishes(contract=True)) == (["step_2"], [])
-    assert store.names(Wishes(contract=True), dry=False) == (["step_2"], [])
-    assert store.names(Wishes(contract=True), dry=False) == ([], [])
+    assert store.names(MigrationOptions(contract=True)) == (["step_2"], [])
+    assert store.names(MigrationOptions(contract=True), dry=False) == (["step_2"], [])
+    assert store.names(MigrationOptions(contract=True), dry=False) == ([], [])
     store.older()
     known = len(store.own)
     schemas = rf"newer Rememo \(schema {known + 2}, this one knows {known}\); upgrade rememo"
@@ -199,7 +199,7 @@ def test_many_threads_take_a_step_once(database: str, monkeypatch: pytest.Monkey
 
     def act() -> None:
         gate.wait(20)
-        taken.append(migrate_store(database, Wishes()).steps)
+        taken.append(migrate_store(database, MigrationOptions()).steps)
 
     threads = [threading.Thread(target=act) for _ in range(4)]
     for thread in threads:
@@ -220,17 +220,17 @@ def test_a_table_in_use_is_waited_for_without_holding_up_others(database: str, m
         with psycopg.connect(database) as reader:
             reader.execute("SELECT count(*) FROM rememo.records")
             with pytest.raises(Busy, match=r"for too long.*busy_timeout"):
-                migrate_store(database, Wishes())
+                migrate_store(database, MigrationOptions())
             assert memory.count() == 1
             monkeypatch.setenv("REMEMO_BUSY_TIMEOUT", "30")
-            waiting = threading.Thread(target=migrate_store, args=(database, Wishes()))
+            waiting = threading.Thread(target=migrate_store, args=(database, MigrationOptions()))
             waiting.start()
             for number in range(20):
                 memory.add(f"meanwhile {number}")
             assert waiting.is_alive()
             reader.rollback()
         waiting.join(60)
-        assert not migrate_store(database, Wishes()).steps
+        assert not migrate_store(database, MigrationOptions()).steps
         assert memory.count() == 21
 
 

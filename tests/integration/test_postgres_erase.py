@@ -14,7 +14,7 @@ from rememo.testing.postgres import Databases
 
 from .talk import hear, kill_when
 from .test_erase import open_engine_of, secret
-from .test_postgres_sealed import everything, rows
+from .test_postgres_encrypted import everything, rows
 
 Start = Callable[..., "subprocess.Popen[str]"]
 FAST = Settings(durability="fast", worker=False, audit=True)

@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from rememo import Memory, Settings
 from rememo.errors import Busy, InvalidInput, ReadOnlyStore, StorageError
 from rememo.store.postgres.address import parse_address
-from rememo.store.postgres.database import Database
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.embedded import EmbeddedServer
 from rememo.store.postgres.errors import translate
 from rememo.store.postgres.session import Session
@@ -45,7 +45,7 @@ def run(url: str, *statements: str) -> None:
             connection.execute(sql.SQL(statement))  # pyright: ignore[reportArgumentType] - constants of this file
 
 
-def database_of(memory: Memory) -> Database:
+def database_of(memory: Memory) -> PostgresDatabase:
     store = memory._engine.store  # pyright: ignore[reportPrivateUsage]
     assert isinstance(store, PostgresStore)
     return store._database  # pyright: ignore[reportPrivateUsage]
@@ -197,7 +197,7 @@ def test_a_commit_that_was_cut_off_is_looked_for(url: str):
 
 def test_a_deadlock_is_tried_again(url: str):
     address = parse_address(f"{url}&options=-cdeadlock_timeout%3D20ms")
-    database = Database(address, durability="fast", busy_timeout=10)
+    database = PostgresDatabase(address, durability="fast", busy_timeout=10)
     hold = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s"
     try:
         database.write(lambda session: session.execute("INSERT INTO tenants (tenant) VALUES ('a'), ('b')"))
@@ -368,7 +368,7 @@ def test_a_standby_is_read_and_says_that_it_cannot_be_written(server: EmbeddedSe
     ):
         assert [record.text for record in copy.list()] == ["on the first server"]
         assert copy.search("server")
-        assert any("can only be read" in lack for lack in copy._engine.store.condition().lacks)
+        assert any("can only be read" in lack for lack in copy._engine.store.health().lacks)
         assert (copy._engine.is_read_only(), memory._engine.is_read_only()) == (True, False)
         for act in (lambda: copy.add("there"), lambda: copy.kv.set("a", 1), lambda: copy.snapshot("s")):
             with pytest.raises(ReadOnlyStore, match=r"read-only replica; nothing was changed"):

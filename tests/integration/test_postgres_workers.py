@@ -19,7 +19,7 @@ from rememo.jobs import worker as working
 from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
-from rememo.store.postgres.database import Database
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.store import PostgresStore
 from rememo.testing.postgres import Databases
 
@@ -156,17 +156,17 @@ def test_a_worker_is_told_of_jobs_and_of_those_of_a_writer_that_is_gone(
 def test_a_lost_line_is_noticed_and_opened_again(memory: Memory, database: str):
     heard = threading.Event()
     line = store_of(memory).listen(heard.set)
-    wait_for(lambda: line.hearing)
+    wait_for(lambda: line.connected)
     heard.clear()
     end_listeners(database)
     wait_for(heard.is_set)
-    wait_for(lambda: line.hearing)
+    wait_for(lambda: line.connected)
     heard.clear()
     store_of(memory).call()
     wait_for(heard.is_set)
     line.close()
     line.close()
-    assert not line.hearing
+    assert not line.connected
 
 
 def end_listeners(database: str) -> None:
@@ -178,10 +178,10 @@ def end_listeners(database: str) -> None:
 
 
 def test_without_a_line_it_looks_by_itself(memory: Memory, monkeypatch: pytest.MonkeyPatch):
-    def no_line(_self: Database) -> None:
+    def no_line(_self: PostgresDatabase) -> None:
         raise StorageError("not through this pooler")
 
-    monkeypatch.setattr(Database, "line", no_line)
+    monkeypatch.setattr(PostgresDatabase, "line", no_line)
     monkeypatch.setattr(working, "_IDLE_SECONDS", 0.05)
     monkeypatch.setattr(working, "_LISTENING_SECONDS", NEVER)
     worker = Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
@@ -193,14 +193,14 @@ def test_without_a_line_it_looks_by_itself(memory: Memory, monkeypatch: pytest.M
 
 def test_many_writes_are_few_calls(memory: Memory, monkeypatch: pytest.MonkeyPatch):
     calls: list[object] = []
-    row = Database.row
+    row = PostgresDatabase.row
 
-    def counted(self: Database, sql: str, values: object = ()) -> object:
+    def counted(self: PostgresDatabase, sql: str, values: object = ()) -> object:
         if "pg_notify" in sql:
             calls.append(values)
         return row(self, sql, values)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(Database, "row", counted)
+    monkeypatch.setattr(PostgresDatabase, "row", counted)
     for number in range(50):
         say(memory.scope(user="ana"), f"I love thing {number}.")
     wait_for(lambda: len(calls) > 0)

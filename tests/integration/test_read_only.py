@@ -12,7 +12,7 @@ from tests.integration.test_faults import Start, hear, somebody
 
 from rememo import Memory
 from rememo.errors import ReadOnlyStore
-from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.readonly import connect_to_read
 
 SENTENCE = "the kettle is red"
@@ -78,7 +78,7 @@ def test_what_another_user_writes_meanwhile_is_seen(tmp_path: Path):
     """A file that is opened without locks, since its log cannot be shared, is opened anew when it has changed."""
     path = tmp_path / "memory.db"
     fill(path, "closed")
-    with closing(Database(str(path), durability="full", busy_timeout=1)) as reading:
+    with closing(SqliteDatabase(str(path), durability="full", busy_timeout=1)) as reading:
         # As for somebody who may not write here.
         reading.read_only = True
         assert reading.value("SELECT count(*) FROM records") == 3

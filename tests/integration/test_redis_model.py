@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from rememo.model.audit import Note
 from rememo.store.kv.protocol import Entry
-from rememo.store.kv.redis import RedisKeyValue
 from rememo.store.redis.address import parse_address
+from rememo.store.redis.key_value import RedisKeyValue
 from rememo.store.redis.server import Server
 from rememo.testing import ManualClock
 from rememo.testing.redis import Places

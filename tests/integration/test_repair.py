@@ -18,7 +18,7 @@ from rememo import Keyring, Memory
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, KeyMismatch, StorageError
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.settings import Settings
-from rememo.store.protocol import Analysis
+from rememo.store.drafts import Analysis
 from rememo.store.sqlite.connection import connect
 from rememo.store.sqlite.repair import RepairReport, repair
 

@@ -23,9 +23,9 @@ from rememo import Keyring, Memory, Settings
 from rememo.errors import Closed, RememoError, VersionConflict
 from rememo.llm.openai import OpenAICompatible
 from rememo.recall.embed.static import StaticEmbedder
-from rememo.store.postgres.database import Database as PostgresDatabase
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.testing.endpoint import Said, ScriptedEndpoint
 
 
@@ -145,7 +145,7 @@ def revise_field(path: str, id: str, count: str, field: str) -> None:
 
 def hold(path: str) -> None:
     """Stay inside a write until told to go on."""
-    database = Database(path, durability="full", busy_timeout=5)
+    database = SqliteDatabase(path, durability="full", busy_timeout=5)
 
     def write(connection: Connection) -> None:
         connection.execute("INSERT INTO tenants (tenant, clock) VALUES ('held', 1)")
@@ -568,7 +568,7 @@ def erase_user(path: str, user: str) -> None:
 
 
 def erase_until(url: str, user: str, writes: str, key: str) -> None:
-    """Erase in a sealed store, and die by `kill -9` right after so many writes; tell how many there were if it ends before."""
+    """Erase in an encrypted store, and die by `kill -9` right after so many writes; tell how many there were if it ends before."""
     done = 0
 
     def counted(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -584,7 +584,7 @@ def erase_until(url: str, user: str, writes: str, key: str) -> None:
 
     settings = Settings(durability="fast", worker=False, audit=True)
     with Memory(url, embedder=None, encryption=Keyring(key), settings=settings) as memory:
-        for database in (Database, PostgresDatabase):
+        for database in (SqliteDatabase, PostgresDatabase):
             database.write = counted(database.write)
         memory.erase(user=user)
     say(done)

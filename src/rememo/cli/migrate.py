@@ -9,8 +9,8 @@ from rememo.cli.output import FileArgument, JsonOption, console, errors, print_j
 from rememo.engine.opening import migrate_store
 from rememo.errors import InvalidInput
 from rememo.settings import Settings
-from rememo.store.migrations import Plan, Wishes
-from rememo.store.protocol import Indexing
+from rememo.store.migrations import MigrationOptions, MigrationPlan
+from rememo.store.protocol.maintenance import IndexBuilding
 
 DryRun = Annotated[bool, typer.Option("--plan", help="Only show what would be done, with its SQL.")]
 Contract = Annotated[
@@ -39,7 +39,7 @@ def migrate(
     json: JsonOption = False,
 ) -> None:
     """Bring a file or a server up to date, while others use it."""
-    wishes = Wishes(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
+    wishes = MigrationOptions(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
     found = migrate_store(existing_location(file), wishes, dry=plan)
     if json:
         print_json(_to_json(found))
@@ -66,7 +66,7 @@ def index(file: FileArgument, json: JsonOption = False) -> None:
     """Build, on a PostgreSQL server, the indexes by which scopes of very many records are searched; nobody waits for it."""
     with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
         store = memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-        if not isinstance(store, Indexing):
+        if not isinstance(store, IndexBuilding):
             raise InvalidInput(f"{without_password(file)} needs no index: in a file, vectors are compared whole")
         with console.status("building"):
             names = store.build_index()
@@ -76,7 +76,7 @@ def index(file: FileArgument, json: JsonOption = False) -> None:
         console.print(", ".join(names) or "no scope is large enough; the setting `index_above` says how large")
 
 
-def _to_json(plan: Plan) -> dict[str, object]:
+def _to_json(plan: MigrationPlan) -> dict[str, object]:
     return {
         "place": plan.place,
         "steps": [{"name": step.name, "phase": step.phase, "sql": step.sql} for step in plan.steps],

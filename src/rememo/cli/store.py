@@ -275,13 +275,13 @@ def new_key(
 
 def rotate_keys(
     file: FileArgument,
-    wrap_only: Annotated[bool, typer.Option("--wrap-only", help="Leave the contents sealed as they are.")] = False,
+    wrap_only: Annotated[bool, typer.Option("--wrap-only", help="Leave the contents encrypted as they are.")] = False,
 ) -> None:
     """Change the keys of an encrypted file: to the first in REMEMO_MASTER_KEY, the former ones behind it."""
     with open_memory(file) as memory, console.status("sealing"):
         receipt = memory.rotate_keys(reencrypt=not wrap_only).wait(timeout=24 * 3600)
     console.print(
-        f"the keys of {without_password(file)} are wrapped anew, {len(receipt.jobs):,} tenants sealed anew",
+        f"the keys of {without_password(file)} are wrapped anew, {len(receipt.jobs):,} tenants re-encrypted",
         markup=False,
     )
 

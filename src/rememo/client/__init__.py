@@ -152,7 +152,7 @@ class Client(RemoteMemory):
     def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
         """Write everything in this scope to a new JSON Lines file here: all versions, and for a whole tenant its other state.
 
-        The export of an encrypted memory is sealed by the server's master key; `plain` asks for one that anybody can read.
+        The export of an encrypted memory is encrypted with the server's master key; `plain` asks for one that anybody can read.
         """
         return files.export(self._transport, path, plain=plain)
 

@@ -46,7 +46,7 @@ from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undon
 from rememo.model.unset import NOTHING, Unset
 from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
-from rememo.store.protocol import Check, Stats
+from rememo.store.reports import Check, Stats
 from rememo.summary.chapters import MAX_TOKENS
 from rememo.summary.rooms import SummaryPolicy
 from rememo.summary.running import RunningSummary

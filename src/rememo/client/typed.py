@@ -16,7 +16,7 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.runtime.lazy import lazy
 from rememo.settings import Settings
-from rememo.store.protocol import Remove
+from rememo.store.writes import Remove
 from rememo.working.shapes import V
 from rememo.working.typed import Typed
 

@@ -21,7 +21,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.safety.guard import hold_whole_documents
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 from rememo.summary.extractive import summarise
 from rememo.text.document_readers import Extracted, Limits
 from rememo.text.documents import TEXT, extract, load, media_type_of, too_long

@@ -15,7 +15,7 @@ from rememo.model.check import check_function, check_label, check_limit, dump_js
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 from rememo.summary.chapters import Terms, chapter, chapters_of, parted
 from rememo.summary.rooms import RoomSummaries, packed, waiting
 from rememo.text.tokens import default_counter, message_tokens

@@ -9,7 +9,7 @@ from rememo.engine.view import View
 from rememo.errors import NotFound, VersionConflict
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.store.protocol import Remove
+from rememo.store.writes import Remove
 from rememo.text.windows import units
 
 _MOST_TRIES = 50

@@ -18,7 +18,7 @@ from rememo.model.relationship import Graph, Relationship
 from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros, to_utc
 from rememo.model.unset import NOTHING, Unset
-from rememo.store.protocol import Remove
+from rememo.store.writes import Remove
 
 _MOST_TRIES = 100
 _DEEPEST = 10

@@ -7,7 +7,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
-from rememo.store.protocol import Timeline
+from rememo.store.timeline import Timeline
 from rememo.summary.chapters import chapters_of
 from rememo.summary.running import departed, digest, running, stood_for
 from rememo.text.fence import fenced

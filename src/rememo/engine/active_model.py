@@ -20,7 +20,8 @@ from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.runtime.lazy import lazy
 from rememo.runtime.locks import ForkLock
 from rememo.settings import Settings
-from rememo.store.protocol import ModelInUse, Store
+from rememo.store.embedding_models import ModelInUse
+from rememo.store.protocol.store import Store
 
 _OPENING_SECONDS: Final = 2.0
 """How long a caller waits for a model that is being opened; meanwhile others go by words."""

@@ -19,7 +19,8 @@ from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_utc
 from rememo.runtime.locks import ForkLock
 from rememo.store.kv.protocol import KeyValue
-from rememo.store.protocol import Commit, Put, Remove, Revise, Store, Write
+from rememo.store.protocol.store import Store
+from rememo.store.writes import Commit, Put, Remove, Revise, Write
 
 ComplianceCheck = Callable[[Intent], object]
 """Returns flags: one, several, or None."""

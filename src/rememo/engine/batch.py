@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rememo.store.protocol import Put, Remove, Revise, Write
+from rememo.store.writes import Put, Remove, Revise, Write
 
 Rebuild = Callable[[Mapping[str, Any]], Put | Revise]
 

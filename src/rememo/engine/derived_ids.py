@@ -2,18 +2,18 @@
 
 from rememo.model.derived_ids import PLAIN_IDS, DerivedId, IdCipher, derive_id, name_of
 from rememo.model.derived_names import revision_name
-from rememo.store.seal import Sealing
+from rememo.store.cipher.protocol import Reencryption
 
 
 class DerivedIds:
     """Derives the ids of one store's tenants. Thread-safe."""
 
-    def __init__(self, sealing: Sealing | None) -> None:
-        self._sealing = sealing
+    def __init__(self, reencryption: Reencryption | None) -> None:
+        self._reencryption = reencryption
 
     def cipher(self, tenant: str) -> IdCipher:
         """Return what turns the digests of a tenant into its ids."""
-        return PLAIN_IDS if self._sealing is None else self._sealing.seal.ids(tenant)
+        return PLAIN_IDS if self._reencryption is None else self._reencryption.cipher.id_cipher(tenant)
 
     def derive(self, tenant: str, name: str) -> DerivedId:
         """Return the id of the thing that a digest names."""

@@ -34,7 +34,7 @@ def check_answers(embedder: RemoteEmbedder) -> None:
 class PaidVectors:
     """Vectors of one model that a tenant has paid for, by the hash of their texts, kept for some days.
 
-    They are kept with the tenant's keys, sealed where these are, and go with any erasure. In half precision, as search
+    They are kept with the tenant's keys, encrypted where these are, and go with any erasure. In half precision, as search
     reads vectors anyway.
     """
 

@@ -37,10 +37,13 @@ from rememo.safety.guard import Guard, Suspect, hold_whole_documents, told_of
 from rememo.safety.redaction import redact, redact_fields
 from rememo.safety.trust import FULL, default_trust
 from rememo.settings import Settings, trust_table
-from rememo.store.calling import Calling
-from rememo.store.kv.protocol import KeyServing, KeyValue
-from rememo.store.protocol import Commit, Draft, Put, ReadOnlyAware, Revise, Store, Write, Written
-from rememo.store.seal import Encryption, Sealing
+from rememo.store.cipher.protocol import MasterKeys, Reencryption
+from rememo.store.drafts import Draft
+from rememo.store.kv.protocol import KeyValue, KeyValueServer
+from rememo.store.notifications import WorkerNotifier
+from rememo.store.protocol.maintenance import ReadOnlyAware
+from rememo.store.protocol.store import Store
+from rememo.store.writes import Commit, Put, Revise, Write, Written
 
 T = TypeVar("T")
 EMBED = "embed"
@@ -118,13 +121,13 @@ class Engine:
         embedder: Embedder | None,
         settings: Settings,
         clock: Clock,
-        encryption: Encryption | None = None,
-        sealing: Sealing | None = None,
+        encryption: MasterKeys | None = None,
+        reencryption: Reencryption | None = None,
     ) -> None:
         self.store = store
         self.encryption = encryption
-        self.sealing = sealing
-        self.ids = DerivedIds(sealing)
+        self.reencryption = reencryption
+        self.ids = DerivedIds(reencryption)
         self.audit = Auditor(store, clock) if settings.audit else None
         self.plain_kv = kv
         """Key-value state whose changes leave no line of their own in the audit trail."""
@@ -147,7 +150,7 @@ class Engine:
         waiting = settings.learn_wait if settings.worker else 0.0
         self.lessons = PendingLessons(store, waiting, lambda: None if self.is_read_only() else self.runner)
         """What is still to be learned, for those who read."""
-        self._calling = store if isinstance(store, Calling) else None
+        self._calling = store if isinstance(store, WorkerNotifier) else None
         self.models: Modelling | None = None
         self.reranker: Reranker | None = None
         self.owned: list[Closing] = []
@@ -480,7 +483,7 @@ class Engine:
     def health(self) -> tuple[Health, ...]:
         """Return how the servers are that this memory leans on beside its store, without asking them; and a model that is missing."""
         servers = (self.plain_kv, self.embedder)
-        told = [one.health() for one in servers if isinstance(one, (KeyServing, RemoteEmbedder))]
+        told = [one.health() for one in servers if isinstance(one, (KeyValueServer, RemoteEmbedder))]
         missing = self.model.active.health()
         return (*told, *(() if missing is None else (missing,)))
 
@@ -489,7 +492,7 @@ class Engine:
         for one in ("_composer", "models", "_runner"):  # whoever was never needed is not looked for now
             if (found := self.__dict__.get(one)) is not None:
                 found.stop()
-        if isinstance(self.plain_kv, KeyServing):
+        if isinstance(self.plain_kv, KeyValueServer):
             self.plain_kv.close()
         for one in self.owned:
             one.close()

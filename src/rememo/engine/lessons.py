@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from rememo.engine.audit import acts_as_worker
 from rememo.engine.learning import LESSONS
 from rememo.model.scope import Scope
-from rememo.store.protocol import Store
+from rememo.store.protocol.store import Store
 
 _MOST_OPEN: Final = 1_000
 """Open jobs of a tenant, of whatever task, beyond which nobody waits: learning is far behind, as after an import."""

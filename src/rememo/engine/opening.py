@@ -11,28 +11,29 @@ from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.protocol import Embedder
 from rememo.settings import Settings
-from rememo.store.kv.protocol import KeyServing, KeyValue
-from rememo.store.kv.sqlite import SqliteKeyValue
-from rememo.store.migrations import Plan, Wishes
-from rememo.store.protocol import Analysis, Store
+from rememo.store.cipher.protocol import MasterKeys, Reencryption, open_cipher
+from rememo.store.drafts import Analysis
+from rememo.store.kv.protocol import KeyValue, KeyValueServer
+from rememo.store.migrations import MigrationOptions, MigrationPlan
+from rememo.store.protocol.store import Store
 from rememo.store.redis.address import is_redis
-from rememo.store.seal import Encryption, Sealing, open_seal
-from rememo.store.sqlite.database import MEMORY, Database
-from rememo.store.sqlite.resealing import SqliteSealing
-from rememo.store.sqlite.safe import Safe
+from rememo.store.sqlite.codecs import SqliteCodecs
+from rememo.store.sqlite.database import MEMORY, SqliteDatabase
+from rememo.store.sqlite.key_store import SqliteKeyStore
+from rememo.store.sqlite.key_value import SqliteKeyValue
+from rememo.store.sqlite.reencryption import SqliteReencryption
 from rememo.store.sqlite.store import SqliteStore
-from rememo.store.sqlite.vault import SqliteVault
 
 if TYPE_CHECKING:
     from rememo.store.sqlite.repair import RepairReport
 
 
 def open_engine(
-    url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock, encryption: Encryption | None = None
+    url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock, encryption: MasterKeys | None = None
 ) -> Engine:
     """Return the engine behind a file's path, `sqlite:///path`, `:memory:` or `postgresql://…`."""
     analyzer = Analyzer(settings.language)
-    store, kv, sealing = _open_store(url, _analysis(analyzer), settings, encryption)
+    store, kv, reencryption = _open_store(url, _analysis(analyzer), settings, encryption)
     try:
         if settings.kv:
             kv = open_shared(kv, store, settings, encryption)
@@ -44,11 +45,11 @@ def open_engine(
             settings=settings,
             clock=clock,
             encryption=encryption,
-            sealing=sealing,
+            reencryption=reencryption,
         )
         rename_older(engine)
     except BaseException:
-        if isinstance(kv, KeyServing):
+        if isinstance(kv, KeyValueServer):
             kv.close()
         store.close()
         raise
@@ -64,14 +65,14 @@ def file_of(url: str) -> str | None:
 
 
 def _open_store(
-    url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
-) -> tuple[Store, KeyValue, Sealing | None]:
+    url: str, analysis: Analysis, settings: Settings, encryption: MasterKeys | None
+) -> tuple[Store, KeyValue, Reencryption | None]:
     if _is_server(url):
         return _open_postgres(url, analysis, settings, encryption)
     if (opened := _open_foreign(url, analysis, settings, encryption)) is not None:
         return opened
     path = _path(url)
-    database = Database(
+    database = SqliteDatabase(
         MEMORY if path == MEMORY else path,
         durability=settings.durability,
         busy_timeout=settings.busy_timeout,
@@ -79,18 +80,20 @@ def _open_store(
         file_mode=settings.file_permissions,
     )
     try:
-        safe = Safe(database, seal=open_seal(SqliteVault(database), encryption), compress_above=settings.compress_above)
-        store = SqliteStore(database, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
-        sealing = None if safe.seal is None else SqliteSealing(database, safe, safe.seal, analysis)
-        return store, SqliteKeyValue(database, safe), sealing
+        codecs = SqliteCodecs(
+            database, cipher=open_cipher(SqliteKeyStore(database), encryption), compress_above=settings.compress_above
+        )
+        store = SqliteStore(database, codecs=codecs, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
+        reencryption = None if codecs.cipher is None else SqliteReencryption(database, codecs, codecs.cipher, analysis)
+        return store, SqliteKeyValue(database, codecs), reencryption
     except BaseException:
         database.close()
         raise
 
 
 def _open_foreign(
-    url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
-) -> tuple[Store, KeyValue, Sealing | None] | None:
+    url: str, analysis: Analysis, settings: Settings, encryption: MasterKeys | None
+) -> tuple[Store, KeyValue, Reencryption | None] | None:
     """Open a store that another package brings, under the scheme of its addresses; None when none does."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "sqlite":
@@ -99,7 +102,7 @@ def _open_foreign(
 
     # Only for a scheme that is not known here: a look at all packages takes as long as opening a file.
     for found in entry_points(group="rememo.stores", name=scheme):
-        opened: tuple[Store, KeyValue, Sealing | None] = found.load()(url, analysis, settings, encryption)
+        opened: tuple[Store, KeyValue, Reencryption | None] = found.load()(url, analysis, settings, encryption)
         return opened
     return None
 
@@ -132,33 +135,35 @@ def _need_driver() -> None:
 
 
 def _open_postgres(
-    url: str, analysis: Analysis, settings: Settings, encryption: Encryption | None
-) -> tuple[Store, KeyValue, Sealing | None]:
+    url: str, analysis: Analysis, settings: Settings, encryption: MasterKeys | None
+) -> tuple[Store, KeyValue, Reencryption | None]:
     _need_driver()
     # Only now: those who keep their memory in a file need not have the driver.
-    from rememo.store.kv.postgres import PostgresKeyValue
     from rememo.store.postgres.address import parse_address
-    from rememo.store.postgres.database import Database as Server
-    from rememo.store.postgres.resealing import PostgresSealing
-    from rememo.store.postgres.safe import ServerSafe
+    from rememo.store.postgres.codecs import PostgresCodecs
+    from rememo.store.postgres.database import PostgresDatabase
+    from rememo.store.postgres.key_store import PostgresKeyStore
+    from rememo.store.postgres.key_value import PostgresKeyValue
+    from rememo.store.postgres.reencryption import PostgresReencryption
     from rememo.store.postgres.store import PostgresStore
-    from rememo.store.postgres.vault import PostgresVault
 
-    server = Server(parse_address(url), durability=settings.durability, busy_timeout=settings.busy_timeout)
+    server = PostgresDatabase(parse_address(url), durability=settings.durability, busy_timeout=settings.busy_timeout)
     try:
-        safe = ServerSafe(seal=open_seal(PostgresVault(server), encryption), compress_above=settings.compress_above)
+        codecs = PostgresCodecs(
+            cipher=open_cipher(PostgresKeyStore(server), encryption), compress_above=settings.compress_above
+        )
         store = PostgresStore(
-            server, safe=safe, analysis=analysis, cache_bytes=settings.vector_cache_bytes,
+            server, codecs=codecs, analysis=analysis, cache_bytes=settings.vector_cache_bytes,
             index_above=settings.index_above,
         )  # fmt: skip
-        sealing = None if safe.seal is None else PostgresSealing(server, safe, safe.seal, analysis)
-        return store, PostgresKeyValue(server, safe), sealing
+        reencryption = None if codecs.cipher is None else PostgresReencryption(server, codecs, codecs.cipher, analysis)
+        return store, PostgresKeyValue(server, codecs), reencryption
     except BaseException:
         server.close()
         raise
 
 
-def migrate_store(url: str, wishes: Wishes, *, dry: bool = False) -> Plan:
+def migrate_store(url: str, wishes: MigrationOptions, *, dry: bool = False) -> MigrationPlan:
     """Bring a store up to date and do what is wished for, or only tell what would be done."""
     settings = Settings.load()
     if _is_server(url):
@@ -175,8 +180,8 @@ def migrate_store(url: str, wishes: Wishes, *, dry: bool = False) -> Plan:
     return upgrade_file(path, contract=wishes.contract, dry=dry, busy_timeout=settings.busy_timeout)
 
 
-def repair_file(source: str, target: str, *, encryption: Encryption | None = None) -> "RepairReport":
-    """Save what can be read of a damaged file into a new one; a sealed one needs its keys."""
+def repair_file(source: str, target: str, *, encryption: MasterKeys | None = None) -> "RepairReport":
+    """Save what can be read of a damaged file into a new one; an encrypted one needs its keys."""
     from rememo.store.sqlite.repair import repair
 
     settings = Settings.load()

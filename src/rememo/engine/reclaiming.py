@@ -13,7 +13,7 @@ from rememo.errors import StorageError
 from rememo.model.audit import Note
 from rememo.runtime.locks import ForkLock
 from rememo.store.kv.protocol import KeyValue
-from rememo.store.protocol import Store
+from rememo.store.protocol.store import Store
 
 EVERY: Final = timedelta(minutes=1)
 STEP: Final = 100

@@ -37,9 +37,9 @@ from rememo.model.derived_names import (
 )
 from rememo.model.erasure import Target
 from rememo.model.scope import Scope
-from rememo.store.chain import Half, Link
-from rememo.store.protocol import Erasing
-from rememo.store.renaming import STEP, Identity, Renames, Renaming
+from rememo.store.audit_chain import AuditRow, Half
+from rememo.store.id_renaming import STEP, IdChanges, IdRenaming, VersionIdentity
+from rememo.store.protocol.erasure import RecordErasure
 
 _log = logging.getLogger("rememo.engine")
 
@@ -57,19 +57,19 @@ _CONVERSATION: Final = {"pydantic_ai": "conversation"}
 def rename_older(engine: Engine) -> None:
     """Give the tenants of a store the derived ids of this release, where they still have those of an earlier one."""
     store = engine.store
-    if not isinstance(store, Renaming):
+    if not isinstance(store, IdRenaming):
         return
     for tenant in store.older_tenants():
-        if engine.sealing is not None and engine.sealing.seal.dropped(tenant):
+        if engine.reencryption is not None and engine.reencryption.cipher.is_dropped(tenant):
             store.rename_unreadable(tenant, lambda id: random_id() if may_be_older(id) else id)
         else:
             _rename_tenant(engine, store, tenant)
-        if engine.sealing is not None:
+        if engine.reencryption is not None:
             _hide_traces(engine, tenant)
         store.end_renaming(tenant)
 
 
-def _rename_tenant(engine: Engine, store: Renaming, tenant: str) -> None:
+def _rename_tenant(engine: Engine, store: IdRenaming, tenant: str) -> None:
     """Rename what a tenant has under ids of an earlier release, in steps that each leave everything whole."""
     renames = plan_renames(engine, tenant, store.identities(tenant))
     if renames is None:
@@ -87,7 +87,7 @@ def _rename_tenant(engine: Engine, store: Renaming, tenant: str) -> None:
     store.rename_references(tenant, renames)
 
 
-def plan_renames(engine: Engine, tenant: str, versions: Iterable[Identity]) -> Renames | None:
+def plan_renames(engine: Engine, tenant: str, versions: Iterable[VersionIdentity]) -> IdChanges | None:
     """Return which records have derived ids of an earlier release, and their ids of now; None where there are none."""
     cipher = engine.ids.cipher(tenant)
     sorted_out = _Sorting()
@@ -104,7 +104,7 @@ def plan_renames(engine: Engine, tenant: str, versions: Iterable[Identity]) -> R
         candidates = (ids.get(id), str(derive_id(id, cipher)), str(derive_id(_moved(id), cipher)))
         return next((new for new in candidates if new in known), id)
 
-    return Renames(ids=ids, rewrite=lambda text: replace_older(text, found))
+    return IdChanges(ids=ids, rewrite=lambda text: replace_older(text, found))
 
 
 class _Sorting:
@@ -119,7 +119,7 @@ class _Sorting:
         self._chunks: dict[str, tuple[str, int]] = {}
         self._doubtful: dict[str, Scope] = {}
 
-    def take(self, version: Identity) -> None:
+    def take(self, version: VersionIdentity) -> None:
         """Look at a version of a record."""
         id = version.id
         if is_derived(id):
@@ -153,7 +153,7 @@ class _Sorting:
         return names
 
 
-def _name(version: Identity, data: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
+def _name(version: VersionIdentity, data: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
     """Return the name that a record's id of now is derived from; None for an id that its caller gave.
 
     A record of a shape that is only ever derived, under an id that does not follow from it, came from another tenant, or
@@ -235,10 +235,10 @@ def _object(text: str) -> Mapping[str, Any]:
 def _hide_traces(engine: Engine, tenant: str) -> None:
     """Take the former ids out of the audit trail and out of what deletion leaves behind: each confirms a guess."""
     store = engine.store
-    if not isinstance(store, Erasing):
+    if not isinstance(store, RecordErasure):
         return
 
-    def choose(line: Link) -> Sequence[Half]:
+    def choose(line: AuditRow) -> Sequence[Half]:
         named = line.operation != "redact" and any(may_be_older(id) for id in json.loads(line.ids))
         return ("what",) if named else ()
 
@@ -247,7 +247,7 @@ def _hide_traces(engine: Engine, tenant: str) -> None:
     _clean(store, tenant, engine.now())
 
 
-def _clean(store: Erasing, tenant: str, moment: datetime) -> None:
+def _clean(store: RecordErasure, tenant: str, moment: datetime) -> None:
     """Make the bytes of former ids go; where others keep them from going, `maintain()` does it later."""
     number = store.begin_erasure(Target(scope=Scope(tenant=tenant), ids=()), moment)
     store.end_erasure(number, tenant, cleaned=False)

@@ -26,7 +26,7 @@ from rememo.recall.time import find_times
 from rememo.recall.types import NOBODY, Candidates, Mode, Postings, Question, RecallSettings
 from rememo.recall.types import Timeline as RankedTimeline
 from rememo.runtime.counters import counts
-from rememo.store.protocol import Timeline, WordMatch
+from rememo.store.timeline import Timeline, WordMatch
 
 _RECALL = RecallSettings()
 _SPARSE = 8

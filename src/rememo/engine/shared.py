@@ -6,17 +6,17 @@ from importlib.util import find_spec
 from rememo.engine.audit import space_of
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.settings import Settings
+from rememo.store.cipher.protocol import MasterKeys
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.kv.routed import RoutedKeyValue, Where
-from rememo.store.protocol import Store
-from rememo.store.seal import Encryption
+from rememo.store.protocol.store import Store
 
 # What a namespace is for, as the setting names it. All else (limits, policies, keys of a server) must not be lost.
 _HELD = {"": "kv", "flows": "flows", "cached": "caches", "sessions": "sessions", "profiles": "profiles"}
 _WITHOUT = "records and whatever else is in the store go on; caches are passed over; {} raise until it is back"
 
 
-def open_shared(kv: KeyValue, store: Store, settings: Settings, encryption: Encryption | None) -> RoutedKeyValue:
+def open_shared(kv: KeyValue, store: Store, settings: Settings, encryption: MasterKeys | None) -> RoutedKeyValue:
     """Return the keys of a store with short-term state on the server that the settings name."""
     if encryption is not None:
         raise InvalidInput(
@@ -24,8 +24,8 @@ def open_shared(kv: KeyValue, store: Store, settings: Settings, encryption: Encr
         )
     need_driver()
     # Only now: those who have no server need not have the driver.
-    from rememo.store.kv.redis import RedisKeyValue  # noqa: PLC0415
     from rememo.store.redis.address import parse_address  # noqa: PLC0415
+    from rememo.store.redis.key_value import RedisKeyValue  # noqa: PLC0415
     from rememo.store.redis.server import Server  # noqa: PLC0415
 
     holds = frozenset(settings.kv_holds)

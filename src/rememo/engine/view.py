@@ -17,7 +17,7 @@ from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
-from rememo.store.protocol import Put, Remove, RemoveAll, Revise, Write
+from rememo.store.writes import Put, Remove, RemoveAll, Revise, Write
 
 BOUND = "bound"
 """The field in the data of a message or note that names the labels its writer was bound to: learning gives it no say beyond them."""

@@ -6,7 +6,7 @@ from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT, LEARN, SUMMARISE, UNLEARN, WRITE_AGAIN, check_payload
 from rememo.errors import Closed, EmbeddingFailed, InvalidInput, ModelChanged, RememoError
-from rememo.keep.rotation import RESEAL, reseal
+from rememo.keep.rotation import REENCRYPT, reencrypt
 from rememo.learn.messages import learn
 from rememo.llm.embedding import booked
 from rememo.model.job import Job
@@ -14,7 +14,7 @@ from rememo.model.scope import LABELS, Scope
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 from rememo.summary.rooms import RoomSummaries
 
-TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, RESEAL)
+TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, REENCRYPT)
 PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 
 LEARNING = (LEARN, UNLEARN, EXTRACT)
@@ -174,7 +174,7 @@ _DOERS: Mapping[str, Callable[[Engine, str, Sequence[Job]], Mapping[str, Excepti
     LEARN: _learn,
     EMBED: _embed,
     SUMMARISE: _summarise,
-    RESEAL: reseal,
+    REENCRYPT: reencrypt,
     EXTRACT: _extract,
     ABSTRACT: _summarise,
 }

@@ -28,8 +28,8 @@ from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
 from rememo.model.scope import LABELS, Scope
-from rememo.store.calling import Calling, Listening
-from rememo.store.protocol import Written
+from rememo.store.notifications import Subscription, WorkerNotifier
+from rememo.store.writes import Written
 
 MOST_ATTEMPTS = 5
 MOST_ATTEMPTS_OF_AN_OUTAGE = 24
@@ -74,7 +74,7 @@ class _Here:
         self.asked = threading.Event()
         self.asking: threading.Thread | None = None
         """The thread that waits for a model."""
-        self.listening: Listening | None = None
+        self.listening: Subscription | None = None
         self.stopping = False
         self.ended = threading.Event()
         """Set with `stopping`, for those who rest."""
@@ -82,7 +82,7 @@ class _Here:
     @property
     def idle(self) -> float:
         """How long to wait before looking for jobs without having been told of any."""
-        return _IDLE_SECONDS if self.listening is None or not self.listening.hearing else _LISTENING_SECONDS
+        return _IDLE_SECONDS if self.listening is None or not self.listening.connected else _LISTENING_SECONDS
 
 
 class Worker:
@@ -116,7 +116,7 @@ class Worker:
         here = self._here
         with here.lock:
             store = self._engine.store
-            if listen and here.listening is None and isinstance(store, Calling):
+            if listen and here.listening is None and isinstance(store, WorkerNotifier):
                 here.listening = store.listen(here.due.set)
             if here.thread is None or not here.thread.is_alive():
                 here.stopping = False

@@ -2,7 +2,7 @@
 
 An archive is two objects: `NAME.jsonl.zst`, an export of the records with all their versions and vectors, compressed, and
 `NAME.json`, its manifest with counts, checksum and digests of the labels it holds. The manifest is written last: an
-archive without one does not count. Of an encrypted memory the lines are sealed, as in every export.
+archive without one does not count. Of an encrypted memory the lines are encrypted, as in every export.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from rememo.model.retention import RetentionPolicy
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 from rememo.store.archive import ArchiveStore
-from rememo.store.protocol import Revise
+from rememo.store.writes import Revise
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -16,9 +16,9 @@ from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.check import check_function, check_label, check_limit, check_offset, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
-from rememo.store.auditing import in_pages
-from rememo.store.chain import Link, exported, hash_of, malformed, no_lines
-from rememo.store.protocol import Store
+from rememo.store.audit_chain import AuditRow, describe_malformed, empty_head, hash_row, row_to_json
+from rememo.store.audit_trail import read_pages
+from rememo.store.protocol.store import Store
 
 FORMAT = "rememo-audit"
 FORMAT_VERSION = 1
@@ -56,7 +56,7 @@ class Audit:
         until = None if before is None else to_utc(before, "before")
         if self._view.known_at is not None:
             until = min(until or self._view.known_at, self._view.known_at)
-        lines = self._store.audit_lines(
+        lines = self._store.audit_entries(
             self._view.scope,
             end=None if up_to is None else check_offset(up_to, "up_to"),
             after=None if after is None else to_utc(after, "after"),
@@ -67,7 +67,7 @@ class Audit:
             newest=True,
         )
         entries = [line.entry(self._tenant) for line in lines]
-        return [replace(one, ids=self._store.audit_names(self._tenant, one.ids)) for one in entries]
+        return [replace(one, ids=self._store.decode_audit_ids(self._tenant, one.ids)) for one in entries]
 
     def head(self) -> AuditHead:
         """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""
@@ -122,8 +122,8 @@ class Audit:
     # ---- verifying
 
     def _faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
-        previous = no_lines(self._tenant)
-        redacted: dict[int, Link] = {}
+        previous = empty_head(self._tenant)
+        redacted: dict[int, AuditRow] = {}
         met = kept is None or kept.count == 0
         if end.count < 0:
             yield f"the number of lines that the store keeps was altered: it is {end.count}"
@@ -154,14 +154,14 @@ class Audit:
             yield f"the trail ends with line {end.count}, but a head of line {kept.count} was kept: it was cut"
         yield from self._unjustified(redacted)
 
-    def _unjustified(self, redacted: dict[int, Link]) -> Iterator[str]:
+    def _unjustified(self, redacted: dict[int, AuditRow]) -> Iterator[str]:
         """Give the lines that something was taken out of though no erasure says so."""
         if not redacted:
             return
         scope = Scope(tenant=self._tenant)
         said: dict[str, list[tuple[int, int]]] = {"who": [], "what": []}
-        for lines in in_pages(
-            lambda first: self._store.audit_lines(scope, start=first, operation="redact", limit=_CHUNK)
+        for lines in read_pages(
+            lambda first: self._store.audit_entries(scope, start=first, operation="redact", limit=_CHUNK)
         ):
             for line in lines:
                 for half, ranges in said.items():
@@ -189,13 +189,13 @@ def stream(view: View) -> Iterator[str]:
     }
     yield dump_json(first) + "\n"
     for line in _lines(engine.store, scope.tenant, end.count):
-        yield dump_json(exported(line)) + "\n"
+        yield dump_json(row_to_json(line)) + "\n"
 
 
-def _lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[Link]:
+def _lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[AuditRow]:
     """Give the lines up to a number, those that are there."""
     scope = Scope(tenant=tenant)
-    for lines in in_pages(lambda first: store.audit_lines(scope, start=first, limit=_CHUNK), start):
+    for lines in read_pages(lambda first: store.audit_entries(scope, start=first, limit=_CHUNK), start):
         for line in lines:
             if line.number > count:
                 return
@@ -216,18 +216,18 @@ def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Ca
     return add if check is None else add(check)
 
 
-def _fault(line: Link, previous: AuditHead) -> str | None:
+def _fault(line: AuditRow, previous: AuditHead) -> str | None:
     """Return what is wrong with a line, seen from the one before it, as the end of a sentence; None for nothing."""
-    fault = malformed(line)
+    fault = describe_malformed(line)
     if fault is not None:
         return f": {fault}"
-    follows = line.number > previous.count + 1 or hash_of(line, bytes.fromhex(previous.hash)) == line.hash
+    follows = line.number > previous.count + 1 or hash_row(line, bytes.fromhex(previous.hash)) == line.hash
     return None if follows else " or inserted: it does not follow from what stands before it"
 
 
-def _ranges(line: Link, half: str) -> "list[tuple[int, int]]":
+def _ranges(line: AuditRow, half: str) -> "list[tuple[int, int]]":
     """Return the lines that an erasure says it took a half out of; one that was altered says nothing."""
-    if malformed(line) is not None:
+    if describe_malformed(line) is not None:
         return []
     found: Any = json.loads(line.detail).get(half)
     pairs = cast("list[Any]", found if isinstance(found, list) else [])

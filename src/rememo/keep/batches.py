@@ -11,7 +11,8 @@ from rememo.model.filters import Filter
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Jobs, Remove, Revise
+from rememo.store.protocol.jobs import JobQueue
+from rememo.store.writes import Remove, Revise
 
 PAGE = 500
 OPERATION = "retention"
@@ -56,7 +57,7 @@ def _walk(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
             after, seen, size = last, {one.id for one in page if one.at == last}, PAGE
 
 
-def every_job(store: Jobs, tenant: str) -> Iterator[Job]:
+def every_job(store: JobQueue, tenant: str) -> Iterator[Job]:
     """Give the jobs of a tenant, the latest page first; memory is that of a page. They may be removed meanwhile."""
     before: str | None = None
     while page := store.latest_jobs(tenant, limit=PAGE, before=before):

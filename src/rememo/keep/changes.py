@@ -7,7 +7,7 @@ from rememo.model.changed import Changed, cursor_of, mark_of
 from rememo.model.check import check_limit
 from rememo.model.record import LISTED
 from rememo.model.times import from_micros, to_micros
-from rememo.store.protocol import Moved
+from rememo.store.versions import RecordChange
 
 _MOST = 1_000
 
@@ -37,7 +37,7 @@ def present(view: View) -> str:
     return cursor_of((view.engine.store.clock(view.scope.tenant), 2, 0))
 
 
-def _told(one: Moved) -> Changed | None:
+def _told(one: RecordChange) -> Changed | None:
     record, ended = one.record, one.mark[1] == 0
     if record.kind not in LISTED:
         return None

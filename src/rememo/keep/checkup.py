@@ -41,7 +41,7 @@ def checkup(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[Find
 
 
 def _store(engine: Engine) -> Iterator[Finding]:
-    now = engine.store.condition()
+    now = engine.store.health()
     yield Finding(what="store", level="ok", said=f"answers; {now.engine}, {_size(now.file_bytes)}")
     for what, mend in now.lacks.items():
         yield Finding(what="store", level="note", said=what, mend=mend)
@@ -59,7 +59,7 @@ def _store(engine: Engine) -> Iterator[Finding]:
 
 
 def _jobs(engine: Engine, tenant: str) -> Iterator[Finding]:
-    counts = engine.store.condition().jobs
+    counts = engine.store.health().jobs
     dead, open_jobs = counts.get("dead", 0), counts.get("waiting", 0) + counts.get("running", 0)
     if dead:
         reasons = dict.fromkeys(str(job.error) for job in engine.store.jobs(tenant, state="dead"))

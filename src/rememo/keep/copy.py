@@ -17,7 +17,7 @@ from rememo.model.check import dump_json
 from rememo.model.filters import Filter
 from rememo.model.job import Job
 from rememo.model.scope import Scope
-from rememo.store.protocol import Stored
+from rememo.store.versions import StoredVersion
 
 Progress = Callable[[str, int], None]
 """Told the tenant and how many of its versions were looked at so far."""
@@ -52,13 +52,13 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
     return Copied(tenants=len(tenants), new=totals, versions=versions)
 
 
-def _versions(source: Engine, tenant: str, translation: Translation | None) -> Iterator[Stored]:
+def _versions(source: Engine, tenant: str, translation: Translation | None) -> Iterator[StoredVersion]:
     """Give the versions of a tenant with the ids that they have in the target."""
     held = source.store.dump(Scope(tenant=tenant))
     return held if translation is None else translation.versions(held)
 
 
-def _need_no_clash(theirs: Callable[[], Iterator[Stored]], target: Engine, tenant: str) -> None:
+def _need_no_clash(theirs: Callable[[], Iterator[StoredVersion]], target: Engine, tenant: str) -> None:
     if not target.store.count(Filter(scope=Scope(tenant=tenant), quarantined=None), target.now()):
         return  # what is not there cannot contradict
     for chunk in chunks(theirs()):
@@ -99,7 +99,7 @@ def _not_begun(job: Job) -> Job:
     return replace(job, state="waiting", leased_until=None) if job.state == "running" else job
 
 
-def _need_alike(theirs: Callable[[], Iterator[Stored]], source: Engine, target: Engine, tenant: str) -> int:
+def _need_alike(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str) -> int:
     """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
     vectors = _same_model(source, target)
     given, ours = (_sum(one, vectors=vectors) for one in (theirs(), target.store.dump(Scope(tenant=tenant))))
@@ -117,7 +117,7 @@ def _same_model(source: Engine, target: Engine) -> bool:
     return ours is not None and theirs is not None and theirs.identity == (ours.name, ours.dimension)
 
 
-def _sum(versions: Iterator[Stored], *, vectors: bool) -> tuple[int, int]:
+def _sum(versions: Iterator[StoredVersion], *, vectors: bool) -> tuple[int, int]:
     """Return how many there are and a sum of their digests, which is the same in whatever order they come."""
     count = total = 0
     for one in versions:

@@ -19,7 +19,7 @@ from rememo.model.job import NewJob
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
-from rememo.store.protocol import ErasingStore
+from rememo.store.protocol.store import ErasingStore
 from rememo.summary.chapters import has_writer, is_chapter, without_sources
 from rememo.summary.rooms import RoomSummaries
 

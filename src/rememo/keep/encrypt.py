@@ -1,4 +1,4 @@
-"""Encryption: master keys wrap one data key for each tenant, and the data keys seal what the store holds."""
+"""Encryption: master keys wrap one data key for each tenant, and the data keys encrypt what the store holds."""
 
 import binascii
 import logging
@@ -12,7 +12,7 @@ from typing import Self
 from rememo.errors import Corrupt, InvalidInput, KeyMismatch
 from rememo.files import is_open_to_others
 from rememo.keep.keys import KEY_BYTES, DataKey, IdKey, TenantKeys, cipher, derive, need_cryptography
-from rememo.store.seal import ID_KEY, Vault, Wrapped
+from rememo.store.cipher.protocol import ID_KEY, KeyStore, WrappedKey
 
 Key = bytes | str | Callable[[], bytes | str]
 """32 bytes, or their base64 or hex, or what gives them when called."""
@@ -77,20 +77,20 @@ class Keyring:
         """The id of the master key that wraps; ids are made from the keys and tell nothing of them."""
         return self._current
 
-    def wrap(self, key: bytes, tenant: str, serial: int) -> Wrapped:
+    def wrap(self, key: bytes, tenant: str, serial: int) -> WrappedKey:
         """Return a data key wrapped by the current master key, for one place."""
         nonce = os.urandom(_NONCE)
         wrapped = self._masters[self._current].encrypt(nonce, key, _place(tenant, serial))
-        return Wrapped(serial, self._current, nonce + wrapped)
+        return WrappedKey(serial, self._current, nonce + wrapped)
 
-    def unwrap(self, wrapped: Wrapped, tenant: str, where: str) -> bytes:
+    def unwrap(self, wrapped: WrappedKey, tenant: str, where: str) -> bytes:
         """Return a data key; one wrapped by a master key that is not here raises `KeyMismatch`."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         master = self._masters.get(wrapped.master)
         if master is None:
             raise KeyMismatch(
-                f"{where} is sealed by the master key {wrapped.master}, which this keyring does not have"
+                f"{where} is encrypted with the master key {wrapped.master}, which this keyring does not have"
                 f" (it has {', '.join(self._masters)}); open it with that key"
             )
         try:
@@ -100,62 +100,62 @@ class Keyring:
                 f"the key of {_whose(tenant)} in {where} does not open: it was changed, or moved here from elsewhere"
             ) from None
 
-    def over(self, vault: Vault) -> "TenantSeal":
-        """Return the encryption of a store; one that is sealed by another key, or not at all, raises `KeyMismatch`."""
-        keys = vault.keys(_STORE) or vault.begin(self.wrap(secrets.token_bytes(KEY_BYTES), _STORE, 1))
+    def open_store(self, key_store: KeyStore) -> "KeyringCipher":
+        """Return the encryption of a store; one that is encrypted with another key, or not at all, raises `KeyMismatch`."""
+        keys = key_store.keys(_STORE) or key_store.create(self.wrap(secrets.token_bytes(KEY_BYTES), _STORE, 1))
         for key in keys:
-            self.unwrap(key, _STORE, vault.place)
-        return TenantSeal(self, vault)
+            self.unwrap(key, _STORE, key_store.place)
+        return KeyringCipher(self, key_store)
 
 
-class TenantSeal:
+class KeyringCipher:
     """The `Seal` of one store: the keys of its tenants, unwrapped when they are first needed. Thread-safe."""
 
-    def __init__(self, keyring: Keyring, vault: Vault) -> None:
+    def __init__(self, keyring: Keyring, key_store: KeyStore) -> None:
         self._keyring = keyring
-        self._vault = vault
-        self._held: dict[str, tuple[tuple[Wrapped, ...], TenantKeys]] = {}
-        self._ids: dict[str, tuple[bytes, IdKey]] = {}
+        self._key_store = key_store
+        self._ciphers: dict[str, tuple[tuple[WrappedKey, ...], TenantKeys]] = {}
+        self._id_ciphers: dict[str, tuple[bytes, IdKey]] = {}
 
-    def keys(self, tenant: str) -> TenantKeys:
+    def tenant_cipher(self, tenant: str) -> TenantKeys:
         """Return a tenant's keys as they are now; dropped ones raise `KeyMismatch`."""
-        wrapped = self._vault.keys(tenant)
-        held = self._held.get(tenant)
+        wrapped = self._key_store.keys(tenant)
+        held = self._ciphers.get(tenant)
         if held is not None and held[0] == wrapped:
             return held[1]
         if any(not one.key for one in wrapped):
-            self._held.pop(tenant, None)
-            self._ids.pop(tenant, None)
-            raise self._lost(tenant)
+            self._ciphers.pop(tenant, None)
+            self._id_ciphers.pop(tenant, None)
+            raise self._dropped_error(tenant)
         keys = TenantKeys(
             tenant,
             [
-                DataKey(one.serial, self._keyring.unwrap(one, tenant, self._vault.place))
+                DataKey(one.serial, self._keyring.unwrap(one, tenant, self._key_store.place))
                 for one in wrapped
                 if one.serial != ID_KEY
             ],
-            lambda: self.keys(tenant),
+            lambda: self.tenant_cipher(tenant),
         )
-        if len(self._held) >= _MOST_TENANTS:
-            self._held.clear()
-        self._held[tenant] = (wrapped, keys)
+        if len(self._ciphers) >= _MOST_TENANTS:
+            self._ciphers.clear()
+        self._ciphers[tenant] = (wrapped, keys)
         return keys
 
-    def known(self, tenant: str) -> TenantKeys:
+    def cached_tenant_cipher(self, tenant: str) -> TenantKeys:
         """Return a tenant's keys as they were seen last in this process."""
-        held = self._held.get(tenant)
-        return self.keys(tenant) if held is None else held[1]
+        held = self._ciphers.get(tenant)
+        return self.tenant_cipher(tenant) if held is None else held[1]
 
-    def provide(self, tenant: str) -> None:
+    def ensure_key(self, tenant: str) -> None:
         """See to it that a tenant has a key, before something of it is written."""
-        held = self._held.get(tenant)
-        if (held is None or not held[1].serial) and not self._data_keys(tenant) and not self.dropped(tenant):
+        held = self._ciphers.get(tenant)
+        if (held is None or not held[1].serial) and not self._data_keys(tenant) and not self.is_dropped(tenant):
             # Another process may be faster; then its key counts.
-            self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, 1))
+            self._key_store.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, 1))
             # Whoever only reads it later need not write for it.
             self._id_key(tenant)
 
-    def ids(self, tenant: str) -> IdKey:
+    def id_cipher(self, tenant: str) -> IdKey:
         """Return what derives a tenant's ids; its key is made when it is first needed."""
         return self._id_key(tenant)[1]
 
@@ -163,81 +163,81 @@ class TenantSeal:
         """Return the key that a tenant's ids are derived by."""
         return self._id_key(tenant)[0]
 
-    def adopt_ids(self, tenant: str, key: bytes) -> IdKey:
+    def adopt_id_key(self, tenant: str, key: bytes) -> IdKey:
         """Derive a tenant's ids by a key of another store, unless it has one; returns the cipher of the key that was given."""
-        if not any(one.serial == ID_KEY for one in self._vault.keys(tenant)):
-            self._vault.add(tenant, self._keyring.wrap(key, tenant, ID_KEY))
+        if not any(one.serial == ID_KEY for one in self._key_store.keys(tenant)):
+            self._key_store.add(tenant, self._keyring.wrap(key, tenant, ID_KEY))
         return IdKey(key)
 
     def _id_key(self, tenant: str) -> tuple[bytes, IdKey]:
-        held = self._ids.get(tenant)
+        held = self._id_ciphers.get(tenant)
         if held is not None:
             return held
         wrapped = self._wrapped_id_key(tenant)
         if wrapped is None:
             # Another process may be faster; then its key counts.
-            self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, ID_KEY))
+            self._key_store.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, ID_KEY))
             wrapped = self._wrapped_id_key(tenant)
         if wrapped is None or not wrapped.key:
-            raise self._lost(tenant)
-        key = self._keyring.unwrap(wrapped, tenant, self._vault.place)
-        if len(self._ids) >= _MOST_TENANTS:
-            self._ids.clear()
-        made = self._ids[tenant] = (key, IdKey(key))
+            raise self._dropped_error(tenant)
+        key = self._keyring.unwrap(wrapped, tenant, self._key_store.place)
+        if len(self._id_ciphers) >= _MOST_TENANTS:
+            self._id_ciphers.clear()
+        made = self._id_ciphers[tenant] = (key, IdKey(key))
         return made
 
-    def _wrapped_id_key(self, tenant: str) -> Wrapped | None:
+    def _wrapped_id_key(self, tenant: str) -> WrappedKey | None:
         """Return a tenant's id key as it is kept; of a tenant whose keys were dropped, one of those."""
-        held = self._vault.keys(tenant)
+        held = self._key_store.keys(tenant)
         lost = (one for one in held if not one.key)
         return next((one for one in held if one.serial == ID_KEY), None) or next(lost, None)
 
-    def _data_keys(self, tenant: str) -> tuple[Wrapped, ...]:
-        return tuple(one for one in self._vault.keys(tenant) if one.serial != ID_KEY)
+    def _data_keys(self, tenant: str) -> tuple[WrappedKey, ...]:
+        return tuple(one for one in self._key_store.keys(tenant) if one.serial != ID_KEY)
 
-    def _lost(self, tenant: str) -> KeyMismatch:
+    def _dropped_error(self, tenant: str) -> KeyMismatch:
         return KeyMismatch(
-            f"the key of tenant {tenant!r} in {self._vault.place} was dropped; what it held cannot be read any more"
+            f"the key of tenant {tenant!r} in {self._key_store.place} was dropped; what it held cannot be read any more"
         )
 
-    def dropped(self, tenant: str) -> bool:
+    def is_dropped(self, tenant: str) -> bool:
         """Say whether a tenant's keys were dropped."""
-        return any(not one.key for one in self._vault.keys(tenant))
+        return any(not one.key for one in self._key_store.keys(tenant))
 
     def rewrap(self) -> int:
         """Wrap every key by the current master key, all or none; returns how many were wrapped by another."""
-        again: list[tuple[str, Wrapped]] = []
-        for tenant in (_STORE, *self._vault.tenants()):
-            for one in self._vault.keys(tenant):
+        again: list[tuple[str, WrappedKey]] = []
+        for tenant in (_STORE, *self._key_store.tenants()):
+            for one in self._key_store.keys(tenant):
                 if one.key and one.master != self._keyring.current:
-                    key = self._keyring.unwrap(one, tenant, self._vault.place)
+                    key = self._keyring.unwrap(one, tenant, self._key_store.place)
                     again.append((tenant, self._keyring.wrap(key, tenant, one.serial)))
         if again:
-            self._vault.replace(again)
+            self._key_store.replace(again)
         return len(again)
 
-    def renew(self, tenant: str) -> int:
-        """Give a tenant another key, which seals what is new from now on; returns its serial."""
+    def add_key(self, tenant: str) -> int:
+        """Give a tenant another key, which encrypts what is new from now on; returns its serial."""
         while True:
-            serial = self.newest(tenant) + 1
-            if self._vault.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, serial)):
+            serial = self.newest_serial(tenant) + 1
+            if self._key_store.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, serial)):
                 return serial
 
-    def newest(self, tenant: str) -> int:
-        """Return the serial of the key that seals what is new, 0 for none."""
-        return max((one.serial for one in self._vault.keys(tenant)), default=0)
+    def newest_serial(self, tenant: str) -> int:
+        """Return the serial of the key that encrypts what is new, 0 for none."""
+        return max((one.serial for one in self._key_store.keys(tenant)), default=0)
 
-    def retire(self, tenant: str, before: int) -> None:
+    def remove_keys_before(self, tenant: str, serial: int) -> None:
         """Forget the keys of a tenant before a serial; the one that ids are derived by stays."""
         for one in self._data_keys(tenant):
-            if one.serial < before:
-                self._vault.remove(tenant, one.serial)
+            if one.serial < serial:
+                self._key_store.remove(tenant, one.serial)
 
-    def drop(self, tenant: str) -> bool:
+    def drop_keys(self, tenant: str) -> bool:
         """Forget all keys of a tenant for ever; False when it had none."""
-        self._held.pop(tenant, None)
-        self._ids.pop(tenant, None)
-        return self._vault.drop(tenant)
+        self._ciphers.pop(tenant, None)
+        self._id_ciphers.pop(tenant, None)
+        return self._key_store.drop(tenant)
 
 
 def _bytes(key: Key) -> bytes:

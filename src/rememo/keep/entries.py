@@ -32,7 +32,7 @@ from rememo.model.shapes import check_data
 from rememo.model.times import to_seconds, to_utc
 from rememo.store.job_rows import MOST_COUNTED
 from rememo.store.kv.protocol import Entry
-from rememo.store.protocol import Stored
+from rememo.store.versions import StoredVersion
 
 Check = Callable[[object, str], Any]
 """Takes a value and the name of its field, and returns the value as it is kept; what cannot be raises `InvalidInput`."""
@@ -61,7 +61,7 @@ class KeyEntry:
     entry: Entry
 
 
-Line = Stored | Snapshot | KeyEntry | Job
+Line = StoredVersion | Snapshot | KeyEntry | Job
 
 
 class EntryReader:
@@ -156,12 +156,12 @@ class EntryReader:
 
     # ---- kinds of lines
 
-    def _stored(self, line: Mapping[str, Any]) -> Stored:
+    def _stored(self, line: Mapping[str, Any]) -> StoredVersion:
         found = read_fields(
             line, "", {"record": lambda value, _: self._record_of(value), "speaker": optional(check_label), "vector": self._vector},
             missing=("speaker", "vector"),
         )  # fmt: skip
-        return Stored(record=found["record"], speaker=found.get("speaker"), vector=found.get("vector"))
+        return StoredVersion(record=found["record"], speaker=found.get("speaker"), vector=found.get("vector"))
 
     def _record_of(self, value: object) -> Record:
         found = read_fields(value, "record.", self._record, missing=_OPTIONAL)

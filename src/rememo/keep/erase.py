@@ -24,11 +24,13 @@ from rememo.learn.revise.sentence import forget_sentences
 from rememo.model.erasure import ErasureReceipt, Target
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.chain import Half, malformed
-from rememo.store.chain import Link as Line
-from rememo.store.kv.protocol import KeyErasing
-from rememo.store.needles import Needles
-from rememo.store.protocol import Copying, Erasing, ErasingStore
+from rememo.store.audit_chain import AuditRow as Line
+from rememo.store.audit_chain import Half, describe_malformed
+from rememo.store.byte_patterns import BytePatterns
+from rememo.store.kv.protocol import KeyValueErasure
+from rememo.store.protocol.erasure import RecordErasure
+from rememo.store.protocol.maintenance import BackupLog
+from rememo.store.protocol.store import ErasingStore
 from rememo.summary.chapters import is_chapter
 
 _log = logging.getLogger("rememo.keep")
@@ -45,14 +47,14 @@ _LEFT = ""
 
 def erasing(engine: Engine) -> ErasingStore:
     """Return the store of an engine as one that can remove for good; one that cannot is an error."""
-    if not isinstance(engine.store, Erasing) or not isinstance(engine.plain_kv, KeyErasing):
+    if not isinstance(engine.store, RecordErasure) or not isinstance(engine.plain_kv, KeyValueErasure):
         raise StorageError("this store cannot erase for good")
     return cast("ErasingStore", engine.store)
 
 
 def note_backup(engine: Engine, path: str) -> None:
     """Remember a copy that was made, so that an erasure can tell of it; a store that cannot be written to now keeps no note."""
-    if isinstance(engine.store, Copying):
+    if isinstance(engine.store, BackupLog):
         try:
             engine.store.note_backup(path, engine.now())
         except StorageError as error:  # the copy is whole all the same, and must not be lost for its note
@@ -67,7 +69,7 @@ def resume(engine: Engine, tenant: str, clean: CleanSession) -> int:
     One that only waits for people, who must remove what it has named as left, is not done again by itself.
     """
     store = engine.store
-    if not isinstance(store, Erasing):
+    if not isinstance(store, RecordErasure):
         return 0
     pending = [one for one in store.erasures(tenant) if set(store.marks(one[0], tenant)) != {_LEFT}]
     for number, target in pending:
@@ -91,7 +93,7 @@ def preview(engine: Engine, target: Target, clean: CleanSession) -> ErasureRecei
         held = [(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now)]
         counts["kv"] = sum(goes(space, key) for space, key in held if space_of(tenant, space)[1] not in CACHES)
     if not target.whole:
-        search = Search(engine, erasing(engine), target, Needles(), target.ids or ())
+        search = Search(engine, erasing(engine), target, BytePatterns(), target.ids or ())
         counts["sessions"] = search.sessions_with_it(clean)
     return ErasureReceipt(
         target=target.named,
@@ -130,7 +132,7 @@ class _Erasure:
         self._tenant = target.scope.tenant
         self._began = engine.now()
         self._number = self._store.begin_erasure(target, self._began)
-        self._needles = Needles()
+        self._patterns = BytePatterns()
         self._terms: dict[str, None] = {}
         self._remnants = Remnants()
         self._jobs: dict[str, list[str]] = {}
@@ -138,12 +140,12 @@ class _Erasure:
         self._unreadable: dict[int, str] = {}
         """Lines of the audit trail that were altered, with what is wrong with them."""
         self._derived = Derived(
-            engine, self._store, target, self._number, remove=self._remove_ids, look_for=self._needles.add
+            engine, self._store, target, self._number, remove=self._remove_ids, look_for=self._patterns.add
         )
         # What an interrupted run has removed must be gone too.
         for note in self._store.marks(self._number, self._tenant).values():
             for pieces in note.get(PIECES, ()):
-                self._needles.add_pieces(pieces)
+                self._patterns.add_pieces(pieces)
 
     # ---- the records themselves
 
@@ -205,7 +207,7 @@ class _Erasure:
             terms = sorted(self._engine.analyzer.terms(record.text), key=len)
             self._terms.update(dict.fromkeys(terms[-1:]))
         # How a summary begins tells nothing of anybody, and the rest of it stands in its sources.
-        return [] if is_chapter(record) else self._needles.add(record.text)
+        return [] if is_chapter(record) else self._patterns.add(record.text)
 
     def _wait_for_workers(self) -> None:
         """Remove the jobs of what went; whoever is just learning from it may still write, so let him end first."""
@@ -220,7 +222,7 @@ class _Erasure:
     def _remove_keys(self) -> bool:
         """Remove key-value state: of the scope, and what other scopes keep under the user's name; says whether there was any."""
         keys = self._engine.plain_kv
-        if not isinstance(keys, KeyErasing):
+        if not isinstance(keys, KeyValueErasure):
             return False
         # Vectors that were paid for, and what was loaded from elsewhere, are copies, whosever they are.
         keys.erase(self._tenant, lambda space, _: space_of(self._tenant, space)[1] in CACHES)
@@ -237,7 +239,7 @@ class _Erasure:
         if self._target.whole:
             return
         gone = self._store.marks(self._number, self._tenant)
-        search = Search(self._engine, self._store, self._target, self._needles, gone)
+        search = Search(self._engine, self._store, self._target, self._patterns, gone)
         search.search_records()
         self._store.add_counts(self._number, self._tenant, search.clean_keys(clean))
         search.clean_jobs(self._number)
@@ -253,7 +255,7 @@ class _Erasure:
         def choose(line: Line) -> Sequence[Half]:
             if line.operation == "redact":
                 return ()
-            if (fault := malformed(line)) is not None:
+            if (fault := describe_malformed(line)) is not None:
                 self._unreadable[line.number] = fault
                 return ()
             halves: list[Half] = []
@@ -263,7 +265,7 @@ class _Erasure:
             if own and (line.actor or line.session or line.address) and "who" not in gone:
                 halves.append("who")
             # A flow keeps a user's state under the user's name.
-            names = self._store.audit_names(self._tenant, json.loads(line.ids))
+            names = self._store.decode_audit_ids(self._tenant, json.loads(line.ids))
             named = self._target.covers(where) or any(id in marks or id == user for id in names)
             told = line.agent or line.user or line.room or line.ids != "[]" or line.flags != "[]"
             if named and told and "what" not in gone:
@@ -293,23 +295,23 @@ class _Erasure:
         ]
         if unclean is not None:
             leftovers.append(unclean)
-        searched = store.search_bytes(self._tenant, self._needles)
+        searched = store.search_bytes(self._tenant, self._patterns)
         leftovers += named(self._remnants.left)
         # What stands in the copies is named already, and what others say is theirs.
-        self._needles.found -= self._remnants.said | self._remnants.copied
-        if self._needles.found:
-            leftovers.append(f"{len(self._needles.found)} pieces of texts elsewhere in the store")
+        self._patterns.found -= self._remnants.said | self._remnants.copied
+        if self._patterns.found:
+            leftovers.append(f"{len(self._patterns.found)} pieces of texts elsewhere in the store")
         receipt = ErasureReceipt(
             target=target.named,
             counts=counts,
             checked={
-                "texts": self._needles.texts,
+                "texts": self._patterns.texts,
                 "terms": len(self._terms),
                 **searched,
-                "pieces_others_have": len(self._remnants.said) + self._needles.elsewhere,
+                "pieces_others_have": len(self._remnants.said) + self._patterns.elsewhere,
             },
             leftovers=tuple(leftovers),
-            backups=tuple(store.backups()) if ids and isinstance(store, Copying) else (),
+            backups=tuple(store.backups()) if ids and isinstance(store, BackupLog) else (),
             archives=archives,
             beyond=store.beyond if ids else (),
             begun_at=began or self._began,

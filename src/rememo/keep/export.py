@@ -2,7 +2,7 @@
 
 The first line is a header with the format version, the last a footer with the number of lines and their checksum. In
 between, each line is one object: a version of a record, a snapshot, a key-value entry or a job. The lines of an encrypted
-memory are sealed by a key of their own, which stands in the header wrapped by the master key; its footer proves them.
+memory are encrypted with a key of their own, which stands in the header wrapped by the master key; its footer proves them.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.recall.embed.protocol import RemoteEmbedder
 from rememo.settings import PRIVATE
+from rememo.store.id_renaming import VersionIdentity
 from rememo.store.kv.protocol import EMBED_CACHE
-from rememo.store.protocol import Stored
-from rememo.store.renaming import Identity
+from rememo.store.versions import StoredVersion
 
 FORMAT = "rememo-export"
 FORMAT_VERSION = 1
@@ -59,7 +59,7 @@ class Transferred:
 def export(
     engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime | None = None, plain: bool = False
 ) -> Transferred:
-    """Write a scope to a new file, as it is or as it was known; of an encrypted memory sealed, unless asked for `plain`.
+    """Write a scope to a new file, as it is or as it was known; of an encrypted memory encrypted, unless asked for `plain`.
 
     Key-value entries, snapshots and jobs belong to a whole tenant only, and to the present.
     """
@@ -101,15 +101,15 @@ def stream(
 
 
 def write_versions(engine: Engine, scope: Scope, file: IO[str], ids: Sequence[str]) -> int:
-    """Write all versions of some records as an export; returns how many. Sealed, where the memory is."""
+    """Write all versions of some records as an export; returns how many. Encrypted, where the memory is."""
     lines = _Lines(engine, scope, None, _new_lock(engine), ids=ids)
     file.writelines(lines)
     return lines.written.versions
 
 
-def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[Stored]:
+def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[StoredVersion]:
     """Give the versions in an export, checked; one that is damaged raises before the end is reached."""
-    return (one for one in _entries(path, engine, scope) if isinstance(one, Stored))
+    return (one for one in _entries(path, engine, scope) if isinstance(one, StoredVersion))
 
 
 class _Lines:
@@ -146,13 +146,13 @@ class _Lines:
         for number, (value, counted) in enumerate(self._values(), 1):
             text = dump_json(value)
             if lock is not None and counted:
-                text = dump_json({"sealed": lock.seal(text, number)})
+                text = dump_json({"sealed": lock.encrypt(text, number)})
             if counted:
                 self._counts[counted] += 1
             digest.update(f"{text}\n".encode())
             yield f"{text}\n"
         self.ended = True
-        proof = {} if lock is None else {"proof": lock.seal(digest.hexdigest(), 0)}
+        proof = {} if lock is None else {"proof": lock.encrypt(digest.hexdigest(), 0)}
         yield dump_json({"end": self._counts, "sha256": digest.hexdigest(), **proof}) + "\n"
 
     def _values(self) -> Iterator[tuple[dict[str, Any], str | None]]:
@@ -160,7 +160,7 @@ class _Lines:
         engine, scope = self._engine, self._scope
         yield self._header(), None
         # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
-        plainly = self._lock is None and engine.sealing is not None
+        plainly = self._lock is None and engine.reencryption is not None
         translation = Translation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
         versions = engine.store.dump(scope, self._known_at, ids=self._ids)
         for stored in versions if translation is None else translation.versions(versions):
@@ -196,11 +196,11 @@ class _Lines:
         }
 
     def _keys(self) -> dict[str, Any]:
-        """Return what opens a sealed export with the master key."""
+        """Return what opens an encrypted export with the master key."""
         lock = self._lock
         if lock is None:
             return {}
-        return {"sealed": lock.header(), "id_key": _sealed_id_key(self._engine, self._scope.tenant, lock)}
+        return {"sealed": lock.header(), "id_key": _encrypted_id_key(self._engine, self._scope.tenant, lock)}
 
 
 def import_file(engine: Engine, scope: Scope, path: str | Path, shape: Shape | None = None) -> Transferred:
@@ -211,7 +211,7 @@ def import_file(engine: Engine, scope: Scope, path: str | Path, shape: Shape | N
     """
     source = Path(path)
     for entries in chunks(_entries(source, engine, scope, shape)):
-        if clashing := engine.store.clashes([one for one in entries if isinstance(one, Stored)]):
+        if clashing := engine.store.clashes([one for one in entries if isinstance(one, StoredVersion)]):
             raise AlreadyExists(
                 f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
                 " import into another tenant or file"
@@ -219,7 +219,7 @@ def import_file(engine: Engine, scope: Scope, path: str | Path, shape: Shape | N
     counts = _no_counts()
     ours = _same_model(source, engine)
     for entries in chunks(_entries(source, engine, scope, shape)):
-        versions = [one for one in entries if isinstance(one, Stored)]
+        versions = [one for one in entries if isinstance(one, StoredVersion)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
         counts["versions"] += load_versions(engine, versions, note, same_model=ours)
         if scope != Scope(tenant=scope.tenant):
@@ -258,22 +258,22 @@ def _translation(path: Path, engine: Engine, scope: Scope) -> Translation | None
     if header.get("ids") != IDS:
         renames = plan_renames(engine, scope.tenant, _identities(path, engine, scope))
         return None if renames is None else Translation(renames.rewrite)
-    lock, sealing = _lock_of(path, header, engine), engine.sealing
-    if sealing is None:
+    lock, reencryption = _lock_of(path, header, engine), engine.reencryption
+    if reencryption is None:
         return None
     if lock is None or header.get("id_key") is None:
         return Translation.between(PLAIN_IDS, engine.ids.cipher(scope.tenant))
-    text = lock.open(header["id_key"], _HEADER)
+    text = lock.decrypt(header["id_key"], _HEADER)
     if text is None:
         raise InvalidInput(f"{path} is damaged: the key of its ids does not open; nothing was imported")
     key = b64decode(text)
-    theirs = sealing.seal.adopt_ids(scope.tenant, key)
-    if sealing.seal.id_key(scope.tenant) == key:
+    theirs = reencryption.cipher.adopt_id_key(scope.tenant, key)
+    if reencryption.cipher.id_key(scope.tenant) == key:
         return None
     return Translation.between(theirs, engine.ids.cipher(scope.tenant))
 
 
-def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[Identity]:
+def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[VersionIdentity]:
     """Give what tells of each version in a file whether its id was derived; what cannot be a version is passed over."""
     for line in islice(_lines(path, engine), 1, None):  # without the header
         try:
@@ -282,7 +282,7 @@ def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[Identity]:
             texts = dump_json(record.data), dump_json(record.metadata)
         except (InvalidInput, KeyError, TypeError, ValueError, AttributeError):
             continue
-        yield Identity(record.id, record.version, record.kind, home, record.source, *texts)
+        yield VersionIdentity(record.id, record.version, record.kind, home, record.source, *texts)
 
 
 def _header(path: Path) -> dict[str, Any]:
@@ -295,11 +295,11 @@ def _header(path: Path) -> dict[str, Any]:
     return header
 
 
-def _sealed_id_key(engine: Engine, tenant: str, lock: LineLock) -> str | None:
-    """Return the key that a tenant's ids are derived by, sealed as the lines are: a new store goes on with it."""
-    if engine.sealing is None:
+def _encrypted_id_key(engine: Engine, tenant: str, lock: LineLock) -> str | None:
+    """Return the key that a tenant's ids are derived by, encrypted as the lines are: a new store goes on with it."""
+    if engine.reencryption is None:
         return None
-    return lock.seal(b64encode(engine.sealing.seal.id_key(tenant)).decode(), _HEADER)
+    return lock.encrypt(b64encode(engine.reencryption.cipher.id_key(tenant)).decode(), _HEADER)
 
 
 def _no_counts() -> dict[str, int]:
@@ -321,7 +321,7 @@ def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
                     lock = _lock_of(path, line, engine)
                     yield line
                 elif "end" in line:
-                    proved = lock is None or lock.open(line.get("proof"), 0) == digest.hexdigest()
+                    proved = lock is None or lock.decrypt(line.get("proof"), 0) == digest.hexdigest()
                     if line.get("sha256") != digest.hexdigest() or not proved:
                         raise InvalidInput(f"{path} is damaged: its checksum does not fit; nothing was imported")
                     ended = True
@@ -351,19 +351,19 @@ def _new_lock(engine: Engine) -> LineLock | None:
 
 
 def _lock_of(path: Path, header: dict[str, Any], engine: Engine) -> LineLock | None:
-    """Return what opens the lines of a sealed export."""
+    """Return what opens the lines of an encrypted export."""
     sealed = header.get("sealed")
     if sealed is None:
         return None
     if engine.encryption is None:
         raise KeyMismatch(
-            f"{path} is a sealed export; open the memory with the keyring it was made with, or export it with plain=True"
+            f"{path} is an encrypted export; open the memory with the keyring it was made with, or export it with plain=True"
         )
     return LineLock.read(sealed, engine.encryption, str(path))
 
 
 def _opened(path: Path, number: int, line: dict[str, Any], lock: LineLock) -> bytes:
-    text = lock.open(line.get("sealed"), number)
+    text = lock.decrypt(line.get("sealed"), number)
     if text is None:
         raise InvalidInput(f"{path}, line {number}, does not open: it was changed or moved; nothing was imported")
     return text.encode()
@@ -391,7 +391,7 @@ def chunks(entries: Iterator[T]) -> Iterator[list[T]]:
         yield chunk
 
 
-def _version_line(stored: Stored) -> dict[str, Any]:
+def _version_line(stored: StoredVersion) -> dict[str, Any]:
     line: dict[str, Any] = {"record": stored.record.to_dict(), "speaker": stored.speaker}
     if stored.vector is not None:
         line["vector"] = b64encode(stored.vector.tobytes()).decode()
@@ -405,7 +405,7 @@ def _same_model(path: Path, engine: Engine) -> bool:
     return ours is not None and model == {"name": ours.name, "dimension": ours.dimension}
 
 
-def load_versions(engine: Engine, versions: Sequence[Stored], note: Note | None, *, same_model: bool) -> int:
+def load_versions(engine: Engine, versions: Sequence[StoredVersion], note: Note | None, *, same_model: bool) -> int:
     """Bring versions in with vectors of this engine's model: those of another mean nothing here. Returns how many were new.
 
     A model that is asked over a network, or that this process has not got, is asked later, by jobs.

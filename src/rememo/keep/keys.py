@@ -1,6 +1,6 @@
-"""Data keys: what seals the contents of one tenant, and the names, words and marks it is found by; and its id key.
+"""Data keys: what encrypts the contents of one tenant, and the names, words and marks it is found by; and its id key.
 
-Each purpose has a key of its own, derived from the data key. A sealed content begins with the serial of its key, so that
+Each purpose has a key of its own, derived from the data key. An encrypted content begins with the serial of its key, so that
 several can be in use while contents are moved from one to the next. The id key of a tenant never changes.
 """
 
@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rememo.errors import Corrupt, MissingExtra
-from rememo.store.contents import SEALED
+from rememo.store.cipher.codec import ENCRYPTED
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -23,7 +23,7 @@ KEY_BYTES = 32
 _HEAD, _NONCE = 3, 12
 _BODY = _HEAD + _NONCE
 _MOST_HELD = 100_000
-_VEIL_LETTERS = 12  # 60 bits: two of a million words share one with a chance of one in two millions
+_BLIND_INDEX_LETTERS = 12  # 60 bits: two of a million words share one with a chance of one in two millions
 
 
 def need_cryptography() -> None:
@@ -58,19 +58,19 @@ class DataKey:
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # noqa: PLC0415
 
         self.serial = serial
-        self.head = bytes([SEALED]) + serial.to_bytes(_HEAD - 1, "big")
+        self.head = bytes([ENCRYPTED]) + serial.to_bytes(_HEAD - 1, "big")
         self.contents = cipher(key, "contents")
         self.vectors = cipher(key, "vectors")
         self.names = AESSIV(derive(key, "names", 2 * KEY_BYTES))
         self._words = derive(key, "words")
         self._fingerprints = derive(key, "fingerprints")
 
-    def veil(self, term: str) -> str:
+    def blind_index(self, term: str) -> str:
         """Return the hash of a term."""
         digest = blake2b(term.encode(), key=self._words, digest_size=10).digest()
-        return b32encode(digest)[:_VEIL_LETTERS].decode().lower()
+        return b32encode(digest)[:_BLIND_INDEX_LETTERS].decode().lower()
 
-    def mark(self, fingerprint: int) -> int:
+    def blind_fingerprint(self, fingerprint: int) -> int:
         """Return a number that stands for a fingerprint."""
         digest = blake2b(fingerprint.to_bytes(8, "big", signed=True), key=self._fingerprints, digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True) or 1
@@ -97,23 +97,23 @@ class IdKey:
 
 
 class TenantKeys:
-    """The `Keys` of one tenant: the newest seals, every one opens."""
+    """The `TenantCipher` of one tenant: the newest key encrypts, every one decrypts."""
 
     def __init__(self, tenant: str, keys: Sequence[DataKey], newer: Callable[[], "TenantKeys"]) -> None:
         """Take a tenant's keys, oldest first, and what tells the keys that others have added since."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
-        self._refused = InvalidTag
+        self._invalid_tag = InvalidTag
         self._tenant = tenant
         self._keys = tuple(reversed(keys))
         self._by_head = _ByHead(keys, newer)
-        self._names = _Held(self._new_names)
-        self._veils = _Held(self._new_veils)
+        self._names = _Cache(self._new_names)
+        self._blind_indexes = _Cache(self._new_blind_indexes)
         self._read: dict[bytes, str] = {}
 
     @property
     def serial(self) -> int:
-        """The serial of the key that seals what is new; 0 for none."""
+        """The serial of the key that encrypts what is new; 0 for none."""
         return self._keys[0].serial if self._keys else 0
 
     @property
@@ -121,80 +121,82 @@ class TenantKeys:
         """The keys, newest first."""
         return self._keys
 
-    def seal(self, content: bytes, identity: bytes) -> bytes:
+    def encrypt(self, plaintext: bytes, identity: bytes) -> bytes:
         """Seal a content; it opens under the same identity only."""
         key, nonce = self._keys[0], os.urandom(_NONCE)
-        return key.head + nonce + key.contents.encrypt(nonce, content, identity)
+        return key.head + nonce + key.contents.encrypt(nonce, plaintext, identity)
 
-    def open(self, sealed: bytes, identity: bytes) -> bytes:
+    def decrypt(self, ciphertext: bytes, identity: bytes) -> bytes:
         """Open a content; one that was changed or moved raises `Corrupt`."""
         try:
-            return self._by_head[sealed[:_HEAD]].contents.decrypt(sealed[_HEAD:_BODY], sealed[_BODY:], identity)
-        except (self._refused, KeyError, ValueError):
+            return self._by_head[ciphertext[:_HEAD]].contents.decrypt(
+                ciphertext[_HEAD:_BODY], ciphertext[_BODY:], identity
+            )
+        except (self._invalid_tag, KeyError, ValueError):
             field, tenant, *rest = identity.decode().split("\0")
             raise Corrupt(
                 f"the {field} of {tenant}/{' '.join(rest)} does not open: it was changed, or moved here from elsewhere"
             ) from None
 
-    def seal_vector(self, vector: bytes, place: int) -> bytes:
+    def encrypt_vector(self, vector: bytes, place: int) -> bytes:
         """Seal a vector for one place."""
         key, nonce = self._keys[0], os.urandom(_NONCE)
         return key.head + nonce + key.vectors.encrypt(nonce, vector, place.to_bytes(8, "big"))
 
-    def open_vectors(self, places: Sequence[int], sealed: Sequence[bytes | None]) -> list[bytes | None]:
+    def decrypt_vectors(self, places: Sequence[int], ciphertexts: Sequence[bytes | None]) -> list[bytes | None]:
         """Open vectors; None stays None."""
         keys, place = self._by_head, 0
         opened: list[bytes | None] = []
         try:
-            for place, one in zip(places, sealed, strict=True):
+            for place, one in zip(places, ciphertexts, strict=True):
                 opened.append(
                     None
                     if one is None
                     else keys[one[:_HEAD]].vectors.decrypt(one[_HEAD:_BODY], one[_BODY:], place.to_bytes(8, "big"))
                 )
-        except (self._refused, KeyError, ValueError):
+        except (self._invalid_tag, KeyError, ValueError):
             raise Corrupt(
                 f"a vector of tenant {self._tenant!r} (place {place}) does not open: it was changed, or moved here"
                 " from elsewhere"
             ) from None
         return opened
 
-    def names(self, name: str) -> tuple[bytes, ...]:
+    def name_forms(self, name: str) -> tuple[bytes, ...]:
         """Return every form that a name may be stored in, that of the newest key first."""
         return self._names[name]
 
     def _new_names(self, name: str) -> tuple[bytes, ...]:
-        # A name without letters cannot be sealed this way; with one in front every name has some.
+        # A name without letters cannot be encrypted this way; with one in front every name has some.
         content = b"=" + name.encode()
         return tuple(key.head + key.names.encrypt(content, [b"name"]) for key in self._keys)
 
-    def name(self, sealed: bytes) -> str:
+    def decrypt_name(self, ciphertext: bytes) -> str:
         """Return the name that a form stands for."""
-        known = self._read.get(sealed)
+        known = self._read.get(ciphertext)
         if known is None:
             try:
-                known = self._by_head[sealed[:_HEAD]].names.decrypt(sealed[_HEAD:], [b"name"])[1:].decode()
-            except (self._refused, KeyError, ValueError):
+                known = self._by_head[ciphertext[:_HEAD]].names.decrypt(ciphertext[_HEAD:], [b"name"])[1:].decode()
+            except (self._invalid_tag, KeyError, ValueError):
                 raise Corrupt(f"a name of tenant {self._tenant!r} does not open: it was changed or moved") from None
             if len(self._read) >= _MOST_HELD:
                 self._read.clear()
-            self._read[sealed] = known
+            self._read[ciphertext] = known
         return known
 
-    def veils(self, term: str) -> tuple[str, ...]:
+    def blind_indexes(self, term: str) -> tuple[str, ...]:
         """Return every hash that a term may be indexed by, that of the newest key first."""
-        return self._veils[term]
+        return self._blind_indexes[term]
 
-    def _new_veils(self, term: str) -> tuple[str, ...]:
-        return tuple(key.veil(term) for key in self._keys)
+    def _new_blind_indexes(self, term: str) -> tuple[str, ...]:
+        return tuple(key.blind_index(term) for key in self._keys)
 
-    def mark(self, fingerprint: int) -> int:
+    def blind_fingerprint(self, fingerprint: int) -> int:
         """Return a number that is equal for equal fingerprints and tells nothing else; 0 stays 0."""
-        return self._keys[0].mark(fingerprint) if fingerprint else 0
+        return self._keys[0].blind_fingerprint(fingerprint) if fingerprint else 0
 
 
 class _ByHead(dict[bytes, DataKey]):
-    """Keys by the head of what they sealed; one that is not known yet is looked for among the newer ones."""
+    """Keys by the head of what they encrypted; one that is not known yet is looked for among the newer ones."""
 
     def __init__(self, keys: Sequence[DataKey], newer: Callable[[], TenantKeys]) -> None:
         super().__init__({key.head: key for key in keys})
@@ -207,7 +209,7 @@ class _ByHead(dict[bytes, DataKey]):
         raise KeyError(head)
 
 
-class _Held(dict[str, T], Generic[T]):
+class _Cache(dict[str, T], Generic[T]):
     """What was worked out for a text, kept until there is too much of it."""
 
     def __init__(self, make: Callable[[str], T]) -> None:

@@ -1,4 +1,4 @@
-"""The lines of a sealed export: sealed one by one, each for its place in the file."""
+"""The lines of an encrypted export: encrypted one by one, each for its place in the file."""
 
 import os
 import secrets
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from rememo.errors import InvalidInput
 from rememo.keep.keys import KEY_BYTES, cipher
-from rememo.store.seal import Encryption, Wrapped
+from rememo.store.cipher.protocol import MasterKeys, WrappedKey
 
 _PLACE = "\0export"  # no tenant can be called so
 _NONCE = 12
@@ -16,21 +16,21 @@ _NONCE = 12
 class LineLock:
     """Seals and opens the lines of one export by a key of its own."""
 
-    def __init__(self, wrapped: Wrapped, key: bytes) -> None:
+    def __init__(self, wrapped: WrappedKey, key: bytes) -> None:
         self._wrapped = wrapped
         self._cipher = cipher(key, "export")
 
     @classmethod
-    def new(cls, encryption: Encryption) -> Self:
+    def new(cls, encryption: MasterKeys) -> Self:
         """Make a key for a new export."""
         key = secrets.token_bytes(KEY_BYTES)
         return cls(encryption.wrap(key, _PLACE, 1), key)
 
     @classmethod
-    def read(cls, header: Any, encryption: Encryption, where: str) -> Self:
+    def read(cls, header: Any, encryption: MasterKeys, where: str) -> Self:
         """Take the key from an export's header; one wrapped by another master key raises `KeyMismatch`."""
         try:
-            wrapped = Wrapped(1, str(header["master"]), b64decode(header["key"], validate=True))
+            wrapped = WrappedKey(1, str(header["master"]), b64decode(header["key"], validate=True))
         except (KeyError, TypeError, ValueError):
             raise InvalidInput(f"{where} is damaged: its header names no key; nothing was imported") from None
         return cls(wrapped, encryption.unwrap(wrapped, _PLACE, where))
@@ -39,17 +39,17 @@ class LineLock:
         """Return what the header of the export says of its key."""
         return {"master": self._wrapped.master, "key": b64encode(self._wrapped.key).decode()}
 
-    def seal(self, text: str, number: int) -> str:
-        """Return a line sealed for its place."""
+    def encrypt(self, text: str, number: int) -> str:
+        """Return a line encrypted for its place."""
         nonce = os.urandom(_NONCE)
         return b64encode(nonce + self._cipher.encrypt(nonce, text.encode(), _identity(number))).decode()
 
-    def open(self, sealed: object, number: int) -> str | None:
+    def decrypt(self, ciphertext: object, number: int) -> str | None:
         """Return a line; None when it was changed, or stood elsewhere."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - only those who encrypt need it
 
         try:
-            content = b64decode(str(sealed), validate=True)
+            content = b64decode(str(ciphertext), validate=True)
             return self._cipher.decrypt(content[:_NONCE], content[_NONCE:], _identity(number)).decode()
         except (InvalidTag, ValueError):
             return None

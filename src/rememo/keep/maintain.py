@@ -19,7 +19,7 @@ from rememo.keep.retention import Retention, whole
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
-from rememo.store.kv.protocol import KeyServing
+from rememo.store.kv.protocol import KeyValueServer
 from rememo.summary.compression import Compression
 from rememo.summary.rooms import MAX_TOKENS
 
@@ -46,7 +46,7 @@ def sweep(view: View, pace: Pace) -> int:
     moment = engine.now()
     keys_before = moment - timedelta(days=engine.settings.key_days)
     total = 0
-    if isinstance(engine.plain_kv, KeyServing):
+    if isinstance(engine.plain_kv, KeyValueServer):
         with suppress(Unavailable):  # the next time will do, and the log has told of it
             total += engine.plain_kv.sweep(view.scope.tenant, moment)
     while True:

@@ -17,7 +17,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.retention import RetentionPolicy
 from rememo.model.scope import Scope
-from rememo.store.protocol import Put
+from rememo.store.writes import Put
 
 _PARTS = {"fact": ("subject", "predicate", "object"), "relationship": ("entity", "target", "type")}
 REFERRING = ("chunk", "fact", "message", "summary")

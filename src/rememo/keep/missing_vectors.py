@@ -8,7 +8,8 @@ from rememo.engine.embedders import embedder_of_model
 from rememo.engine.engine import Engine
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.recall.embed.static import StaticEmbedder
-from rememo.store.protocol import Check, Unvectored
+from rememo.store.embedding_models import Unvectored
+from rememo.store.reports import Check
 
 _CHUNK = 256
 

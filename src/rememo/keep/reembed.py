@@ -12,7 +12,7 @@ from rememo.keep.missing_vectors import find_lost
 from rememo.model.ids import new_id
 from rememo.model.job import Job
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
-from rememo.store.protocol import Unembedded
+from rememo.store.embedding_models import Unembedded
 
 _CHUNK = 256
 _REMOTE_CHUNK = 512

@@ -1,6 +1,6 @@
 """What still holds words that were erased: every record, key, job and snapshot of a tenant is opened and searched.
 
-A search of bytes finds nothing in what is compressed or sealed, and cannot tell whose words it found. Here contents are read
+A search of bytes finds nothing in what is compressed or encrypted, and cannot tell whose words it found. Here contents are read
 as they are. What somebody else says in a record of his own is his. A copy is no excuse for itself: a value, a summary, a
 saved session, a key, the error of a job are cleaned, or named as left.
 """
@@ -18,10 +18,10 @@ from rememo.model.check import texts_in
 from rememo.model.erasure import Target
 from rememo.model.record import KINDS, REVISION, STATE, Record
 from rememo.model.scope import LABELS, Scope
+from rememo.store.byte_patterns import BytePatterns
 from rememo.store.kv.protocol import EMBED_CACHE, Entry, KeyValue
 from rememo.store.kv.routed import separate_stores
-from rememo.store.needles import Needles
-from rememo.store.protocol import ErasingStore
+from rememo.store.protocol.store import ErasingStore
 
 CACHES = ("cached", EMBED_CACHE)
 """Namespaces that hold only copies of what is kept elsewhere: all of them may be removed at any time."""
@@ -59,14 +59,14 @@ class Search:
     """Looks for erased words in everything that a tenant has, and removes copies of them where that can be done."""
 
     def __init__(
-        self, engine: Engine, store: ErasingStore, target: Target, needles: Needles, gone: Container[str]
+        self, engine: Engine, store: ErasingStore, target: Target, patterns: BytePatterns, gone: Container[str]
     ) -> None:
-        """Search for the pieces of texts in `needles`, and for the records whose ids are in `gone`."""
+        """Search for the pieces of texts in `patterns`, and for the records whose ids are in `gone`."""
         self._engine = engine
         self._store = store
         self._target = target
         self._tenant = target.scope.tenant
-        self._needles = needles
+        self._patterns = patterns
         self._gone = gone
         self.found = Remnants()
 
@@ -75,7 +75,7 @@ class Search:
     def search_records(self) -> None:
         """Find who else says what was erased, and which values and summaries hold a copy of it."""
         copies: dict[tuple[str, str], tuple[Scope, set[str]]] = {}
-        versions = self._store.versions(self._tenant, sorted(KINDS)) if self._needles else ()
+        versions = self._store.versions(self._tenant, sorted(KINDS)) if self._patterns else ()
         for record, pieces in self._matching((one, _texts_of(one)) for one in versions):
             if record.kind in _COPIES:
                 copies.setdefault((record.kind, record.id), (record.scope, set()))[1].update(pieces)
@@ -99,7 +99,7 @@ class Search:
                     done = self._clean_session(kv, space, entry, clean)
                     counts["sessions"] += done == "changed"
                     counts["sessions_removed"] += done == "removed"
-                elif self._needles:
+                elif self._patterns:
                     others.append((space, entry))
             for (space, entry), pieces in self._matching(
                 (one, [one[1].key, *_texts_of_json(one[1].value)]) for one in others
@@ -152,13 +152,13 @@ class Search:
         return self._target.covers(scope) or id in self._gone
 
     def _holds(self, texts: Iterable[str]) -> bool:
-        return bool(self._needles.held_by(_joined(texts)) - self.found.said)
+        return bool(self._patterns.matches(_joined(texts)) - self.found.said)
 
     # ---- the rest
 
     def clean_jobs(self, number: int) -> None:
         """Take erased words out of the errors of jobs, and remove jobs that are told of them."""
-        if not self._needles:
+        if not self._patterns:
             return
         told: list[str] = []
         errors: list[str] = []
@@ -172,7 +172,7 @@ class Search:
     def search_snapshots(self) -> None:
         """Name the snapshots whose names hold erased words."""
         for name in self._store.snapshots(self._tenant):
-            self._leave(f"the name of the snapshot {name!r}", self._needles.held_by(name.encode()))
+            self._leave(f"the name of the snapshot {name!r}", self._patterns.matches(name.encode()))
 
     # ---- inside
 
@@ -196,9 +196,9 @@ class Search:
         yield from self._matching_batch(batch)
 
     def _matching_batch(self, batch: list[tuple[T, bytes]]) -> Iterator[tuple[T, set[str]]]:
-        if self._needles.held_by(_SEPARATOR.join(data for _, data in batch)):
+        if self._patterns.matches(_SEPARATOR.join(data for _, data in batch)):
             for item, data in batch:
-                if pieces := self._needles.held_by(data):
+                if pieces := self._patterns.matches(data):
                     yield item, pieces
 
 

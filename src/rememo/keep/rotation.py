@@ -1,4 +1,4 @@
-"""Changing keys: wrapped anew at once, contents sealed anew in jobs; and dropping a tenant's keys for ever."""
+"""Changing keys: wrapped anew at once, contents re-encrypted in jobs; and dropping a tenant's keys for ever."""
 
 from collections.abc import Sequence
 
@@ -8,27 +8,27 @@ from rememo.model.ids import new_id
 from rememo.model.job import Job
 from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
-from rememo.store.seal import Sealing
+from rememo.store.cipher.protocol import Reencryption
 
-RESEAL = "reseal"
+REENCRYPT = "reseal"
 
 
 def rotate_keys(engine: Engine, scope: Scope, *, reencrypt: bool) -> Receipt:
-    """Wrap every key of the store by the current master key, and seal all contents by new keys if asked to.
+    """Wrap every key of the store by the current master key, and encrypt all contents by new keys if asked to.
 
-    The receipt's jobs, one for each tenant, do the sealing.
+    The receipt's jobs, one for each tenant, do the encrypting.
     """
-    sealing, now = _need_sealing(engine), engine.now()
-    rewrapped = sealing.seal.rewrap()
+    reencryption, now = _need_reencryption(engine), engine.now()
+    rewrapped = reencryption.cipher.rewrap()
     jobs: list[Job] = []
     if reencrypt:
-        for tenant in sealing.tenants():
-            sealing.seal.renew(tenant)
+        for tenant in reencryption.tenants():
+            reencryption.cipher.add_key(tenant)
             jobs.append(
                 Job(
                     id=new_id(),
                     tenant=tenant,
-                    task=RESEAL,
+                    task=REENCRYPT,
                     payload={},
                     state="waiting",
                     attempts=0,
@@ -54,17 +54,17 @@ def rotate_keys(engine: Engine, scope: Scope, *, reencrypt: bool) -> Receipt:
     return Receipt(ids=(), jobs=tuple(job.id for job in jobs), status="learning", follow=follow)
 
 
-def reseal(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
+def reencrypt(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
     """Seal everything of a tenant by its newest key; one pass does for any number of jobs."""
-    sealing = _need_sealing(engine)
-    if jobs and not sealing.seal.dropped(tenant):
-        sealing.reseal(tenant)
+    reencryption = _need_reencryption(engine)
+    if jobs and not reencryption.cipher.is_dropped(tenant):
+        reencryption.reencrypt(tenant)
     return {}
 
 
 def drop_key(engine: Engine, scope: Scope, tenant: str) -> bool:
     """Make everything of a tenant unreadable for ever; False when it had no key."""
-    sealing = _need_sealing(engine)
+    reencryption = _need_reencryption(engine)
     if scope != Scope(tenant=tenant):
         raise InvalidInput(
             f"drop_key() makes a whole tenant unreadable for ever, and this view is of {scope}; call it on a memory opened"
@@ -72,10 +72,10 @@ def drop_key(engine: Engine, scope: Scope, tenant: str) -> bool:
         )
     if engine.audit is not None:
         engine.audit.record("drop_key", scope)
-    return sealing.seal.drop(tenant)
+    return reencryption.cipher.drop_keys(tenant)
 
 
-def _need_sealing(engine: Engine) -> Sealing:
-    if engine.sealing is None:
+def _need_reencryption(engine: Engine) -> Reencryption:
+    if engine.reencryption is None:
         raise InvalidInput("this memory is not encrypted: it was opened without a keyring and has no keys")
-    return engine.sealing
+    return engine.reencryption

@@ -11,7 +11,7 @@ from rememo.model.derived_ids import IdCipher, translate_ids
 from rememo.model.job import Job
 from rememo.model.record import Record
 from rememo.store.kv.protocol import Entry
-from rememo.store.protocol import Stored
+from rememo.store.versions import StoredVersion
 
 Rewrite = Callable[[str], str]
 """Returns a JSON text with other ids in it."""
@@ -28,7 +28,7 @@ class Translation:
         """Return the translation from one tenant's ids to another's."""
         return cls(lambda text: translate_ids(text, source, target))
 
-    def versions(self, versions: Iterator[Stored]) -> Iterator[Stored]:
+    def versions(self, versions: Iterator[StoredVersion]) -> Iterator[StoredVersion]:
         """Give versions with the ids of the other place."""
         return (replace(one, record=self.record(one.record)) for one in versions)
 
@@ -70,11 +70,11 @@ def between_engines(source: Engine, target: Engine, tenant: str) -> Translation 
 
     A tenant that is new in an encrypted store takes over how ids are derived, so that they stay what they were.
     """
-    if source.sealing is not None and target.sealing is not None:
-        key = source.sealing.seal.id_key(tenant)
-        target.sealing.seal.adopt_ids(tenant, key)
-        if target.sealing.seal.id_key(tenant) == key:
+    if source.reencryption is not None and target.reencryption is not None:
+        key = source.reencryption.cipher.id_key(tenant)
+        target.reencryption.cipher.adopt_id_key(tenant, key)
+        if target.reencryption.cipher.id_key(tenant) == key:
             return None
-    elif source.sealing is target.sealing:
+    elif source.reencryption is target.reencryption:
         return None
     return Translation.between(source.ids.cipher(tenant), target.ids.cipher(tenant))

@@ -14,7 +14,7 @@ from rememo.learn.facts import facts_from
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 
 _MOST_TRIES: Final = 50
 _CONTENT: Final = (

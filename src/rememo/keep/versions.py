@@ -8,7 +8,7 @@ from rememo.engine.engine import Engine
 from rememo.model.filters import Filter
 from rememo.model.record import LISTED, Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Revise, Write
+from rememo.store.writes import Remove, Revise, Write
 
 _CHUNK = 500
 

@@ -13,7 +13,7 @@ from rememo.learn.relationships import link_fields
 from rememo.learn.statements import Statement
 from rememo.model.record import Record
 from rememo.model.revision import is_revision
-from rememo.store.protocol import Remove, Revise, Write
+from rememo.store.writes import Remove, Revise, Write
 from rememo.summary.chapters import is_chapter
 
 _BY_HAND: Final = ("metadata", "pinned", "expires_at", "quarantine")

@@ -29,7 +29,8 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.shapes import is_own
-from rememo.store.protocol import Draft, Put, Remove, Write
+from rememo.store.drafts import Draft
+from rememo.store.writes import Put, Remove, Write
 
 POLICY_SPACE = "facts.policy"
 """Where a tenant's policies are kept; no view's own space has such a name."""

@@ -15,7 +15,7 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 
 CONNECTING = frozenset({
     *RELATIONS, "married_to", "lives_with", "knows", "works_at", "employs", "volunteers_at", "studies_at", "has_pet", "owned_by",

@@ -17,7 +17,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import REJECTED, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 
 Decision = Literal["confirmed", "rejected"]
 """What somebody said about a revision."""

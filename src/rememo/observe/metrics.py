@@ -97,7 +97,7 @@ class _StoreCollector:
         """Give what is so now."""
         engine: Engine = self._memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         yield _gauge("rememo_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
-        now = engine.store.condition()
+        now = engine.store.health()
         yield _gauge(
             "rememo_jobs", "Later work of all tenants, by state.", [((one,), now.jobs.get(one, 0)) for one in _STATES],
             ("state",),

@@ -21,7 +21,8 @@ from rememo.safety import injection_detection as suspicion
 from rememo.safety.redaction import LINKS, holds_key
 from rememo.safety.trust import FULL
 from rememo.settings import Settings
-from rememo.store.protocol import Draft, Put, Revise, Write
+from rememo.store.drafts import Draft
+from rememo.store.writes import Put, Revise, Write
 
 FLOOD: Final = "flood"
 _MINUTE: Final = timedelta(minutes=1)

@@ -8,11 +8,13 @@ from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
-from rememo.store.contents import Kept
-from rememo.store.protocol import Analysis, Commit, Draft, Stored, Written
+from rememo.store.cipher.codec import Encoded
+from rememo.store.drafts import Analysis, Draft
+from rememo.store.versions import StoredVersion
+from rememo.store.writes import Commit, Written
 
 
-def content_hash(kind: str, text: Kept, data: Kept) -> bytes:
+def content_hash(kind: str, text: Encoded, data: Encoded) -> bytes:
     """Return what tells whether the content of a version is what was written: of what stands in the file, so no key is needed."""
     if isinstance(text, str) and isinstance(data, str):
         return blake2b(f"{kind}\0{text}\0{data}".encode(), digest_size=16).digest()
@@ -60,7 +62,7 @@ def jobs_with_embedding(draft: Draft, model: int | None) -> tuple[NewJob, ...]:
     return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
 
 
-def draft_of(one: Stored, analysis: Analysis, model: int | None) -> Draft:
+def draft_of(one: StoredVersion, analysis: Analysis, model: int | None) -> Draft:
     """Return the content of a version that comes from elsewhere."""
     record = one.record
     terms = analysis.terms(record.text)

@@ -9,9 +9,9 @@ from typing import Any, Final
 from rememo.errors import Corrupt, KeyMismatch
 from rememo.model.job import Job, Settlement
 from rememo.model.times import from_micros
-from rememo.store.contents import Contents
-from rememo.store.payloads import read_payload
-from rememo.store.safe import Safe
+from rememo.store.cipher.codec import FieldCodec
+from rememo.store.cipher.codecs import FieldCodecs
+from rememo.store.cipher.payloads import decode_payload
 
 MOST_COUNTED: Final = 1_000_000
 """Attempts beyond that are counted no further, so that a worker can always add its own."""
@@ -20,28 +20,28 @@ _log = logging.getLogger("rememo.worker")
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-def read_job(row: Sequence[Any], contents: Contents) -> Job:
+def read_job(row: Sequence[Any], codec: FieldCodec) -> Job:
     """Return the job of a row as it is shown; what cannot be read of it is told as its error."""
-    job, problem = _read(row, contents)
+    job, problem = _read(row, codec)
     return job if problem is None or job.error is not None else replace(job, error=problem)
 
 
 def take_leased(
-    rows: Iterable[Sequence[Any]], safe: Safe[Any], settle: Callable[[Sequence[Settlement]], int]
+    rows: Iterable[Sequence[Any]], codecs: FieldCodecs[Any], settle: Callable[[Sequence[Settlement]], int]
 ) -> list[Job]:
     """Return those jobs of rows just leased that can be done; the others are dead from now on, with their reason.
 
-    One that is sealed by a key which is not at hand is left alone: when its lease runs out, somebody who has the key may
+    One that is encrypted with a key which is not at hand is left alone: when its lease runs out, somebody who has the key may
     take it.
     """
     found, dead = list[Job](), list[Settlement]()
     for row in rows:
         try:
-            contents = safe.readable(row[0])
+            codec = codecs.readable(row[0])
         except KeyMismatch as error:
             _log.error("job %s (%s) of tenant %s is left to others: %s", row[1], row[2], row[0], error)
             continue
-        job, problem = _read(row, contents)
+        job, problem = _read(row, codec)
         if problem is None:
             found.append(job)
         else:
@@ -52,10 +52,10 @@ def take_leased(
     return found
 
 
-def _read(row: Sequence[Any], contents: Contents | None) -> tuple[Job, str | None]:
+def _read(row: Sequence[Any], codec: FieldCodec | None) -> tuple[Job, str | None]:
     """Return the job of a row without what cannot be read of it, and what that is."""
     tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at = row
-    problems: list[str] = [] if contents is not None else ["its tenant's key was dropped"]
+    problems: list[str] = [] if codec is not None else ["its tenant's key was dropped"]
 
     def read(field: str, read: Callable[[], Any], otherwise: Any) -> Any:
         try:
@@ -71,12 +71,12 @@ def _read(row: Sequence[Any], contents: Contents | None) -> tuple[Job, str | Non
         id=id,
         tenant=tenant,
         task=task,
-        payload={} if contents is None else read("payload", lambda: read_payload(payload, id, contents), {}),
+        payload={} if codec is None else read("payload", lambda: decode_payload(payload, id, codec), {}),
         state=state,
         attempts=attempts,
         due_at=moment("due_at", due_at),
         leased_until=None if leased_until is None else moment("leased_until", leased_until),
-        error=None if contents is None else read("error", lambda: contents.get_optional(error, "error", id, 0), None),
+        error=None if codec is None else read("error", lambda: codec.decode_optional(error, "error", id, 0), None),
         created_at=moment("created_at", created_at),
     )
     return job, "; ".join(problems) or None

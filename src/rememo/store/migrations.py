@@ -26,7 +26,7 @@ Phase = Literal["expand", "contract"]
 Recorded = Mapping[int, tuple[str, str]]
 """What a store has seen: the hash and the phase of each step by its number."""
 
-_TOLD = re.compile(r"^-- (phase|transaction|taken): ([\w ]+)$", re.MULTILINE)
+_HEADER = re.compile(r"^-- (phase|transaction|taken): ([\w ]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,23 @@ class Migration:
     @property
     def phase(self) -> Phase:
         """Whether it only adds, or takes away what older releases need."""
-        return "contract" if dict(_TOLD.findall(self.sql)).get("phase") == "contract" else "expand"
+        return "contract" if dict(_HEADER.findall(self.sql)).get("phase") == "contract" else "expand"
 
     @property
     def at_once(self) -> bool:
         """Whether everybody who opens the store takes it: one that only adds, or that shuts older releases out at once."""
-        return self.phase == "expand" or dict(_TOLD.findall(self.sql)).get("taken") == "at once"
+        return self.phase == "expand" or dict(_HEADER.findall(self.sql)).get("taken") == "at once"
 
     @property
     def one_by_one(self) -> tuple[str, ...]:
         """Its statements, where they cannot be in one transaction; else nothing."""
-        if dict(_TOLD.findall(self.sql)).get("transaction") != "none":
+        if dict(_HEADER.findall(self.sql)).get("transaction") != "none":
             return ()
         return tuple(one.strip() for one in re.split(r";[ \t]*(?:\n|$)", self.sql) if one.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class MigrationOptions:
     """What `rememo migrate` is asked for beside the steps that every opening takes."""
 
     contract: bool = False
@@ -72,7 +72,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MigrationPlan:
     """What is to be done to a store, or was."""
 
     place: str
@@ -103,7 +103,7 @@ def outstanding(
     known = {step.number: step for step in steps}
     newest = max((number for number, (_, phase) in recorded.items() if phase == "contract"), default=0)
     if newest > steps[-1].number:
-        raise newer(newest, steps, place)
+        raise newer_store_error(newest, steps, place)
     for number, (hash, _) in recorded.items():
         if (number in known and known[number].hash != hash) or (number not in known and number < steps[-1].number):
             raise IncompatibleStore(
@@ -114,14 +114,14 @@ def outstanding(
     return now, tuple(step for step in left if step not in now)
 
 
-def newer(newest: int, steps: Sequence[Migration], place: str) -> IncompatibleStore:
+def newer_store_error(newest: int, steps: Sequence[Migration], place: str) -> IncompatibleStore:
     """Return the error of a store that this release does not understand."""
     return IncompatibleStore(
         f"{place} was written by a newer Rememo (schema {newest}, this one knows {steps[-1].number}); upgrade rememo"
     )
 
 
-def least_known(recorded: Recorded) -> int:
+def required_migration(recorded: Recorded) -> int:
     """Return the newest step that a release must know to use a store that has seen these."""
     first = min(recorded, default=0)
     return max((number for number, (_, phase) in recorded.items() if phase == "contract"), default=first)

@@ -9,7 +9,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import from_micros
 
 
-class _Raw:
+class _MutableRecord:
     """A record while it is filled: laid out as `Record`, which it then becomes.
 
     The constructor of a frozen class takes four times as long, and lists are made of many records.
@@ -20,7 +20,7 @@ class _Raw:
 
 def make_record(row: Any, tenant: str) -> Record:
     """Return the record of a row that has the fields of a version in the order below; what cannot be one raises `ValueError` and the like."""
-    raw: Any = _Raw()
+    raw: Any = _MutableRecord()
     (
         raw.id, raw.version, raw.kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from,
         valid_to, expires_at, deleted, pinned, raw.importance, raw.source, raw.trust, raw.quarantine, data,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
-from rememo.store.protocol import Draft, Put, Remove, RemoveAll, Revise, Write, Written
+from rememo.store.drafts import Draft
+from rememo.store.writes import Put, Remove, RemoveAll, Revise, Write, Written
 
 
 @dataclass(slots=True)
-class Last:
+class NewestVersion:
     """The newest version of a record, as a write finds it."""
 
     number: int
@@ -26,7 +27,7 @@ class Last:
     """It is the current version and has not expired."""
 
 
-class Rules(ABC):
+class WriteRules(ABC):
     """One batch of writes at one system time; a store gives it the versions and takes what it opens and closes."""
 
     def __init__(self, scope: Scope) -> None:
@@ -34,19 +35,19 @@ class Rules(ABC):
         self._tenant = scope.tenant
 
     @abstractmethod
-    def _last(self, id: str) -> Last | None:
+    def _last(self, id: str) -> NewestVersion | None:
         """Return the newest version of a record."""
 
     @abstractmethod
-    def _close(self, last: Last, *, deleted: bool) -> None:
+    def _close(self, last: NewestVersion, *, deleted: bool) -> None:
         """End a current version."""
 
     @abstractmethod
-    def _open(self, draft: Draft, last: Last | None, outcome: Outcome, *, anew: bool = False) -> Written:
+    def _open(self, draft: Draft, last: NewestVersion | None, outcome: Outcome, *, anew: bool = False) -> Written:
         """Open the version after the last one; `anew` begins another life of a record that was gone."""
 
     @abstractmethod
-    def _meant(self, write: RemoveAll) -> Sequence[tuple[str, Last]]:
+    def _meant(self, write: RemoveAll) -> Sequence[tuple[str, NewestVersion]]:
         """Return the current records that are meant, with their ids, in order of arrival."""
 
     def do(self, writes: Sequence[Write]) -> list[Written]:
@@ -95,7 +96,7 @@ class Rules(ABC):
         elif not last.live:
             raise NotFound(f"there is no record {draft.id!r} in this scope: it was deleted or has expired")
         elif last.version != write.expected:
-            raise _moved_on(draft.id, last.version, write.expected)
+            raise _version_conflict(draft.id, last.version, write.expected)
         else:
             self._close(last, deleted=False)
         return self._open(draft, last, write.outcome)
@@ -105,7 +106,7 @@ class Rules(ABC):
         if last is None or not last.live or not write.scope.contains(last.scope):
             raise NotFound(f"there is no record {write.id!r} in this scope")
         if write.expected is not None and last.version != write.expected:
-            raise _moved_on(write.id, last.version, write.expected)
+            raise _version_conflict(write.id, last.version, write.expected)
         self._close(last, deleted=True)
         return Written(write.id, last.version, "deleted", last.kind, last.scope)
 
@@ -119,7 +120,7 @@ class Rules(ABC):
         return written
 
 
-def _moved_on(id: str, version: int, expected: int) -> VersionConflict:
+def _version_conflict(id: str, version: int, expected: int) -> VersionConflict:
     return VersionConflict(
         f"record {id!r} is at version {version}, not {expected}; read it again and repeat the change"
     )

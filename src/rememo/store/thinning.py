@@ -10,12 +10,12 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rememo.store.protocol import Thinned
+from rememo.store.reports import ThinningResult
 
 _DAY = 86_400_000_000
 
 
-class Past(NamedTuple):
+class PastVersion(NamedTuple):
     """What must be known of a version; times in microseconds."""
 
     number: int
@@ -25,7 +25,7 @@ class Past(NamedTuple):
     deleted: bool
 
 
-class Thinning(NamedTuple):
+class RecordThinning(NamedTuple):
     """What is to be done to the versions of one record."""
 
     gone: tuple[int, ...]
@@ -34,7 +34,7 @@ class Thinning(NamedTuple):
     """The new end of versions that take over the time of others."""
 
 
-class Bounds(NamedTuple):
+class ThinningBounds(NamedTuple):
     """What may go."""
 
     keep_from: int | None
@@ -47,12 +47,12 @@ class Bounds(NamedTuple):
     """The number of the newest version of all: it must stay, or its number would be given again."""
 
 
-def thinning(versions: Sequence[Past], bounds: Bounds) -> Thinning:
+def thin_record(versions: Sequence[PastVersion], bounds: ThinningBounds) -> RecordThinning:
     """Return what may go of a record's versions, oldest first."""
     if bounds.forget_before is not None and _forgotten(versions, bounds, bounds.forget_before):
-        return Thinning(tuple(one.number for one in versions), {})
+        return RecordThinning(tuple(one.number for one in versions), {})
     if bounds.keep_from is None or len(versions) < 3:  # noqa: PLR2004 - the first and the last stay
-        return Thinning((), {})
+        return RecordThinning((), {})
     gone: list[int] = []
     ends: dict[int, int] = {}
     before, end = versions[0], versions[0].superseded_at
@@ -73,10 +73,10 @@ def thinning(versions: Sequence[Past], bounds: Bounds) -> Thinning:
             end = ends[before.number] = one.superseded_at
         else:
             before, end = one, one.superseded_at
-    return Thinning(tuple(gone), ends)
+    return RecordThinning(tuple(gone), ends)
 
 
-class Plan(NamedTuple):
+class ThinningPlan(NamedTuple):
     """What is to be done to the versions of many records."""
 
     gone: list[int]
@@ -86,17 +86,19 @@ class Plan(NamedTuple):
     touched: list[str]
     """The ids of records that lose some."""
 
-    def told(self, following: str | None) -> Thinned:
+    def told(self, following: str | None) -> ThinningResult:
         """Return what a step that did it, or would do it, tells."""
         touched = tuple(self.touched)
-        return Thinned(versions=len(self.gone), records=len(touched), ids=touched, following=following)
+        return ThinningResult(versions=len(self.gone), records=len(touched), ids=touched, following=following)
 
 
-def plan(held: Mapping[str, Sequence[Past]], bounds: Bounds, busy: Container[str]) -> Plan:
+def plan_thinning(
+    held: Mapping[str, Sequence[PastVersion]], bounds: ThinningBounds, busy: Container[str]
+) -> ThinningPlan:
     """Return what may go of records with their versions, oldest first; a job still needs those that are `busy`."""
-    found = Plan([], {}, [])
+    found = ThinningPlan([], {}, [])
     for id, versions in held.items():
-        one = thinning(versions, bounds._replace(forget_before=None) if id in busy else bounds)
+        one = thin_record(versions, bounds._replace(forget_before=None) if id in busy else bounds)
         if one.gone:
             found.touched.append(id)
             found.gone.extend(one.gone)
@@ -104,7 +106,7 @@ def plan(held: Mapping[str, Sequence[Past]], bounds: Bounds, busy: Container[str
     return found
 
 
-def _forgotten(versions: Sequence[Past], bounds: Bounds, before: int) -> bool:
+def _forgotten(versions: Sequence[PastVersion], bounds: ThinningBounds, before: int) -> bool:
     last = versions[-1].superseded_at
     return (
         last is not None
@@ -113,7 +115,7 @@ def _forgotten(versions: Sequence[Past], bounds: Bounds, before: int) -> bool:
     )
 
 
-def _needed(one: Past, snapshots: Sequence[int]) -> bool:
+def _needed(one: PastVersion, snapshots: Sequence[int]) -> bool:
     """Whether a version was current at a snapshot."""
     place = bisect_left(snapshots, one.recorded_at)
     return place < len(snapshots) and (one.superseded_at is None or snapshots[place] < one.superseded_at)

@@ -22,7 +22,7 @@ from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.shapes import is_own
 from rememo.model.times import to_utc
-from rememo.store.protocol import Put, Revise, Write
+from rememo.store.writes import Put, Revise, Write
 from rememo.summary.extractive import Line, Summariser, choose, condense, joined
 from rememo.summary.model_summariser import ModelSummariser
 from rememo.summary.salience import Turn

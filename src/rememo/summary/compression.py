@@ -8,7 +8,7 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 from rememo.summary.chapters import Terms, chapter, parted
 from rememo.summary.rooms import RoomSummaries, free, packed, waiting
 from rememo.text.windows import call_ids

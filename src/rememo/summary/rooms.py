@@ -15,7 +15,7 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Remove, Write
+from rememo.store.writes import Remove, Write
 from rememo.summary.chapters import MAX_TOKENS, MOST_MESSAGES, Terms, again, beside, chapter, chapters_of, is_chapter
 from rememo.text.windows import call_ids, units
 

@@ -13,7 +13,7 @@ from rememo.model.derived_names import fact_name, relationship_name
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.settings import Settings
-from rememo.store.protocol import Stored
+from rememo.store.versions import StoredVersion
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import ManualClock
 
@@ -43,7 +43,7 @@ def put_strangers(memory: Memory, clock: ManualClock, names: list[str]) -> dict[
             id=id, version=1, kind="note", text=f"mine: {name}", data={}, metadata={}, scope=home, created_at=clock(),
             recorded_at=clock(),
         )  # fmt: skip
-        engine.store.load([Stored(record=record, speaker=None, vector=None)])
+        engine.store.load([StoredVersion(record=record, speaker=None, vector=None)])
         taken[name] = id
     return taken
 

@@ -16,7 +16,7 @@ from rememo.model.job import Job
 from rememo.model.receipt import Receipt
 from rememo.model.record import KINDS
 from rememo.store.kv.routed import separate_stores
-from rememo.store.protocol import Erasing
+from rememo.store.protocol.erasure import RecordErasure
 from rememo.summary.rooms import SummaryPolicy
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
@@ -149,7 +149,7 @@ NO_WORDS = frozenset(
 
 def _versions(memory: Memory) -> Iterator[Any]:
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - what is below it is looked at
-    assert isinstance(engine.store, Erasing)
+    assert isinstance(engine.store, RecordErasure)
     return engine.store.versions(memory.bound.tenant, sorted(KINDS))
 
 

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from rememo.store.postgres.address import parse_address
-from rememo.store.postgres.database import Database
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.embedded import EmbeddedServer
 
 VARIABLE = "REMEMO_TEST_POSTGRES"
@@ -55,7 +55,7 @@ class Databases:
         self._clean: list[str] = []
         self._template = f"{self._prefix}_template"
         self._run(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._template)))
-        Database(parse_address(self.url(self._template)), durability="fast", busy_timeout=30).close()
+        PostgresDatabase(parse_address(self.url(self._template)), durability="fast", busy_timeout=30).close()
 
     def _run(self, statement: sql.Composed) -> None:
         with psycopg.connect(self._url, autocommit=True) as connection:

@@ -14,7 +14,8 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.protocol import Draft, Put, Remove, Revise, Write
+from rememo.store.drafts import Draft
+from rememo.store.writes import Put, Remove, Revise, Write
 from rememo.working.transfer import Exported, Wanted, copied_id, held, own_id, relinked, wanted_limits
 
 _MOST_TRIES = 20

@@ -16,7 +16,7 @@ from rememo.model.filters import Filter
 from rememo.model.receipt import Change, Receipt
 from rememo.model.record import STATE, Record
 from rememo.runtime.lazy import lazy
-from rememo.store.protocol import Remove
+from rememo.store.writes import Remove
 from rememo.working.shapes import Shape, V
 
 _MOST_TRIES = 1_000

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rememo import Memory
-from rememo.store.kv.protocol import KeyErasing
+from rememo.store.kv.protocol import KeyValueErasure
 
 PEOPLE = ("Alice", "Bernardo", "Chiara")
 _PLACES = ("Lisbon", "Kyoto", "Montevideo", "Reykjavik", "Zanzibar", "Ljubljana")
@@ -86,6 +86,6 @@ def change_keys_meanwhile(memory: Memory, count: int) -> None:
             memory.rotate_keys().wait()
         return True
 
-    assert isinstance(kv, KeyErasing)
+    assert isinstance(kv, KeyValueErasure)
     assert kv.erase("default", doomed) == count
     assert memory.kv.keys() == []

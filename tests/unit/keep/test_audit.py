@@ -11,7 +11,7 @@ import pytest
 from rememo import AsyncMemory, Memory, Settings
 from rememo.engine.opening import repair_file
 from rememo.model.audit import Intent
-from rememo.store.chain import Link, hash_of, start
+from rememo.store.audit_chain import AuditRow, first_hash, hash_row
 from rememo.store.sqlite.connection import Connection, connect
 
 AUDITED = Settings(durability="fast", audit=True)
@@ -60,12 +60,12 @@ def test_an_altered_line_is_named(path: Path, file: Connection, change: str):
 
 @pytest.mark.requirement("audit.trail")
 def test_an_altered_line_with_a_hash_that_fits_breaks_the_next(path: Path, file: Connection):
-    columns = ", ".join(Link.__slots__)
+    columns = ", ".join(AuditRow.__slots__)
     file.execute("UPDATE audit SET actor = 'mallory' WHERE number = 4")
     third, fourth = (
-        Link(*row) for row in file.execute(f"SELECT {columns} FROM audit WHERE number IN (3, 4) ORDER BY number")
+        AuditRow(*row) for row in file.execute(f"SELECT {columns} FROM audit WHERE number IN (3, 4) ORDER BY number")
     )
-    file.execute("UPDATE audit SET hash = ? WHERE number = 4", (hash_of(fourth, third.hash),))
+    file.execute("UPDATE audit SET hash = ? WHERE number = 4", (hash_row(fourth, third.hash),))
     assert [fault[:6] for fault in faults(path)] == ["line 5"]
 
 
@@ -101,11 +101,11 @@ def test_a_cut_that_takes_the_head_along_is_shown_by_a_head_kept_outside(path: P
 def test_a_trail_forged_as_a_whole_is_shown_by_a_head_kept_outside(path: Path, file: Connection):
     with Memory(path, embedder=None) as memory:
         head = memory.audit.head()
-    columns, previous = ", ".join(Link.__slots__), start("default")
+    columns, previous = ", ".join(AuditRow.__slots__), first_hash("default")
     for row in file.execute(f"SELECT {columns} FROM audit ORDER BY number").fetchall():
-        line = Link(*row)
+        line = AuditRow(*row)
         line.actor = "mallory"
-        previous = hash_of(line, previous)
+        previous = hash_row(line, previous)
         file.execute("UPDATE audit SET actor = 'mallory', hash = ? WHERE number = ?", (previous, line.number))
     file.execute("UPDATE tenants SET audit_hash = ?", (previous,))
     with Memory(path, embedder=None) as memory:
@@ -138,8 +138,8 @@ def test_a_trail_does_not_pass_for_another_tenants(path: Path, file: Connection)
 
 @pytest.mark.requirement("audit.trail")
 def test_taking_something_out_without_an_erasure_is_an_alteration(path: Path, file: Connection):
-    columns = ", ".join(Link.__slots__)
-    line = Link(*file.execute(f"SELECT {columns} FROM audit WHERE number = 4").fetchall()[0]).without("who")
+    columns = ", ".join(AuditRow.__slots__)
+    line = AuditRow(*file.execute(f"SELECT {columns} FROM audit WHERE number = 4").fetchall()[0]).without("who")
     file.execute(
         "UPDATE audit SET actor = NULL, address = NULL, salt = ?, gone = ? WHERE number = 4", (line.salt, line.gone)
     )
@@ -148,7 +148,7 @@ def test_taking_something_out_without_an_erasure_is_an_alteration(path: Path, fi
 
 def test_any_single_change_of_the_table_is_found(path: Path, file: Connection):
     dice = random.Random(7)
-    columns = [name for name in Link.__slots__ if name not in ("number", "gone")]
+    columns = [name for name in AuditRow.__slots__ if name not in ("number", "gone")]
     for _ in range(60):
         name, number = dice.choice(columns), dice.randrange(1, 11)
         file.execute("SAVEPOINT before")

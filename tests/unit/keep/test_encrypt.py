@@ -111,7 +111,7 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
 def test_a_wrong_key_is_refused_at_opening(tmp_path: Path):
     with Memory(tmp_path / "a.db", encryption=Keyring(KEY), settings=FAST) as memory:
         memory.add("secret")
-    with pytest.raises(KeyMismatch, match=f"sealed by the master key {Keyring(KEY).current}"):
+    with pytest.raises(KeyMismatch, match=f"encrypted with the master key {Keyring(KEY).current}"):
         Memory(tmp_path / "a.db", encryption=Keyring(OTHER))
     with pytest.raises(KeyMismatch, match=r"encryption=Keyring\(key\)"):
         Memory(tmp_path / "a.db")
@@ -217,7 +217,7 @@ def test_a_value_that_was_moved_does_not_open(sealed: Memory, tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Memory, Memory]]:
-    """The same life, told to a plain memory and to a sealed one."""
+    """The same life, told to a plain memory and to an encrypted one."""
     folder = tmp_path_factory.mktemp("both")
     memories: list[Memory] = []
     for name, encryption in (("plain", None), ("sealed", Keyring(KEY))):

@@ -9,10 +9,10 @@ import pytest
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import InvalidInput, KeyMismatch
-from rememo.store.contents import Contents
-from rememo.store.seal import ID_KEY
+from rememo.store.cipher.codec import FieldCodec
+from rememo.store.cipher.protocol import ID_KEY
 from rememo.store.sqlite.connection import connect
-from rememo.store.sqlite.resealing import SqliteSealing
+from rememo.store.sqlite.reencryption import SqliteReencryption
 
 from .corpus import change_keys_meanwhile, questions, remember
 
@@ -22,7 +22,7 @@ FAST = Settings(durability="fast", learn=False, audit=True)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A sealed file of two tenants with everything that is sealed in it."""
+    """An encrypted file of two tenants with everything that is encrypted in it."""
     with Memory(tmp_path / "a.db", encryption=Keyring(OLD), settings=FAST) as memory:
         remember(memory, 250)
         memory.update("m1", text="a second thought about the telescope")
@@ -137,10 +137,10 @@ def test_others_read_and_write_while_contents_are_sealed_anew(path: Path):
 def test_an_interrupted_sealing_is_begun_again(path: Path):
     with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST.but(worker=False)) as memory:
         expected = answers(memory)
-        sealing = memory._engine.sealing  # pyright: ignore[reportPrivateUsage] - as if the process died in the middle
-        assert isinstance(sealing, SqliteSealing)
-        sealing.seal.renew("default")
-        sealing._database.write(lambda connection: sealing._step(connection, "default", 0))  # pyright: ignore[reportPrivateUsage]
+        reencryption = memory._engine.reencryption  # pyright: ignore[reportPrivateUsage] - as if the process died in the middle
+        assert isinstance(reencryption, SqliteReencryption)
+        reencryption.cipher.add_key("default")
+        reencryption._database.write(lambda connection: reencryption._step(connection, "default", 0))  # pyright: ignore[reportPrivateUsage]
     with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST) as memory:
         # As above.
         assert answers(memory)[-3:] == expected[-3:]
@@ -211,19 +211,19 @@ class Meanwhile(tuple[object, ...]):  # noqa: SLOT001 - it holds what happens
 
 def test_a_key_that_is_sealed_anew_while_it_is_looked_up_is_found(path: Path, monkeypatch: pytest.MonkeyPatch):
     with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST.but(worker=False)) as memory:
-        sealing = memory._engine.sealing  # pyright: ignore[reportPrivateUsage] - the job itself, at a chosen moment
-        assert isinstance(sealing, SqliteSealing)
-        sealing.seal.renew("default")
-        plain, times = Contents.names, list[int]()
+        reencryption = memory._engine.reencryption  # pyright: ignore[reportPrivateUsage] - the job itself, at a chosen moment
+        assert isinstance(reencryption, SqliteReencryption)
+        reencryption.cipher.add_key("default")
+        plain, times = FieldCodec.name_forms, list[int]()
 
-        def reseal() -> None:
+        def reencrypt() -> None:
             times.append(1)
-            sealing._each("SELECT space, key FROM kv WHERE tenant = ?", "default", sealing._reseal_value)  # pyright: ignore[reportPrivateUsage]
+            reencryption._each("SELECT space, key FROM kv WHERE tenant = ?", "default", reencryption._reencrypt_value)  # pyright: ignore[reportPrivateUsage]
 
-        def names(contents: Contents, name: str) -> Meanwhile:
-            return Meanwhile(plain(contents, name), reseal)
+        def names(contents: FieldCodec, name: str) -> Meanwhile:
+            return Meanwhile(plain(contents, name), reencrypt)
 
-        monkeypatch.setattr(Contents, "names", names)
+        monkeypatch.setattr(FieldCodec, "name_forms", names)
         assert memory.kv.get("key 7") == "value 7"
         assert times == [1]
         monkeypatch.undo()

@@ -4,21 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememo.store.thinning import Bounds, Past, thinning
+from rememo.store.thinning import PastVersion, ThinningBounds, thin_record
 
 DAY = 86_400_000_000
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[Past]:
+def histories(draw: st.DrawFn) -> list[PastVersion]:
     """Versions of one record: changed, deleted and made anew, or expired in between."""
-    moment, versions = draw(st.integers(0, DAY)), list[Past]()
+    moment, versions = draw(st.integers(0, DAY)), list[PastVersion]()
     for number in range(1, draw(st.integers(1, 12)) + 1):
         began = moment
         moment += draw(st.sampled_from([1, 1_000, DAY // 10, DAY // 3, DAY, 3 * DAY]))
         deleted = draw(st.integers(0, 5)) == 0
         expires = began + 10 if draw(st.integers(0, 6)) == 0 else None
-        versions.append(Past(number, began, moment, expires, deleted))
+        versions.append(PastVersion(number, began, moment, expires, deleted))
         if deleted:
             moment += draw(st.integers(0, DAY))
     if draw(st.booleans()):
@@ -26,7 +26,7 @@ def histories(draw: st.DrawFn) -> list[Past]:
     return versions
 
 
-def at(versions: list[Past], moment: int) -> int | None:
+def at(versions: list[PastVersion], moment: int) -> int | None:
     """Return which version was current at a moment."""
     for one in versions:
         if one.recorded_at <= moment and (one.superseded_at is None or moment < one.superseded_at):
@@ -36,9 +36,9 @@ def at(versions: list[Past], moment: int) -> int | None:
 
 @pytest.mark.requirement("integrity.versions")
 @given(histories(), st.lists(st.integers(0, 30 * DAY), max_size=4), st.integers(0, 30 * DAY), st.booleans())
-def test_what_must_stay_stays(versions: list[Past], snapshots: list[int], keep_from: int, forget: bool):
-    bounds = Bounds(keep_from, keep_from if forget else None, sorted(snapshots), 0)
-    plan = thinning(versions, bounds)
+def test_what_must_stay_stays(versions: list[PastVersion], snapshots: list[int], keep_from: int, forget: bool):
+    bounds = ThinningBounds(keep_from, keep_from if forget else None, sorted(snapshots), 0)
+    plan = thin_record(versions, bounds)
     left = [
         one._replace(superseded_at=plan.ends.get(one.number, one.superseded_at))
         for one in versions
@@ -65,11 +65,11 @@ def test_what_must_stay_stays(versions: list[Past], snapshots: list[int], keep_f
         assert now is None or was is None or now <= was
     days = {one.recorded_at // DAY: one.number for one in versions}
     assert set(days.values()) <= {one.number for one in left}
-    again = thinning(left, bounds)
+    again = thin_record(left, bounds)
     assert again.gone == ()
 
 
 def test_the_newest_of_all_keeps_its_number():
-    versions = [Past(3, 0, 5, None, True)]
-    assert thinning(versions, Bounds(None, 10, [], 3)).gone == ()
-    assert thinning(versions, Bounds(None, 10, [], 4)).gone == (3,)
+    versions = [PastVersion(3, 0, 5, None, True)]
+    assert thin_record(versions, ThinningBounds(None, 10, [], 3)).gone == ()
+    assert thin_record(versions, ThinningBounds(None, 10, [], 4)).gone == (3,)

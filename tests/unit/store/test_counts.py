@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.model.filters import Filter
 from rememo.model.scope import Scope
-from rememo.store.sqlite.queries import counted, held_labels
+from rememo.store.sqlite.filter_sql import count_by_index, labels_by_index
 from rememo.testing import ManualClock, WordEmbedder
 
 LABELS: st.SearchStrategy[dict[str, str]] = st.dictionaries(
@@ -60,13 +60,13 @@ def test_a_count_is_what_a_list_holds(told: list[dict[str, Any]], asked: list[di
             scope = Scope(tenant="default", **parts.pop("labels", {}))
             times = {name: start + timedelta(minutes=parts.pop(name)) for name in ("after", "before") if name in parts}
             filter = Filter(scope=scope, **times, **parts)
-            assert counted(filter, now) is not None
+            assert count_by_index(filter, now) is not None
             assert store.count(filter, now) == len(store.read(filter, now))
             for name in ("user", "room", "agent"):
                 held = {getattr(one.scope, name) for one in store.read(filter, now)} - {None}
                 assert store.labels(filter, name, now) == sorted(held)
         everything = Filter(scope=Scope(tenant="default"))
-        assert held_labels(everything, "room", now) is not None
+        assert labels_by_index(everything, "room", now) is not None
         stats = store.stats("default", now)
         current = store.read(everything.narrowed(quarantined=None), now)
         assert stats.records == sum(stats.kinds.values()) == len(current)

@@ -8,7 +8,7 @@ import pytest
 
 from rememo import Memory, Scope
 from rememo.model.filters import Filter
-from rememo.store.sqlite.queries import COLUMNS, counted, held_labels, selects
+from rememo.store.sqlite.filter_sql import RECORD_COLUMNS, count_by_index, labels_by_index, selects
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 VIEWS = {
@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("index", "scope"), VIEWS.items())
 def test_lists_walk_the_index_of_their_narrowest_label(path: Path, index: str, scope: Scope):
     order = " ORDER BY at DESC, arrival DESC LIMIT ?"
-    [(sql, values)] = selects(Filter(scope=scope, kinds=("note",)), NOW, COLUMNS, order, [20])
+    [(sql, values)] = selects(Filter(scope=scope, kinds=("note",)), NOW, RECORD_COLUMNS, order, [20])
     found = plan(path, sql, values)
     assert f"USING INDEX {index}" in found
     assert "TEMP B-TREE" not in found
@@ -54,21 +54,21 @@ def test_a_list_of_every_kind_scans_no_table(path: Path):
 
 @pytest.mark.requirement("index.fast")
 def test_a_record_is_found_by_its_key(path: Path):
-    [(sql, values)] = selects(Filter(scope=Scope(), ids=("x",)), NOW, COLUMNS)
+    [(sql, values)] = selects(Filter(scope=Scope(), ids=("x",)), NOW, RECORD_COLUMNS)
     assert "USING INDEX records_by_id (tenant=? AND id=?)" in plan(path, sql, values)
 
 
 @pytest.mark.requirement("index.fast")
 def test_the_past_is_read_by_index_too(path: Path):
     filter = Filter(scope=Scope(room="r"), kinds=("note",), known_at=NOW)
-    for sql, values in selects(filter, NOW, COLUMNS):
+    for sql, values in selects(filter, NOW, RECORD_COLUMNS):
         assert "USING INDEX records_by_room" in plan(path, sql, values)
 
 
 @pytest.mark.parametrize(("index", "scope"), VIEWS.items())
 @pytest.mark.parametrize("kinds", [(), ("note",)])
 def test_counting_reads_no_record(path: Path, index: str, scope: Scope, kinds: tuple[str, ...]):
-    query = counted(Filter(scope=scope, kinds=kinds, after=NOW), NOW)
+    query = count_by_index(Filter(scope=scope, kinds=kinds, after=NOW), NOW)
     assert query is not None
     walked = [line for line in plan(path, *query).splitlines() if "kind=?" in line]
     assert walked
@@ -76,7 +76,7 @@ def test_counting_reads_no_record(path: Path, index: str, scope: Scope, kinds: t
 
 
 def test_labels_are_walked_by_their_index(path: Path):
-    query = held_labels(Filter(scope=Scope()), "room", NOW)
+    query = labels_by_index(Filter(scope=Scope()), "room", NOW)
     assert query is not None
     found = plan(path, *query)
     assert "SCAN records" not in found

@@ -5,7 +5,7 @@ import weakref
 
 from rememo import Memory, Settings
 from rememo.model.filters import Filter
-from rememo.store.protocol import Timeline
+from rememo.store.timeline import Timeline
 
 
 def test_following_a_conversation_keeps_only_the_last_two_states():

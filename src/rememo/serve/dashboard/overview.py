@@ -37,7 +37,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     conflicts = memory.facts.conflicts()
     series = _chart_series([kind for kind, _ in shown])
     chart = _growth_chart(visit, series)
-    condition = visit.service.memory._engine.store.condition() if whole else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    condition = visit.service.memory._engine.store.health() if whole else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return "overview.html", {
         "kinds": shown,
         "total": sum(count for _, count in shown),

@@ -30,7 +30,7 @@ def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return every setting with its value, or that it is set."""
     engine = visit.service.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     model = engine.embedder
-    condition = engine.store.condition()
+    condition = engine.store.health()
     return "settings.html", {
         "groups": [
             ("Memory", _VARIABLE, setting_rows(engine.settings)),

@@ -100,7 +100,7 @@ def openapi_document() -> dict[str, Any]:
             "tags": ["memory"],
             "summary": "Stream everything in this scope as JSON Lines.",
             "parameters": [
-                _query_parameter("plain", {"type": "boolean"}, "Not sealed, though the memory is."),
+                _query_parameter("plain", {"type": "boolean"}, "Not encrypted, though the memory is."),
                 *_scope_parameters(),
             ],
             "responses": {"200": {"description": "The export.", "content": lines}, **_error_responses(())},

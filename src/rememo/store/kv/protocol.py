@@ -9,7 +9,7 @@ from rememo.model.audit import Note
 from rememo.model.health import Health
 
 FIELD = "kv"
-"""The field that values are sealed as."""
+"""The field that values are encrypted as."""
 EMBED_CACHE = "embed.cache"
 """The namespace of vectors that were paid for: only a copy, so it is not counted, exported or spared by an erasure."""
 LEDGER = "spending"
@@ -18,8 +18,8 @@ UNCOUNTED = (EMBED_CACHE, LEDGER)
 """What is not counted as a tenant's keys. No view's own namespace has such a name."""
 
 
-def identity(space: str, key: str) -> str:
-    """Return what a value is sealed for."""
+def value_identity(space: str, key: str) -> str:
+    """Return what a value is encrypted for."""
     return f"{space}\0{key}"
 
 
@@ -102,7 +102,7 @@ class KeyValue(Protocol):
 
 
 @runtime_checkable
-class KeyErasing(Protocol):
+class KeyValueErasure(Protocol):
     """Removing entries for good: what a store of keys may be able to do."""
 
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
@@ -111,7 +111,7 @@ class KeyErasing(Protocol):
 
 
 @runtime_checkable
-class KeyServing(Protocol):
+class KeyValueServer(Protocol):
     """What a store of keys has beside that is on a server other than the records'."""
 
     def health(self) -> Health:

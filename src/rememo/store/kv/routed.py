@@ -7,13 +7,13 @@ from typing import Literal, Protocol
 from rememo.errors import StorageError, Unavailable
 from rememo.model.audit import Note
 from rememo.model.health import Health
-from rememo.store.kv.protocol import Entry, KeyErasing, KeyServing, KeyValue
+from rememo.store.kv.protocol import Entry, KeyValue, KeyValueErasure, KeyValueServer
 
 Where = Literal["kept", "shared", "cache"]
 """With the records; on the server; on the server, and only a copy of what is kept elsewhere."""
 
 
-class SharedKeys(KeyValue, KeyErasing, KeyServing, Protocol):
+class SharedKeys(KeyValue, KeyValueErasure, KeyValueServer, Protocol):
     """Keys on a server of their own."""
 
 
@@ -119,7 +119,7 @@ class RoutedKeyValue:
 
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry that is doomed from both, whichever it belongs to now; returns how many."""
-        if not isinstance(self.kept, KeyErasing):
+        if not isinstance(self.kept, KeyValueErasure):
             raise StorageError("the store beside the server cannot erase for good; only some can")
         return self.kept.erase(tenant, doomed) + self.shared.erase(tenant, doomed)
 

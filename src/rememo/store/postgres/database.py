@@ -20,10 +20,10 @@ from rememo.store.postgres.address import Address
 from rememo.store.postgres.citus import distributed_tables
 from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
-from rememo.store.postgres.reach import reached
+from rememo.store.postgres.row_level_security import SET_TENANT, TENANT_SETTING, has_row_level_security, leakproof_state
 from rememo.store.postgres.session import Session, Values
+from rememo.store.postgres.tenant_guard import current_tenant
 from rememo.store.postgres.types import adapters
-from rememo.store.postgres.walls import REACH, SETTING, is_walled, quickening
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ _MOST_TENANTS = 100_000
 _inherited: list[object] = []
 
 
-class Database:
+class PostgresDatabase:
     """The pool of connections to one store. Thread-safe; a forked child opens its own. `close` is final."""
 
     def __init__(self, address: Address, *, durability: str, busy_timeout: float) -> None:
@@ -76,7 +76,7 @@ class Database:
         self._partitions: dict[str, str] = {}
         self._context: Any = None
         self.has_pgvector = False
-        self.walled = False
+        self.row_level_security = False
         """Whether the server itself keeps tenants apart: then each transaction must say whose it is."""
         self.index_hidden = False
         """Whether policies keep the index of words from being used."""
@@ -115,8 +115,8 @@ class Database:
         with self._seam(), self._first() as connection:
             migrate(connection, self._address.schema, self.place, wait=self._busy_timeout)
             oid, self.has_pgvector = vector_type(connection)
-            self.walled = is_walled(connection)
-            self.index_hidden = self.walled and quickening(connection)[0]
+            self.row_level_security = has_row_level_security(connection)
+            self.index_hidden = self.row_level_security and leakproof_state(connection)[0]
             self.distributed = bool(distributed_tables(connection, self.schema))
         self.vector_type = oid
         self._context = adapters(oid)
@@ -200,9 +200,9 @@ class Database:
                     return run(connection)
             except psycopg.errors.UndefinedObject as error:
                 # Walls were put up since this was opened.
-                if self.walled or SETTING not in str(error):
+                if self.row_level_security or TENANT_SETTING not in str(error):
                     raise
-                self.walled = True
+                self.row_level_security = True
             except psycopg.OperationalError as error:
                 undone = isinstance(error, _ROLLED_BACK)
                 if not left or connection is None or not (undone or connection.closed):
@@ -219,22 +219,22 @@ class Database:
     def _one(self, connection: "psycopg.Connection[Any]", sql: str, values: Values) -> "psycopg.Cursor[Any]":
         """Run one statement as a transaction of its own, within what may be reached."""
         session = Session(connection)
-        if not self.walled:
+        if not self.row_level_security:
             return session.execute(sql, values)
         # In one way there and back: what is between two ends of a pipeline is one transaction.
         with connection.pipeline():
-            session.execute(REACH, _reach())
+            session.execute(SET_TENANT, _tenant_settings())
             return session.execute(sql, values)
 
     def _begin(self, connection: "psycopg.Connection[Any]", sql: str) -> Session:
         """Begin a transaction, within what may be reached."""
-        session = Session(connection, walled=self.walled)
-        if not self.walled:
+        session = Session(connection, row_level_security=self.row_level_security)
+        if not self.row_level_security:
             session.execute(sql)
         else:
             with connection.pipeline():
                 session.execute(sql)
-                session.execute(REACH, _reach())
+                session.execute(SET_TENANT, _tenant_settings())
         return session
 
     # ---- reads
@@ -348,8 +348,8 @@ class Database:
                 _inherited.append(self._pool)
 
 
-def _reach() -> tuple[str, str]:
-    tenant = reached()
+def _tenant_settings() -> tuple[str, str]:
+    tenant = current_tenant()
     return ("", "on") if tenant is None else (tenant, "")
 
 

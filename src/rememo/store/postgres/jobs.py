@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from rememo.model.job import Job, Settlement
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.cipher.payloads import encode_payload
 from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
-from rememo.store.payloads import keep_payload
+from rememo.store.postgres.codecs import PostgresCodec
+from rememo.store.postgres.filter_sql import within
 from rememo.store.postgres.models import need_model
-from rememo.store.postgres.part import Part
-from rememo.store.postgres.queries import within
-from rememo.store.postgres.safe import ServerContents
+from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
 
@@ -66,7 +66,7 @@ _NUMBER = "SELECT number FROM records WHERE tenant = %s AND id = %s AND version 
 _TURN = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s RETURNING sealed_by"
 
 
-class JobTable(Part):
+class PostgresJobs(PostgresPart):
     """The `Jobs` half of the store."""
 
     def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
@@ -87,7 +87,7 @@ class JobTable(Part):
         }
         # A lease that was given and not received runs out by itself, so this may be tried twice.
         while rows := self._take(values):
-            if jobs := take_leased(rows, self._safe, self.settle_many):
+            if jobs := take_leased(rows, self._codecs, self.settle_many):
                 return sorted(jobs, key=lambda job: (job.due_at, job.id))
         return []
 
@@ -124,14 +124,14 @@ class JobTable(Part):
         def load(session: Session) -> int:
             added = 0
             for job in jobs:
-                contents = self._safe.held(session, job.tenant)
-                payload, error = keep_payload(job.payload, job.id, contents), _error(job, job.error, contents)
+                codec = self._codecs.locked(session, job.tenant)
+                payload, error = encode_payload(job.payload, job.id, codec), _error(job, job.error, codec)
                 due_at, created_at = to_micros(job.due_at), to_micros(job.created_at)
                 row = (job.tenant, job.id, job.task, payload, job.state, job.attempts, due_at, error, created_at)
                 added += session.changed(_LOAD, row)
             return added
 
-        return self._safe.write(self._database, load, *sorted({job.tenant for job in jobs}))
+        return self._codecs.write(self._database, load, *sorted({job.tenant for job in jobs}))
 
     def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
         """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
@@ -147,14 +147,14 @@ class JobTable(Part):
         }
         # What went wrong may quote what the job was about. What nobody can read any more needs no reason.
         told = {one.job.tenant for one in endings if one.error is not None}
-        tenants = sorted(tenant for tenant in told if not self._safe.lost(tenant))
+        tenants = sorted(tenant for tenant in told if not self._codecs.is_unreadable(tenant))
 
         def end(session: Session) -> int:
-            contents = {tenant: self._safe.held(session, tenant) for tenant in tenants}
-            errors = [_error(one.job, one.error, contents.get(one.job.tenant)) for one in endings]
+            codecs = {tenant: self._codecs.locked(session, tenant) for tenant in tenants}
+            errors = [_error(one.job, one.error, codecs.get(one.job.tenant)) for one in endings]
             return self._change(session, _END, {**values, "errors": errors})
 
-        return self._safe.write(self._database, end, *tenants)
+        return self._codecs.write(self._database, end, *tenants)
 
     def requeue(self, tenant: str, id: str, moment: datetime) -> bool:
         """Let a dead job be tried again from now on; False when it is not dead."""
@@ -186,26 +186,26 @@ class JobTable(Part):
         return self._jobs(self._database.rows(_LATEST_OF, (tenant, state, until, limit))[::-1])
 
     def _jobs(self, rows: Sequence[Any]) -> list[Job]:
-        contents = {tenant: self._safe.contents(tenant) for tenant in {row[0] for row in rows}}
-        return [read_job(row, contents[row[0]]) for row in rows]
+        codecs = {tenant: self._codecs.get(tenant) for tenant in {row[0] for row in rows}}
+        return [read_job(row, codecs[row[0]]) for row in rows]
 
     def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]], *, model: int) -> int:
         """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
         def store(session: Session) -> int:
             # The tenant's row first, as every write: two that take turns cannot wait for each other.
-            contents, count = self._safe.in_step(tenant, session.value(_TURN, (tenant,)) or 0), 0
+            codec, count = self._codecs.at_serial(tenant, session.value(_TURN, (tenant,)) or 0), 0
             # Whoever changes the model waits for those who hold a tenant's row.
             need_model(session, model, self._database.place)
-            sql = PUT_VECTOR.format(column=column(contents))
+            sql = PUT_VECTOR.format(column=column(codec))
             for id, version, vector in vectors:
                 number = session.value(_NUMBER, (tenant, id, version))
                 if number is not None:
-                    session.execute(sql, (tenant, model, number, to_wire(vector, model, number, contents)))
+                    session.execute(sql, (tenant, model, number, to_wire(vector, model, number, codec)))
                     count += 1
             return count
 
-        return self._safe.write(self._database, store, tenant, repeatable=True)
+        return self._codecs.write(self._database, store, tenant, repeatable=True)
 
 
 def _held(jobs: Sequence[Job]) -> dict[str, Any]:
@@ -217,5 +217,5 @@ def _held(jobs: Sequence[Job]) -> dict[str, Any]:
     }
 
 
-def _error(job: Job, error: str | None, contents: ServerContents | None) -> str | None:
-    return None if contents is None else contents.put_optional(error, "error", job.id, 0)
+def _error(job: Job, error: str | None, codec: PostgresCodec | None) -> str | None:
+    return None if codec is None else codec.encode_optional(error, "error", job.id, 0)

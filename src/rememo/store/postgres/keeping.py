@@ -12,21 +12,23 @@ from rememo.model.audit import Note
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
-from rememo.store.chain import noted
+from rememo.store.audit_chain import with_counts
 from rememo.store.commits import draft_of, jobs_with_embedding
-from rememo.store.kv.postgres import sweep_expired
+from rememo.store.filter_sql import IS_LISTED
 from rememo.store.kv.protocol import UNCOUNTED
-from rememo.store.postgres.auditing import append
+from rememo.store.postgres.audit import append_audit_entry
+from rememo.store.postgres.codecs import PostgresCodec
+from rememo.store.postgres.filter_sql import RECORD_COLUMNS, within
+from rememo.store.postgres.key_value import sweep_expired
 from rememo.store.postgres.models import model_in_use, need_model
-from rememo.store.postgres.part import Part
-from rememo.store.postgres.queries import COLUMNS, within
+from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.reading import to_record
-from rememo.store.postgres.safe import ServerContents
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.vectors import Vectors, column, from_wire
+from rememo.store.postgres.vectors import VectorTable, column, from_wire
 from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, job_rows, store_jobs, store_versions
-from rememo.store.protocol import Condition, Stats, Stored, Written
-from rememo.store.queries import IS_LISTED
+from rememo.store.reports import Stats, StoreHealth
+from rememo.store.versions import StoredVersion
+from rememo.store.writes import Written
 
 _CHUNK = 500
 _ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON CONFLICT (tenant, name) DO NOTHING"
@@ -72,7 +74,7 @@ _SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_
 WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
 
 
-class Keeper(Part):
+class PostgresKeeping(PostgresPart):
     """The `Keeping` half of the store, but for `verify`."""
 
     def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
@@ -83,7 +85,7 @@ class Keeper(Part):
             if not session.changed(_ADD_SNAPSHOT, (tenant, name, clock)):
                 raise AlreadyExists(f"there is a snapshot {name!r} already; choose another name")
             if note is not None:
-                append(session, note)
+                append_audit_entry(session, note)
             return clock
 
         return from_micros(self._database.write(put))
@@ -106,7 +108,7 @@ class Keeper(Part):
 
     def dump(
         self, scope: Scope, known_at: datetime | None = None, *, ids: Sequence[str] | None = None
-    ) -> Iterator[Stored]:
+    ) -> Iterator[StoredVersion]:
         """Give every version within a scope, as of the call or as known before, in order of arrival."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
         last, clock = self._database.row(_NEWEST, (scope.tenant,)) or (0, 0)
@@ -114,43 +116,43 @@ class Keeper(Part):
         inside, values = within(scope)
         if ids is not None:
             inside, values = f"{inside} AND id = ANY(%s)", [*values, list(ids)]
-        contents = self._safe.contents(scope.tenant)
+        codec = self._codecs.get(scope.tenant)
         vectors = (
-            f"(SELECT {column(contents)} FROM vectors WHERE vectors.tenant = records.tenant"
+            f"(SELECT {column(codec)} FROM vectors WHERE vectors.tenant = records.tenant"
             " AND vectors.model = (SELECT model FROM models WHERE current) AND vectors.number = records.number)"
         )
         sql = (
-            f"SELECT {COLUMNS}, speaker, (SELECT model FROM models WHERE current), {vectors}, number"
+            f"SELECT {RECORD_COLUMNS}, speaker, (SELECT model FROM models WHERE current), {vectors}, number"
             f" FROM records WHERE {inside} AND number > %s AND number <= %s ORDER BY number LIMIT {_CHUNK}"
         )
         number = 0
         while rows := self._database.rows(sql, [*values, number, last]):
-            contents = self._safe.contents(scope.tenant)
+            codec = self._codecs.get(scope.tenant)
             for *row, speaker, model, kept, number in rows:
-                record = to_record(row, scope.tenant, contents)
+                record = to_record(row, scope.tenant, codec)
                 if to_micros(record.recorded_at) > clock:
                     continue
                 if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
                     record = replace(record, superseded_at=None, deleted=False)
-                blob = None if kept is None else from_wire(model, [(number, kept)], contents)[number]
+                blob = None if kept is None else from_wire(model, [(number, kept)], codec)[number]
                 vector = None if blob is None else np.frombuffer(blob, np.float32)
-                yield Stored(record=record, speaker=contents.get_name(speaker), vector=vector)
+                yield StoredVersion(record=record, speaker=codec.decode_name(speaker), vector=vector)
 
-    def clashes(self, versions: Sequence[Stored]) -> list[str]:
+    def clashes(self, versions: Sequence[StoredVersion]) -> list[str]:
         """Return the ids of versions that are there already with another content."""
         found: list[str] = []
         by_tenant = _by_tenant(versions)
-        contents = {tenant: self._safe.contents(tenant) for tenant in by_tenant}
+        codecs = {tenant: self._codecs.get(tenant) for tenant in by_tenant}
         with self._database.snapshot() as session:
             for tenant, some in by_tenant.items():
-                there = _there(session, tenant, some, contents[tenant])
+                there = _existing_versions(session, tenant, some, codecs[tenant])
                 for one in some:
                     held = there.get((one.record.id, one.record.version))
                     if held is not None and held.content != _content(one):
                         found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[Stored], note: Note | None = None, *, model: int | None = None) -> int:
+    def load(self, versions: Sequence[StoredVersion], note: Note | None = None, *, model: int | None = None) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
         def store(session: Session) -> int:
@@ -159,18 +161,18 @@ class Keeper(Part):
                 self._load(session, tenant, some, model) for tenant, some in sorted(_by_tenant(versions).items())
             )
             if added and note is not None:
-                append(session, noted(note, versions=added))
+                append_audit_entry(session, with_counts(note, versions=added))
             return added
 
-        return self._safe.write(self._database, store, *sorted({one.record.scope.tenant for one in versions}))
+        return self._codecs.write(self._database, store, *sorted({one.record.scope.tenant for one in versions}))
 
-    def _load(self, session: Session, tenant: str, versions: Sequence[Stored], model: int | None) -> int:
+    def _load(self, session: Session, tenant: str, versions: Sequence[StoredVersion], model: int | None) -> int:
         number, serial = session.row(_TAKE, (tenant, 0))
         in_use = model_in_use(session)
         if model is not None:
             need_model(session, model, self._database.place)
-        contents = self._safe.in_step(tenant, serial)
-        there = _there(session, tenant, versions, contents)
+        codec = self._codecs.at_serial(tenant, serial)
+        there = _existing_versions(session, tenant, versions, codec)
         new: list[Version] = []
         ended: dict[int, dict[int, bool]] = {}
         latest = 0
@@ -195,7 +197,7 @@ class Keeper(Part):
                     deleted=record.deleted,
                 )
                 new.append(made)
-                there[place] = _There(number, arrival, created_at, superseded_at is None, _content(one))
+                there[place] = _ExistingVersion(number, arrival, created_at, superseded_at is None, _content(one))
             elif held.content != _content(one):
                 raise AlreadyExists(
                     f"record {record.id!r} has another version {record.version} here; nothing was loaded"
@@ -208,11 +210,11 @@ class Keeper(Part):
         for at, some in ended.items():
             close_versions(session, tenant, at, some)
         if new:
-            store_versions(session, new, Vectors(in_use, self._database.vector_type, contents))
+            store_versions(session, new, VectorTable(in_use, self._database.vector_type, codec))
             jobs: list[tuple[Any, ...]] = []
             for one in new:
                 written = Written(one.draft.id, one.version, "added", one.draft.kind, one.draft.scope)
-                jobs += job_rows(written, jobs_with_embedding(one.draft, in_use), one.recorded_at, contents)
+                jobs += job_rows(written, jobs_with_embedding(one.draft, in_use), one.recorded_at, codec)
                 session.execute(_GIVE_BACK, (one.recorded_at, tenant, one.draft.id, one.version, one.recorded_at))
             store_jobs(session, jobs)
         if new or ended:
@@ -279,13 +281,13 @@ class Keeper(Part):
         with self._database.snapshot() as session:
             return [tenant for (tenant,) in session.rows(_TENANTS)]
 
-    def condition(self) -> Condition:
+    def health(self) -> StoreHealth:
         """Return how the database is."""
         lacks = {} if self._database.has_pgvector else {_NO_PGVECTOR: _GET_PGVECTOR}
         with self._database.snapshot() as session:
             if session.value(_IS_STANDBY):
                 lacks[_READ_ONLY] = _WRITE_ELSEWHERE
-            return Condition(
+            return StoreHealth(
                 jobs=dict(session.rows(_ALL_JOBS)),
                 file_bytes=session.value(_SIZE),
                 log_bytes=0,
@@ -316,7 +318,7 @@ class Keeper(Part):
             )
 
 
-class _There:
+class _ExistingVersion:
     """A version as the store has it."""
 
     __slots__ = ("arrival", "content", "created_at", "number", "open")
@@ -327,13 +329,13 @@ class _There:
         self.content = content
 
 
-def _there(
-    session: Session, tenant: str, versions: Sequence[Stored], contents: ServerContents
-) -> dict[tuple[str, int], _There]:
+def _existing_versions(
+    session: Session, tenant: str, versions: Sequence[StoredVersion], codec: PostgresCodec
+) -> dict[tuple[str, int], _ExistingVersion]:
     """Return which of the versions, and of those before them, are there."""
     places = {(one.record.id, one.record.version - step) for one in versions for step in (0, 1)}
     ids, numbers = [id for id, _ in places], [version for _, version in places]
-    found: dict[tuple[str, int], _There] = {}
+    found: dict[tuple[str, int], _ExistingVersion] = {}
     for id, version, number, arrival, created_at, ended, recorded_at, kind, *kept in session.rows(
         _THERE, (tenant, ids, numbers)
     ):
@@ -341,21 +343,21 @@ def _there(
         content = (
             recorded_at,
             kind,
-            contents.get_text(text, packed, id, version),
-            contents.get(data, "data", id, version),
-            contents.get(metadata, "metadata", id, version),
+            codec.decode_text(text, packed, id, version),
+            codec.decode(data, "data", id, version),
+            codec.decode(metadata, "metadata", id, version),
         )
-        found[id, version] = _There(number, arrival, created_at, ended is None, content)
+        found[id, version] = _ExistingVersion(number, arrival, created_at, ended is None, content)
     return found
 
 
-def _content(one: Stored) -> tuple[Any, ...]:
+def _content(one: StoredVersion) -> tuple[Any, ...]:
     record = one.record
     return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
 
 
-def _by_tenant(versions: Sequence[Stored]) -> dict[str, list[Stored]]:
-    found: dict[str, list[Stored]] = {}
+def _by_tenant(versions: Sequence[StoredVersion]) -> dict[str, list[StoredVersion]]:
+    found: dict[str, list[StoredVersion]] = {}
     for one in versions:
         found.setdefault(one.record.scope.tenant, []).append(one)
     return found

@@ -13,9 +13,9 @@ import psycopg
 from psycopg import sql
 
 from rememo.errors import IncompatibleStore
-from rememo.store.migrations import Migration, Plan, Recorded, Wishes, outstanding, read_migrations
+from rememo.store.migrations import Migration, MigrationOptions, MigrationPlan, Recorded, outstanding, read_migrations
 from rememo.store.postgres.citus import distributed_tables, distribution
-from rememo.store.postgres.walls import is_walled, walls
+from rememo.store.postgres.row_level_security import has_row_level_security, policy_statements
 
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
 _RECORDED = "SELECT number, hash, phase FROM migrations"
@@ -40,25 +40,25 @@ def plan(
     connection: "psycopg.Connection[Any]",
     schema: str,
     place: str,
-    wishes: Wishes | None = None,
+    wishes: MigrationOptions | None = None,
     *,
     steps: Sequence[Migration] = (),
-) -> Plan:
+) -> MigrationPlan:
     """Return what would be done to a schema; one from a newer Rememo, or of another program, is refused."""
-    wishes, steps = wishes or Wishes(), steps or migrations()
+    wishes, steps = wishes or MigrationOptions(), steps or migrations()
     now, waiting = outstanding(steps, _recorded(connection, schema, place), place, contract=wishes.contract)
-    return Plan(place=place, steps=now, waiting=waiting)
+    return MigrationPlan(place=place, steps=now, waiting=waiting)
 
 
 def migrate(
     connection: "psycopg.Connection[Any]",
     schema: str,
     place: str,
-    wishes: Wishes | None = None,
+    wishes: MigrationOptions | None = None,
     *,
     wait: float = 30.0,
     steps: Sequence[Migration] = (),
-) -> Plan:
+) -> MigrationPlan:
     """Bring a schema up to date and return what was done; one that this Rememo does not understand is refused untouched.
 
     `wait` is how many seconds others may use a table that is to be changed. The connection is left with what only a
@@ -72,7 +72,7 @@ def migrate(
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     prepare(connection)
     taken = [step for step in found.steps if _taken(connection, schema, place, step, wait)]
-    return Plan(place=place, steps=tuple(taken), waiting=found.waiting)
+    return MigrationPlan(place=place, steps=tuple(taken), waiting=found.waiting)
 
 
 def prepare(connection: "psycopg.Connection[Any]") -> None:
@@ -145,8 +145,8 @@ def patiently(connection: "psycopg.Connection[Any]", run: Callable[[], bool], wa
 
 def follow_up(connection: "psycopg.Connection[Any]", schema: str) -> None:
     """Do to tables that a step has made what was done to the others before."""
-    if is_walled(connection):
-        for statement in walls(connection, schema):
+    if has_row_level_security(connection):
+        for statement in policy_statements(connection, schema):
             connection.execute(statement)
     if distributed_tables(connection, schema):
         for statement in distribution(connection, schema):

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import EmbeddingMismatch, ModelChanged
-from rememo.store.postgres.part import Part
+from rememo.store.embedding_models import ModelInUse, Unembedded, Unvectored
+from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
-from rememo.store.protocol import ModelInUse, Unembedded, Unvectored
 
 # Those who change models do so one after another.
 _LOCK = "LOCK TABLE models IN SHARE ROW EXCLUSIVE MODE"
@@ -50,7 +50,7 @@ _STEP = 1_000
 _FORGET = ("DELETE FROM models WHERE NOT current", "DELETE FROM progress")
 
 
-class ModelTable(Part):
+class PostgresModels(PostgresPart):
     """The `Models` half of the store."""
 
     _handed: dict[int, tuple[str, int]]
@@ -90,8 +90,8 @@ class ModelTable(Part):
 
     def unvectored(self, tenant: str) -> Iterator[Unvectored]:
         """Give the versions of a tenant that have no vector by the model in use, in order of arrival."""
-        contents = self._safe.readable(tenant)
-        if contents is None:
+        codec = self._codecs.readable(tenant)
+        if codec is None:
             return
         with self._database.snapshot() as session:
             row = session.row(_CURRENT)
@@ -99,7 +99,7 @@ class ModelTable(Part):
                 return
             owed = {(id, int(version)) for id, version in session.rows(_OWED, (tenant,)) if version is not None}
             for id, version, text, packed in session.stream(_WITHOUT, (tenant, tenant, row[0]), _STEP):
-                yield Unvectored(id, version, contents.get_text(text, packed, id, version), (id, version) in owed)
+                yield Unvectored(id, version, codec.decode_text(text, packed, id, version), (id, version) in owed)
 
     def begin_model(self, name: str, dimension: int) -> int:
         """Return the number of a model to be built beside the one in use; one that was begun before goes on."""
@@ -143,15 +143,15 @@ class ModelTable(Part):
                 left += session.value(_COUNT, (tenant, done))
                 if len(found) < limit:
                     found += [(tenant, row) for row in session.rows(_NEXT, (tenant, done, limit - len(found)))]
-        readable = {tenant: self._safe.readable(tenant) for tenant in {tenant for tenant, _ in found}}
+        readable = {tenant: self._codecs.readable(tenant) for tenant in {tenant for tenant, _ in found}}
         versions: list[Unembedded] = []
         self._handed = {}
         for tenant, (number, id, version, text, packed) in found:
             # Numbers belong to a tenant; these are numbers among those that are given out together.
             self._handed[len(versions)] = (tenant, number)
-            contents = readable[tenant]
+            codec = readable[tenant]
             # A text that nobody can read any more has none.
-            said = "" if contents is None else contents.get_text(text, packed, id, version)
+            said = "" if codec is None else codec.decode_text(text, packed, id, version)
             versions.append(Unembedded(len(versions), tenant, id, version, said))
         return left, versions
 
@@ -165,19 +165,19 @@ class ModelTable(Part):
             done[tenant] = max(done.get(tenant, 0), number)
             if vector is not None:
                 made.setdefault(tenant, {})[number] = vector
-        tenants = sorted(tenant for tenant in made if not self._safe.lost(tenant))
+        tenants = sorted(tenant for tenant in made if not self._codecs.is_unreadable(tenant))
 
         def put(session: Session) -> None:
             self._need_begun(session, model)
             for tenant in tenants:
-                contents = self._safe.held(session, tenant)
-                sql = PUT_VECTOR.format(column=column(contents))
+                codec = self._codecs.locked(session, tenant)
+                sql = PUT_VECTOR.format(column=column(codec))
                 for number, vector in made[tenant].items():
-                    session.execute(sql, (tenant, model, number, to_wire(vector, model, number, contents)))
+                    session.execute(sql, (tenant, model, number, to_wire(vector, model, number, codec)))
             for tenant, number in sorted(done.items()):
                 session.execute(_DONE, (tenant, model, number))
 
-        self._safe.write(self._database, put, *tenants, repeatable=True)
+        self._codecs.write(self._database, put, *tenants, repeatable=True)
 
     def swap_model(self, model: int) -> bool:
         """Put a model into use if every version has its vector by it; False when some came in meanwhile."""

@@ -8,15 +8,15 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.postgres.meaning import read_rows
-from rememo.store.postgres.part import Part
-from rememo.store.postgres.queries import COLUMNS, CURRENT_BY_ID, select, select_ordered, within
-from rememo.store.postgres.safe import ServerContents
-from rememo.store.protocol import Mark, Moved
+from rememo.store.postgres.codecs import PostgresCodec
+from rememo.store.postgres.encrypted_filters import read_rows
+from rememo.store.postgres.filter_sql import CURRENT_BY_ID, RECORD_COLUMNS, select, select_ordered, within
+from rememo.store.postgres.part import PostgresPart
 from rememo.store.rows import make_record
+from rememo.store.versions import ChangeMark, RecordChange
 
 _LATEST = 2**63 - 1
-_GET = f"""SELECT {COLUMNS} FROM records_{{part}}
+_GET = f"""SELECT {RECORD_COLUMNS} FROM records_{{part}}
 WHERE tenant = %s AND id = %s AND {CURRENT_BY_ID} AND (expires_at IS NULL OR expires_at > %s)"""
 # The walk back from the newest ends at the first one known before: what it has passed is what was asked for.
 _FIRST_AFTER = """SELECT coalesce((SELECT number FROM records WHERE tenant = %(tenant)s AND recorded_at <= %(since)s
@@ -24,20 +24,20 @@ _FIRST_AFTER = """SELECT coalesce((SELECT number FROM records WHERE tenant = %(t
   (SELECT loaded FROM tenants WHERE tenant = %(tenant)s), 0), coalesce((SELECT loaded FROM tenants WHERE tenant = %(tenant)s), 0)"""
 
 
-_NAMES = [name.strip('"') for name in COLUMNS.split(", ")]
+_NAMES = [name.strip('"') for name in RECORD_COLUMNS.split(", ")]
 _TEXT = _NAMES.index("text")
 _SEALED = [(_NAMES.index(name), name) for name in ("source", "quarantine", "data", "metadata")]
 
 
-def to_record(row: Any, tenant: str, contents: ServerContents) -> Record:
-    """Return the record of a row of `COLUMNS`; one that cannot be a record raises `Corrupt`."""
+def to_record(row: Any, tenant: str, codec: PostgresCodec) -> Record:
+    """Return the record of a row of `RECORD_COLUMNS`; one that cannot be a record raises `Corrupt`."""
     try:
         *plain, packed = row
-        if contents.sealed:
+        if codec.encrypted:
             for place, name in _SEALED:
-                plain[place] = contents.get_optional(plain[place], name, row[0], row[1])
-        if contents.sealed or packed is not None:
-            plain[_TEXT] = contents.get_text(plain[_TEXT], packed, row[0], row[1])
+                plain[place] = codec.decode_optional(plain[place], name, row[0], row[1])
+        if codec.encrypted or packed is not None:
+            plain[_TEXT] = codec.decode_text(plain[_TEXT], packed, row[0], row[1])
         return make_record(plain, tenant)
     except (ValueError, TypeError, OverflowError) as error:
         raise Corrupt(
@@ -45,7 +45,7 @@ def to_record(row: Any, tenant: str, contents: ServerContents) -> Record:
         ) from error
 
 
-class Reader(Part):
+class PostgresReading(PostgresPart):
     """The `Reading` half of the store."""
 
     def get(self, filter: Filter, moment: datetime) -> Record | None:
@@ -53,15 +53,15 @@ class Reader(Part):
         scope = filter.scope
         if filter.ids is not None and filter.names_one:
             # The commonest question of all: in the tenant's own partition it is planned once and not for each id.
-            contents = self._safe.contents(scope.tenant)
+            codec = self._codecs.get(scope.tenant)
             sql = _GET.format(part=self._database.partition(scope.tenant))
             row = self._database.row(sql, (scope.tenant, filter.ids[0], to_micros(moment)))
             if row is None:
                 return None
-            record = to_record(row, scope.tenant, contents)
+            record = to_record(row, scope.tenant, codec)
             return record if scope.contains(record.scope) and filter.reaches(record) else None
-        rows = self._select(filter, moment, COLUMNS)
-        return to_record(rows[0], scope.tenant, self._safe.known(scope.tenant)) if rows else None
+        rows = self._select(filter, moment, RECORD_COLUMNS)
+        return to_record(rows[0], scope.tenant, self._codecs.cached(scope.tenant)) if rows else None
 
     def _select(self, filter: Filter, moment: datetime, columns: str) -> list[Any]:
         return read_rows(
@@ -69,7 +69,7 @@ class Reader(Part):
             filter,
             moment,
             lambda meant, numbers: select(meant, moment, columns, numbers),
-            self._safe,
+            self._codecs,
         )
 
     def read(
@@ -81,13 +81,13 @@ class Reader(Part):
             self._database,
             filter,
             moment,
-            lambda meant, numbers: select_ordered(meant, moment, COLUMNS, numbers, oldest=oldest, most=most),
-            self._safe,
+            lambda meant, numbers: select_ordered(meant, moment, RECORD_COLUMNS, numbers, oldest=oldest, most=most),
+            self._codecs,
         )[offset:]
         if not oldest:
             rows.reverse()
-        contents = self._safe.known(filter.scope.tenant)
-        return [to_record(row[:-2], filter.scope.tenant, contents) for row in rows]
+        codec = self._codecs.cached(filter.scope.tenant)
+        return [to_record(row[:-2], filter.scope.tenant, codec) for row in rows]
 
     def count(self, filter: Filter, moment: datetime) -> int:
         """Return how many records a filter means."""
@@ -95,12 +95,12 @@ class Reader(Part):
 
     def history(self, scope: Scope, id: str) -> list[Record]:
         """Return all versions of a record within a scope, oldest first."""
-        contents = self._safe.contents(scope.tenant)
+        codec = self._codecs.get(scope.tenant)
         inside, values = within(scope)
         rows = self._database.rows(
-            f"SELECT {COLUMNS} FROM records WHERE {inside} AND id = %s ORDER BY version", [*values, id]
+            f"SELECT {RECORD_COLUMNS} FROM records WHERE {inside} AND id = %s ORDER BY version", [*values, id]
         )
-        return [to_record(row, scope.tenant, contents) for row in rows]
+        return [to_record(row, scope.tenant, codec) for row in rows]
 
     def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
         """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
@@ -118,11 +118,11 @@ class Reader(Part):
             )
         return [row[0] for row in rows]
 
-    def changes(self, scope: Scope, after: Mark, limit: int) -> list[Moved]:
+    def changes(self, scope: Scope, after: ChangeMark, limit: int) -> list[RecordChange]:
         """Return the first versions within a scope that began or were ended by a delete after a mark, in their order."""
-        contents = self._safe.contents(scope.tenant)
+        codec = self._codecs.get(scope.tenant)
         inside, values = within(scope)
-        began = f"SELECT {COLUMNS}, recorded_at, 1, number FROM records WHERE {inside} AND (recorded_at, 1, number) > (%s, %s, %s)"
+        began = f"SELECT {RECORD_COLUMNS}, recorded_at, 1, number FROM records WHERE {inside} AND (recorded_at, 1, number) > (%s, %s, %s)"
         with self._database.snapshot() as session:
             first, loaded = session.row(_FIRST_AFTER, {"tenant": scope.tenant, "since": after[0] - 1})
             rows = [
@@ -132,13 +132,13 @@ class Reader(Part):
                     f"{began} AND number <= %s ORDER BY recorded_at, number LIMIT %s", [*values, *after, loaded, limit]
                 ),
                 *session.rows(
-                    f"SELECT {COLUMNS}, superseded_at, 0, number FROM records"
+                    f"SELECT {RECORD_COLUMNS}, superseded_at, 0, number FROM records"
                     f" WHERE {inside} AND deleted AND superseded_at >= %s AND (superseded_at, 0, number) > (%s, %s, %s)"
                     " ORDER BY superseded_at, number LIMIT %s",
                     [*values, after[0], *after, limit],
                 ),
             ]
-        found = [Moved(row[-3:], to_record(row[:-3], scope.tenant, contents)) for row in rows]
+        found = [RecordChange(row[-3:], to_record(row[:-3], scope.tenant, codec)) for row in rows]
         return sorted(found, key=lambda one: one.mark)[:limit]
 
     def clock(self, tenant: str, /) -> int:

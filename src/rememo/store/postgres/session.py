@@ -14,11 +14,11 @@ Values = Sequence[Any] | Mapping[str, Any]
 class Session:
     """What the parts of the store do with a connection. Statements are text made of constants; values are parameters."""
 
-    __slots__ = ("_connection", "_walled")
+    __slots__ = ("_connection", "_row_level_security")
 
-    def __init__(self, connection: "psycopg.Connection[Any]", *, walled: bool = False) -> None:
+    def __init__(self, connection: "psycopg.Connection[Any]", *, row_level_security: bool = False) -> None:
         self._connection = connection
-        self._walled = walled
+        self._row_level_security = row_level_security
 
     def execute(self, sql: str, values: Values = ()) -> Cursor[Any]:
         """Run a statement, prepared when it is met first."""
@@ -49,7 +49,7 @@ class Session:
 
     def copy(self, sql: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]]) -> None:
         """Load many rows at once."""
-        if self._walled:
+        if self._row_level_security:
             # The server does not copy past a policy; rows are inserted one by one then, without waiting for each.
             with self._connection.cursor() as cursor:
                 cursor.executemany(cast("LiteralString", _insert(sql)), rows)

@@ -9,22 +9,24 @@ from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.runtime.lazy import lazy
 from rememo.store.commits import key_space, pack_commit, unpack_commit
-from rememo.store.postgres.auditing import AuditTable, append
-from rememo.store.postgres.calling import Caller, Listener
-from rememo.store.postgres.checking import verify
-from rememo.store.postgres.erasing import Eraser
+from rememo.store.drafts import Draft
+from rememo.store.postgres.audit import PostgresAudit, append_audit_entry
+from rememo.store.postgres.erasure import PostgresErasure
 from rememo.store.postgres.errors import Unknown
-from rememo.store.postgres.finding import Finder
-from rememo.store.postgres.jobs import JobTable
-from rememo.store.postgres.keeping import Keeper
-from rememo.store.postgres.models import ModelTable
-from rememo.store.postgres.reach import walled
-from rememo.store.postgres.reading import Reader
-from rememo.store.postgres.renaming import Renamer
+from rememo.store.postgres.id_renaming import PostgresIdRenaming
+from rememo.store.postgres.jobs import PostgresJobs
+from rememo.store.postgres.keeping import PostgresKeeping
+from rememo.store.postgres.models import PostgresModels
+from rememo.store.postgres.notifications import Listener, Notifier
+from rememo.store.postgres.reading import PostgresReading
+from rememo.store.postgres.search import PostgresSearch
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.thinning import Thinner
-from rememo.store.postgres.writing import Transaction, add_one
-from rememo.store.protocol import Check, Commit, Draft, Put, Write, Written
+from rememo.store.postgres.tenant_guard import guard_tenants
+from rememo.store.postgres.thinning import PostgresThinning
+from rememo.store.postgres.verify import verify
+from rememo.store.postgres.writing import PostgresTransaction, add_one
+from rememo.store.reports import Check
+from rememo.store.writes import Commit, Put, Write, Written
 
 _KEPT = "SELECT commit FROM keys WHERE tenant = %s AND scope = %s AND key = ANY(%s::text[])"
 _HOLD = "SELECT 1 FROM tenants WHERE tenant = %s FOR UPDATE"
@@ -35,14 +37,24 @@ _KEEP = "INSERT INTO keys (tenant, scope, key, commit, at) VALUES (%s, %s, %s, %
 # What belongs to the store and not to one tenant: jobs are taken, old things swept and models changed for all of them.
 _STORE_WIDE = frozenset(
     (
-        "lease", "lease_many", "sweep", "is_read_only", "backup", "verify", "condition", "use_model", "model", "has_vectors", "begin_model", "unembedded",
+        "lease", "lease_many", "sweep", "is_read_only", "backup", "verify", "health", "use_model", "model", "has_vectors", "begin_model", "unembedded",
         "put_vectors", "swap_model", "drop_models", "tenants", "older_tenants", "build_index", "call", "listen", "close",
     )
 )  # fmt: skip
 
 
-@walled(store_wide=_STORE_WIDE)
-class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable, Renamer):
+@guard_tenants(store_wide=_STORE_WIDE)
+class PostgresStore(
+    PostgresReading,
+    PostgresSearch,
+    PostgresJobs,
+    PostgresKeeping,
+    PostgresThinning,
+    PostgresAudit,
+    PostgresErasure,
+    PostgresModels,
+    PostgresIdRenaming,
+):
     """The `Store` protocol on a schema of a PostgreSQL database."""
 
     def write(
@@ -56,11 +68,11 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Erase
         note: Callable[[Commit], Note | None] | None = None,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
-        attempt, lost, sealed = _Attempt(scope.tenant, writes), False, self._safe.seal is not None
+        attempt, lost, sealed = _Attempt(scope.tenant, writes), False, self._codecs.cipher is not None
         if len(writes) == 1 and not (sealed or key or note) and isinstance(one := writes[0], Put) and one.fresh:
-            contents = self._safe.known(scope.tenant)
+            codec = self._codecs.cached(scope.tenant)
             try:
-                added = add_one(self._database, one.draft, moment, after=after, contents=contents)
+                added = add_one(self._database, one.draft, moment, after=after, codec=codec)
             except Unknown:
                 added, lost = None, True
             if added is not None:
@@ -68,15 +80,15 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Erase
 
         def run(session: Session) -> Commit:
             # It takes the tenant's row first: whoever wrote under the same key is done, and seen.
-            batch = Transaction(
+            batch = PostgresTransaction(
                 session,
                 scope,
                 writes,
                 moment,
                 vector_type=self._database.vector_type,
-                safe=self._safe,
+                codecs=self._codecs,
             )
-            space, names = key_space(scope), () if key is None else batch.contents.names(key)
+            space, names = key_space(scope), () if key is None else batch.codec.name_forms(key)
             if names and (kept := session.value(_KEPT, (scope.tenant, space, list(names)))) is not None:
                 return unpack_commit(kept, scope.tenant)
             commit = batch.apply(after)
@@ -84,26 +96,26 @@ class PostgresStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Erase
                 values = (scope.tenant, space, names[0], pack_commit(commit), to_micros(commit.recorded_at))
                 session.execute(_KEEP, values)
             if note is not None and (noted := note(commit)) is not None:
-                append(session, noted)
+                append_audit_entry(session, noted)
             attempt.commit = commit
             return commit
 
         done = attempt.done if attempt.mark is not None else None
-        return self._safe.write(self._database, run, scope.tenant, repeatable=key is not None, done=done, lost=lost)
+        return self._codecs.write(self._database, run, scope.tenant, repeatable=key is not None, done=done, lost=lost)
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
-        names = self._safe.contents(scope.tenant).names(key)
+        names = self._codecs.get(scope.tenant).name_forms(key)
         kept = self._database.value(_KEPT, (scope.tenant, key_space(scope), list(names)))
         return None if kept is None else unpack_commit(kept, scope.tenant)
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
-        return verify(self._database, self._safe)
+        return verify(self._database, self._codecs)
 
     @lazy
-    def _caller(self) -> Caller:
-        return Caller(self._database)
+    def _caller(self) -> Notifier:
+        return Notifier(self._database)
 
     def call(self) -> None:
         """Tell workers elsewhere that there are jobs."""

@@ -4,11 +4,11 @@ from datetime import datetime
 
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.postgres.part import Part
-from rememo.store.postgres.queries import within
+from rememo.store.postgres.filter_sql import within
+from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.session import Session
-from rememo.store.protocol import Thinned
-from rememo.store.thinning import Bounds, Past, plan
+from rememo.store.reports import ThinningResult
+from rememo.store.thinning import PastVersion, ThinningBounds, plan_thinning
 
 _VERSIONS = """SELECT id, number, recorded_at, superseded_at, expires_at, deleted FROM records
 WHERE tenant = %s AND id = ANY(%s) ORDER BY id, version"""
@@ -24,7 +24,7 @@ _TAKE = "SELECT number FROM tenants WHERE tenant = %s FOR UPDATE"
 _EPOCH = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s"
 
 
-class Thinner(Part):
+class PostgresThinning(PostgresPart):
     """The thinning half of the store."""
 
     def thin(
@@ -37,7 +37,7 @@ class Thinner(Part):
         limit: int,
         first: bool,
         dry: bool = False,
-    ) -> Thinned:
+    ) -> ThinningResult:
         """Remove old versions of the next `limit` records that have some, by their ids from `start` on."""
         keep = None if keep_from is None else to_micros(keep_from)
         forget = None if forget_before is None else to_micros(forget_before)
@@ -49,15 +49,15 @@ class Thinner(Part):
         ids = [row[0] for row in rows]
         following = ids[-1] if len(ids) == limit else None
         if not ids:
-            return Thinned(versions=0, records=0, ids=(), following=None)
+            return ThinningResult(versions=0, records=0, ids=(), following=None)
 
-        def run(session: Session) -> Thinned:
+        def run(session: Session) -> ThinningResult:
             if not dry:
                 session.value(_TAKE, (scope.tenant,))
             # Numbers are the tenant's own here and never given again: none must stay for their sake.
             snapshots = [row[0] for row in session.rows(_SNAPSHOTS, (scope.tenant,))]
             return _thin(
-                session, scope.tenant, ids, Bounds(keep, forget, snapshots, 0), following, first=first, dry=dry
+                session, scope.tenant, ids, ThinningBounds(keep, forget, snapshots, 0), following, first=first, dry=dry
             )
 
         if dry:
@@ -67,13 +67,20 @@ class Thinner(Part):
 
 
 def _thin(
-    session: Session, tenant: str, ids: list[str], bounds: Bounds, following: str | None, *, first: bool, dry: bool
-) -> Thinned:
-    held: dict[str, list[Past]] = {}
+    session: Session,
+    tenant: str,
+    ids: list[str],
+    bounds: ThinningBounds,
+    following: str | None,
+    *,
+    first: bool,
+    dry: bool,
+) -> ThinningResult:
+    held: dict[str, list[PastVersion]] = {}
     for id, *rest in session.rows(_VERSIONS, (tenant, ids)):
-        held.setdefault(id, []).append(Past(*rest))
+        held.setdefault(id, []).append(PastVersion(*rest))
     busy = {row[0] for row in session.rows(_BUSY, (tenant,))} if bounds.forget_before is not None else set[str]()
-    found = plan(held, bounds, busy)
+    found = plan_thinning(held, bounds, busy)
     if found.gone and not dry:
         for sql in _GONE:
             session.execute(sql, (tenant, found.gone))

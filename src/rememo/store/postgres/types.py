@@ -23,7 +23,7 @@ _TEXT_ARRAY = 1009
 _BYTEA = 17
 
 
-class Wire(bytes):
+class VectorBytes(bytes):
     """A vector on its way to the server."""
 
     __slots__ = ()
@@ -97,6 +97,6 @@ def adapters(vector_type: int) -> AdaptersMap:
             def dump(self, obj: Any) -> bytes:
                 return obj
 
-        made.register_dumper(Wire, WireDumper)
+        made.register_dumper(VectorBytes, WireDumper)
         made.register_loader(vector_type, _Bytes)
     return made

@@ -5,12 +5,19 @@ from typing import Any, LiteralString, cast
 import psycopg
 
 from rememo.errors import InvalidInput, StorageError
-from rememo.store.migrations import Plan, Wishes
+from rememo.store.migrations import MigrationOptions, MigrationPlan
 from rememo.store.postgres.address import Address
 from rememo.store.postgres.citus import distributed_tables, distribution, has_citus
 from rememo.store.postgres.errors import translate
 from rememo.store.postgres.migrate import hold, migrate, patiently, plan, prepare
-from rememo.store.postgres.walls import QUICKEN, grants, is_walled, passes, quickening, walls
+from rememo.store.postgres.row_level_security import (
+    MAKE_LEAKPROOF,
+    bypassing_role,
+    grant_statements,
+    has_row_level_security,
+    leakproof_state,
+    policy_statements,
+)
 
 _DISTRIBUTES = "SELECT create_"
 _NO_CITUS = (
@@ -19,7 +26,7 @@ _NO_CITUS = (
 )
 
 
-def upgrade(address: Address, wishes: Wishes, *, dry: bool = False, wait: float = 30.0) -> Plan:
+def upgrade(address: Address, wishes: MigrationOptions, *, dry: bool = False, wait: float = 30.0) -> MigrationPlan:
     """Do to a store on a server what is due and what is wished for, or only tell it; returns what was done."""
     try:
         with psycopg.connect(
@@ -35,12 +42,14 @@ def upgrade(address: Address, wishes: Wishes, *, dry: bool = False, wait: float 
 
 
 class _Upgrade:
-    def __init__(self, connection: "psycopg.Connection[Any]", address: Address, wishes: Wishes, wait: float) -> None:
+    def __init__(
+        self, connection: "psycopg.Connection[Any]", address: Address, wishes: MigrationOptions, wait: float
+    ) -> None:
         self._connection = connection
         self._schema, self._place = address.schema, address.shown
         self._wishes, self._wait = wishes, wait
 
-    def run(self, *, dry: bool) -> Plan:
+    def run(self, *, dry: bool) -> MigrationPlan:
         self._check()
         if dry:
             return self._told()
@@ -49,9 +58,11 @@ class _Upgrade:
         steps = migrate(self._connection, self._schema, self._place, self._wishes, wait=self._wait)
         statements, notes = self._extras()
         self._do(statements)
-        return Plan(place=self._place, steps=steps.steps, waiting=steps.waiting, statements=statements, notes=notes)
+        return MigrationPlan(
+            place=self._place, steps=steps.steps, waiting=steps.waiting, statements=statements, notes=notes
+        )
 
-    def _told(self) -> Plan:
+    def _told(self) -> MigrationPlan:
         """Tell what would be done; where there is nothing yet, it is made and undone to see what it would be."""
         found = plan(self._connection, self._schema, self._place, self._wishes)
         with self._connection.transaction() as undone:
@@ -62,7 +73,9 @@ class _Upgrade:
             if self._wishes.citus and not has_citus(self._connection):
                 notes = (*notes, _NO_CITUS.format(place=self._place))
             raise psycopg.Rollback(undone)
-        return Plan(place=self._place, steps=found.steps, waiting=found.waiting, statements=statements, notes=notes)
+        return MigrationPlan(
+            place=self._place, steps=found.steps, waiting=found.waiting, statements=statements, notes=notes
+        )
 
     def _exists(self) -> bool:
         row = self._connection.execute("SELECT to_regclass('records')").fetchone()
@@ -70,7 +83,7 @@ class _Upgrade:
 
     def _check(self) -> None:
         wishes, exists = self._wishes, self._exists()
-        walled = wishes.row_level_security or (exists and is_walled(self._connection))
+        walled = wishes.row_level_security or (exists and has_row_level_security(self._connection))
         spread = wishes.citus or (exists and bool(distributed_tables(self._connection, self._schema)))
         if walled and spread:
             raise InvalidInput(
@@ -86,19 +99,19 @@ class _Upgrade:
         connection, notes = self._connection, list[str]()
         statements = [*(distribution(connection, self._schema) if self._wishes.citus else ())]
         if self._wishes.row_level_security:
-            statements += walls(connection, self._schema)
-            slow, allowed = quickening(connection)
+            statements += policy_statements(connection, self._schema)
+            slow, allowed = leakproof_state(connection)
             if slow and allowed:
-                statements.append(QUICKEN)
+                statements.append(MAKE_LEAKPROOF)
             elif slow:
-                told = QUICKEN.as_string(connection)
+                told = MAKE_LEAKPROOF.as_string(connection)
                 notes.append(f"searches by words read a whole tenant until a superuser has run here: {told}")
-            if (role := passes(connection)) is not None:
+            if (role := bypassing_role(connection)) is not None:
                 notes.append(
                     f"no policy holds the role {role}: let programs connect as another one, made ready by --grant"
                 )
         if self._wishes.grant is not None:
-            statements += grants(self._schema, self._wishes.grant, version=connection.info.server_version)
+            statements += grant_statements(self._schema, self._wishes.grant, version=connection.info.server_version)
         return tuple(one.as_string(connection) for one in statements), tuple(notes)
 
     def _do(self, statements: tuple[str, ...]) -> None:

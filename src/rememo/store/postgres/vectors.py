@@ -1,4 +1,4 @@
-"""Vectors on their way to the server and back: as pgvector reads them, or sealed."""
+"""Vectors on their way to the server and back: as pgvector reads them, or encrypted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.store.postgres.safe import ServerContents
+from rememo.store.postgres.codecs import PostgresCodec
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.types import Wire, to_floats
+from rememo.store.postgres.types import VectorBytes, to_floats
 
 PUT_VECTOR = """INSERT INTO vectors (tenant, model, number, {column}) VALUES (%s, %s, %s, %s)
 ON CONFLICT (tenant, model, number) DO UPDATE SET {column} = excluded.{column}"""
@@ -22,24 +22,24 @@ SELECT %(tenant)s, %(model)s, wanted.target, vectors.vector {_THOSE} RETURNING n
 _SEALED = f"SELECT wanted.target, vectors.number, vectors.sealed {_THOSE}"
 
 
-def column(contents: ServerContents) -> str:
+def column(codec: PostgresCodec) -> str:
     """Return the column that vectors are kept in."""
-    return "sealed" if contents.sealed else "vector"
+    return "sealed" if codec.encrypted else "vector"
 
 
-def to_wire(vector: NDArray[np.float32], model: int, number: int, contents: ServerContents) -> bytes:
+def to_wire(vector: NDArray[np.float32], model: int, number: int, codec: PostgresCodec) -> bytes:
     """Return a vector as it is to be stored for a version."""
-    return contents.put_vector(vector.tobytes(), _place(model, number)) if contents.sealed else Wire(vector)
+    return codec.encode_vector(vector.tobytes(), _place(model, number)) if codec.encrypted else VectorBytes(vector)
 
 
-def from_wire(model: int, rows: Sequence[tuple[int, bytes]], contents: ServerContents) -> dict[int, bytes]:
+def from_wire(model: int, rows: Sequence[tuple[int, bytes]], codec: PostgresCodec) -> dict[int, bytes]:
     """Return the float32 bytes of vectors by the numbers of their versions."""
     if not rows:
         return {}
     numbers, kept = zip(*rows, strict=True)
-    if not contents.sealed:
+    if not codec.encrypted:
         return {number: one.tobytes() for number, one in zip(numbers, to_floats(list(kept)), strict=True)}
-    opened = contents.get_vectors([_place(model, number) for number in numbers], kept)
+    opened = codec.decode_vectors([_place(model, number) for number in numbers], kept)
     return {number: one for number, one in zip(numbers, opened, strict=True) if one is not None}
 
 
@@ -48,27 +48,27 @@ def _place(model: int, number: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class VectorTable:
     """How the vectors of a tenant are stored."""
 
     model: int | None
     """Whose they are; None stores none."""
     vector_type: int
-    """The type of those that are not sealed."""
-    contents: ServerContents
+    """The type of those that are not encrypted."""
+    codec: PostgresCodec
 
     @property
     def column(self) -> str:
         """The column they are kept in."""
-        return column(self.contents)
+        return column(self.codec)
 
     def to_wire(self, vector: NDArray[np.float32], number: int) -> bytes:
         """Return a vector as it is to be stored for a version."""
-        return to_wire(vector, self.model or 0, number, self.contents)
+        return to_wire(vector, self.model or 0, number, self.codec)
 
     def load(self, session: Session, tenant: str, wires: Mapping[int, bytes]) -> None:
         """Store vectors by the numbers of their versions."""
-        types = ("text", "int4", "int8", "bytea" if self.contents.sealed else self.vector_type)
+        types = ("text", "int4", "int8", "bytea" if self.codec.encrypted else self.vector_type)
         rows = ((tenant, self.model, number, wire) for number, wire in wires.items())
         session.copy(_COPY_VECTORS.format(column=self.column), types, rows)
 
@@ -78,12 +78,12 @@ class Vectors:
         values: dict[str, Any] = {
             "tenant": tenant, "model": self.model, "targets": targets, "ids": ids, "versions": versions
         }  # fmt: skip
-        if not self.contents.sealed:
+        if not self.codec.encrypted:
             return {number for (number,) in session.rows(_REPEAT, values)}
-        # Each is sealed for its place, so it has to be opened and sealed again.
+        # Each is encrypted for its place, so it has to be opened and encrypted again.
         wires: dict[int, bytes] = {}
         for target, number, kept in session.rows(_SEALED, values):
-            opened = from_wire(self.model or 0, [(number, kept)], self.contents)[number]
+            opened = from_wire(self.model or 0, [(number, kept)], self.codec)[number]
             wires[target] = self.to_wire(np.frombuffer(opened, np.float32), target)
         self.load(session, tenant, wires)
         return set(wires)

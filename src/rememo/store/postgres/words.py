@@ -16,10 +16,10 @@ import numpy as np
 
 from rememo.errors import Busy
 from rememo.model.scope import Scope
-from rememo.store.postgres.database import Database
-from rememo.store.postgres.safe import ServerSafe
+from rememo.store.postgres.codecs import PostgresCodecs
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.types import Texts
-from rememo.store.protocol import WordMatch
+from rememo.store.timeline import WordMatch
 
 MOST_COUNTED = 3
 _LONGEST = 200  # characters; an entry of the index has to fit into a third of a page
@@ -65,7 +65,7 @@ def _narrowest(scope: Scope) -> str:
     return label(scope.tenant, "", "")
 
 
-def entry(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None = None) -> Texts:
+def index_terms(scope: Scope, terms: Sequence[str], blind_index: Callable[[str], str] | None = None) -> Texts:
     """Return the row of the index for a text's terms, or for what a `veil` makes of them."""
     parts: list[str] = []
     for term, count in Counter(terms).items():
@@ -73,9 +73,9 @@ def entry(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None 
         parts.append(short)
         if count > 1:
             parts += [f"{short}^{level}" for level in range(2, min(count, MOST_COUNTED) + 1)]
-    if veil is not None:
+    if blind_index is not None:
         # Sorted, because the order of the words would tell of the text.
-        parts = sorted([veil(part) for part in parts])
+        parts = sorted([blind_index(part) for part in parts])
     return Texts((*_labels(scope), *parts))
 
 
@@ -87,7 +87,14 @@ def _short(term: str) -> str:
 
 
 def match(
-    database: Database, scope: Scope, terms: Sequence[str], *, past: bool, held: int, newest: int, safe: ServerSafe
+    database: PostgresDatabase,
+    scope: Scope,
+    terms: Sequence[str],
+    *,
+    past: bool,
+    held: int,
+    newest: int,
+    codecs: PostgresCodecs,
 ) -> list[WordMatch]:
     """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too.
 
@@ -110,7 +117,7 @@ def match(
     sql = one.format(current="current", **names)
     if past:
         sql += " UNION ALL " + one.format(current="NOT current", **names)
-    places = _places(database, sql, {"tenant": scope.tenant, "label": _narrowest(scope)}, marks, safe)
+    places = _term_places(database, sql, {"tenant": scope.tenant, "label": _narrowest(scope)}, marks, codecs)
     found: list[WordMatch] = []
     for position, term in enumerate(wanted):
         levels = places[position * MOST_COUNTED : (position + 1) * MOST_COUNTED]
@@ -123,28 +130,28 @@ def match(
     return found
 
 
-def _places(
-    database: Database, sql: str, values: dict[str, Any], marks: Sequence[str], safe: ServerSafe
+def _term_places(
+    database: PostgresDatabase, sql: str, values: dict[str, Any], marks: Sequence[str], codecs: PostgresCodecs
 ) -> list[list[Any]]:
     """Return where each mark stands, as parts of lists."""
     places: list[list[Any]] = [[] for _ in marks]
-    if safe.seal is None:
+    if codecs.cipher is None:
         for place, numbers in database.rows(sql, {**values, "marks": marks}):
             places[place - 1].append(numbers)
         return places
     sql = f"{sql} UNION ALL {_SEALED_BY}"
-    contents = safe.known(values["tenant"])
+    codec = codecs.cached(values["tenant"])
     for _ in range(_TRIES):
-        veils = contents.veils or _itself
-        forms = [(place, form) for place, mark in enumerate(marks) for form in veils(mark)]
+        blind_indexes = codec.blind_indexes or _itself
+        forms = [(place, form) for place, mark in enumerate(marks) for form in blind_indexes(mark)]
         rows = database.rows(sql, {**values, "marks": [form for _, form in forms]})
         # Terms were looked up by every key that there is in the state they were looked up in; else it is done again.
-        if dict(rows).get(0, _NONE)[0] == contents.serial:
+        if dict(rows).get(0, _NONE)[0] == codec.serial:
             for place, numbers in rows:
                 if place:
                     places[forms[place - 1][0]].append(numbers)
             return places
-        contents = safe.contents(values["tenant"])
+        codec = codecs.get(values["tenant"])
     raise Busy("the keys of this tenant are changed all the time; try again")
 
 
@@ -152,13 +159,13 @@ def _itself(mark: str) -> tuple[str, ...]:
     return (mark,)
 
 
-def label_count(database: Database, scope: Scope) -> int:
+def label_count(database: PostgresDatabase, scope: Scope) -> int:
     """Return how many rows of words stand under the narrowest label of a scope."""
     sql = _HAVING.format(part=database.partition(scope.tenant), which="")
     return database.value(sql, {"tenant": scope.tenant, "terms": [_narrowest(scope)]})
 
 
-def lost_count(database: Database, tenant: str, forms: Sequence[str]) -> int:
+def lost_count(database: PostgresDatabase, tenant: str, forms: Sequence[str]) -> int:
     """Return how many rows of words under some terms belong to no version."""
     lost = (
         "AND NOT EXISTS (SELECT 1 FROM records WHERE records.tenant = words.tenant AND records.number = words.number)"

@@ -15,18 +15,19 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.cipher.payloads import encode_payload
 from rememo.store.commits import content_hash, jobs_with_embedding
-from rememo.store.payloads import keep_payload
-from rememo.store.postgres.database import Database
-from rememo.store.postgres.meaning import rows_of
-from rememo.store.postgres.queries import select
-from rememo.store.postgres.safe import ServerContents, ServerSafe
+from rememo.store.drafts import Draft
+from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
+from rememo.store.postgres.database import PostgresDatabase
+from rememo.store.postgres.encrypted_filters import rows_of
+from rememo.store.postgres.filter_sql import select
 from rememo.store.postgres.session import Session
-from rememo.store.postgres.types import Texts, Wire
-from rememo.store.postgres.vectors import Vectors
-from rememo.store.postgres.words import entry
-from rememo.store.protocol import Commit, Draft, Put, RemoveAll, Revise, Write, Written
-from rememo.store.rules import Last, Rules
+from rememo.store.postgres.types import Texts, VectorBytes
+from rememo.store.postgres.vectors import VectorTable
+from rememo.store.postgres.words import index_terms
+from rememo.store.rules import NewestVersion, WriteRules
+from rememo.store.writes import Commit, Put, RemoveAll, Revise, Write, Written
 
 _COLUMNS = (
     "tenant, number, version, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
@@ -110,20 +111,20 @@ class Version:
     superseded_at: int | None = None
     deleted: bool = False
 
-    def values(self, contents: ServerContents) -> dict[str, Any]:
+    def values(self, codec: PostgresCodec) -> dict[str, Any]:
         """Return it for `_store_one`."""
-        row = dict(zip(_NAMES, self.row(contents), strict=True))
-        row["terms"] = entry(self.draft.scope, self.draft.terms, contents.veil)
+        row = dict(zip(_NAMES, self.row(codec), strict=True))
+        row["terms"] = index_terms(self.draft.scope, self.draft.terms, codec.blind_index)
         row["clock"] = self.recorded_at
         return row
 
-    def row(self, contents: ServerContents) -> tuple[Any, ...]:
+    def row(self, codec: PostgresCodec) -> tuple[Any, ...]:
         """Return its row of `records`."""
         draft, scope = self.draft, self.draft.scope
         id, version = draft.id, self.version
         occurred_at = _micros(draft.occurred_at)
-        text, packed = contents.put_text(draft.text, id, version)
-        data = contents.put(draft.data, "data", id, version)
+        text, packed = codec.encode_text(draft.text, id, version)
+        data = codec.encode(draft.data, "data", id, version)
         return (
             scope.tenant,
             self.number,
@@ -137,7 +138,7 @@ class Version:
             _micros(draft.valid_from),
             _micros(draft.valid_to),
             _micros(draft.expires_at),
-            contents.mark(draft.fingerprint),
+            codec.blind_fingerprint(draft.fingerprint),
             draft.importance,
             draft.trust,
             len(draft.terms),
@@ -149,12 +150,12 @@ class Version:
             scope.agent,
             scope.user,
             scope.room,
-            contents.put_optional(draft.source, "source", id, version),
-            contents.put_optional(draft.quarantine, "quarantine", id, version),
-            contents.put_name(draft.speaker),
+            codec.encode_optional(draft.source, "source", id, version),
+            codec.encode_optional(draft.quarantine, "quarantine", id, version),
+            codec.encode_name(draft.speaker),
             content_hash(draft.kind, text if packed is None else packed, data),
             data,
-            contents.put(draft.metadata, "metadata", id, version),
+            codec.encode(draft.metadata, "metadata", id, version),
             text,
             packed,
         )
@@ -165,7 +166,7 @@ def opening(writes: Sequence[Write]) -> int:
     return sum(isinstance(write, Put | Revise) for write in writes)
 
 
-class Transaction(Rules):
+class PostgresTransaction(WriteRules):
     """One batch of writes at one system time."""
 
     def __init__(
@@ -176,7 +177,7 @@ class Transaction(Rules):
         moment: datetime,
         *,
         vector_type: int,
-        safe: ServerSafe,
+        codecs: PostgresCodecs,
     ) -> None:
         super().__init__(scope)
         self._session = session
@@ -184,12 +185,12 @@ class Transaction(Rules):
         number = opening(writes)
         values = {"tenant": scope.tenant, "opening": number, "now": to_micros(moment)}
         newest, self.clock, model, serial = session.row(MOVE_ON, values)
-        self._safe = safe
-        self.contents = safe.in_step(scope.tenant, serial)
+        self._codecs = codecs
+        self.codec = codecs.at_serial(scope.tenant, serial)
         self._next = newest - number + 1
-        self._how = Vectors(model, vector_type, self.contents)
+        self._how = VectorTable(model, vector_type, self.codec)
         self._model_changed = False
-        self._known: dict[str, Last | None] = {}
+        self._known: dict[str, NewestVersion | None] = {}
         self._new: dict[int, Version] = {}
         self._ended: dict[int, bool] = {}
         self._jobs: list[tuple[Any, ...]] = []
@@ -222,9 +223,9 @@ class Transaction(Rules):
         for id, *row in self._session.rows(_LAST, (self._tenant, list(dict.fromkeys(ids)))):
             self._known[id] = self._found(row)
 
-    def _found(self, row: Sequence[Any]) -> Last:
+    def _found(self, row: Sequence[Any]) -> NewestVersion:
         number, arrival, version, created_at, kind, agent, user, room, superseded_at, expires_at = row
-        return Last(
+        return NewestVersion(
             number=number,
             arrival=arrival,
             version=version,
@@ -235,10 +236,10 @@ class Transaction(Rules):
             live=superseded_at is None and (expires_at is None or expires_at > self.clock),
         )
 
-    def _last(self, id: str) -> Last | None:
+    def _last(self, id: str) -> NewestVersion | None:
         return self._known.get(id)
 
-    def _close(self, last: Last, *, deleted: bool) -> None:
+    def _close(self, last: NewestVersion, *, deleted: bool) -> None:
         last.open = last.live = False
         if last.number in self._new:
             made = self._new[last.number]
@@ -246,7 +247,7 @@ class Transaction(Rules):
         else:
             self._ended[last.number] = deleted
 
-    def _open(self, draft: Draft, last: Last | None, outcome: Outcome, *, anew: bool = False) -> Written:
+    def _open(self, draft: Draft, last: NewestVersion | None, outcome: Outcome, *, anew: bool = False) -> Written:
         number, version = self._next, 1 if last is None else last.version + 1
         self._next += 1
         going_on = last is not None and not anew
@@ -263,7 +264,7 @@ class Transaction(Rules):
         )
         self._new[number] = made
         expires_at = _micros(draft.expires_at)
-        self._known[draft.id] = Last(
+        self._known[draft.id] = NewestVersion(
             number=number,
             arrival=made.arrival,
             version=version,
@@ -277,7 +278,7 @@ class Transaction(Rules):
         self._add_jobs(written, draft.jobs)
         return written
 
-    def _meant(self, write: RemoveAll) -> Sequence[tuple[str, Last]]:
+    def _meant(self, write: RemoveAll) -> Sequence[tuple[str, NewestVersion]]:
         self._flush()
         columns = 'id, number, arrival, version, created_at, kind, agent, "user", room, superseded_at, expires_at'
         rows = rows_of(
@@ -285,7 +286,7 @@ class Transaction(Rules):
             write.filter,
             from_micros(self.clock),
             lambda filter, numbers: select(filter, from_micros(self.clock), columns, numbers),
-            self._safe,
+            self._codecs,
         )
         found = sorted(((row[0], self._found(row[1:])) for row in rows), key=lambda one: one[1].number)
         self._known.update(found)
@@ -302,7 +303,7 @@ class Transaction(Rules):
         self._add_jobs(written, jobs_with_embedding(draft, self._how.model)[len(draft.jobs) :])
 
     def _add_jobs(self, written: Written, jobs: Sequence[NewJob]) -> None:
-        self._jobs += job_rows(written, jobs, self.clock, self.contents)
+        self._jobs += job_rows(written, jobs, self.clock, self.codec)
 
     # ---- writing
 
@@ -324,41 +325,46 @@ def close_versions(session: Session, tenant: str, clock: int, ended: dict[int, b
     session.execute(_CLOSE, {"tenant": tenant, "clock": clock, "numbers": list(ended), "deleted": deleted})
 
 
-def store_versions(session: Session, versions: Sequence[Version], how: Vectors) -> set[int]:
+def store_versions(session: Session, versions: Sequence[Version], how: VectorTable) -> set[int]:
     """Store versions of one tenant with their words and their vectors; returns the numbers of those that have one."""
-    tenant, contents = versions[0].draft.scope.tenant, how.contents
+    tenant, codec = versions[0].draft.scope.tenant, how.codec
     vectors, copies = _vectors(versions, how.model) if how.model is not None else ({}, [])
     wires = {number: how.to_wire(vector, number) for number, vector in vectors.items()}
     if len(versions) <= _FEW:
         for one in versions:
             wire = wires.get(one.number)
-            values = {**one.values(contents), "model": how.model, "vector": wire}
+            values = {**one.values(codec), "model": how.model, "vector": wire}
             session.execute(_STORE_GIVEN[None if wire is None else how.column], values)
     else:
-        session.copy(_COPY_RECORDS, _TYPES, (one.row(contents) for one in versions))
-        session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions, contents))
+        session.copy(_COPY_RECORDS, _TYPES, (one.row(codec) for one in versions))
+        session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions, codec))
         if wires:
             how.load(session, tenant, wires)
     return set(wires) | (how.repeat(session, tenant, copies) if copies else set())
 
 
-def _entries(versions: Sequence[Version], contents: ServerContents) -> Iterator[tuple[str, int, bool, Texts]]:
+def _entries(versions: Sequence[Version], codec: PostgresCodec) -> Iterator[tuple[str, int, bool, Texts]]:
     for one in versions:
         scope = one.draft.scope
-        yield scope.tenant, one.number, one.superseded_at is None, entry(scope, one.draft.terms, contents.veil)
+        yield (
+            scope.tenant,
+            one.number,
+            one.superseded_at is None,
+            index_terms(scope, one.draft.terms, codec.blind_index),
+        )
 
 
 def add_one(
-    database: Database,
+    database: PostgresDatabase,
     draft: Draft,
     moment: datetime,
     *,
     after: Callable[[Written], Sequence[NewJob]] | None,
-    contents: ServerContents,
+    codec: PostgresCodec,
 ) -> Commit | None:
     """Store one record whose id is new, by one statement; None when it was not done because of another model.
 
-    Not where contents are sealed: a vector is sealed for its number, which only the statement gives.
+    Not where contents are encrypted: a vector is sealed for its number, which only the statement gives.
     """
     written = Written(draft.id, 1, "added", draft.kind, draft.scope)
     jobs = [*draft.jobs, *(after(written) if after is not None else ())]
@@ -369,13 +375,13 @@ def add_one(
     else:
         unless = _NO_MODEL if model is None else _SAME_MODEL
     created_at = 0 if draft.created_at is None else to_micros(draft.created_at)
-    values = Version(draft, 0, 1, arrival=0, created_at=created_at, recorded_at=0).values(contents)
+    values = Version(draft, 0, 1, arrival=0, created_at=created_at, recorded_at=0).values(codec)
     # These are told by the tenant's row.
     values["arrival"] = None
     values["created_at"] = None if draft.created_at is None else created_at
-    values |= {"now": now, "model": model, "vector": None if vector is None else Wire(vector)}
+    values |= {"now": now, "model": model, "vector": None if vector is None else VectorBytes(vector)}
     if jobs:
-        rows = job_rows(written, jobs, now, contents)
+        rows = job_rows(written, jobs, now, codec)
         values["job_ids"], values["job_tasks"], values["job_payloads"] = ([row[at] for row in rows] for at in (1, 2, 3))
     row = database.write_at_once(_STORE_FRESH[None if vector is None else "vector", bool(jobs), unless], values)
     if row is None:
@@ -403,14 +409,14 @@ def _vectors(
     return own, copies
 
 
-def job_rows(written: Written, jobs: Sequence[NewJob], clock: int, contents: ServerContents) -> list[tuple[Any, ...]]:
+def job_rows(written: Written, jobs: Sequence[NewJob], clock: int, codec: PostgresCodec) -> list[tuple[Any, ...]]:
     """Return the rows of the jobs that a version causes."""
     return [
         (
             written.scope.tenant,
             job.id,
             job.task,
-            keep_payload({**job.payload, "record": written.id, "version": written.version}, job.id, contents),
+            encode_payload({**job.payload, "record": written.id, "version": written.version}, job.id, codec),
             "waiting",
             0,
             clock,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rememo.model.times import to_micros
-from rememo.store.kv.redis import tenant_start
+from rememo.store.redis.key_value import tenant_start
 from rememo.store.redis.scripts import GRACE_MILLIS, make_script
 from rememo.store.redis.server import Server
 

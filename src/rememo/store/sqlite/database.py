@@ -17,13 +17,13 @@ import apsw
 
 from rememo.errors import Busy, Closed, Corrupt, ReadOnlyStore, StorageError
 from rememo.files import PRIVATE_MODE, create_file
-from rememo.store.migrations import Plan
+from rememo.store.migrations import MigrationPlan
 from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import MEMORY, Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
 from rememo.store.sqlite.migrate import check_ours, migrate, plan
-from rememo.store.sqlite.readonly import FileState, connect_to_read, file_state
-from rememo.store.sqlite.turns import Turns, Work
+from rememo.store.sqlite.readonly import FileVersion, connect_to_read, file_version
+from rememo.store.sqlite.write_queue import QueuedWrite, WriteQueue
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
-        self.state: FileState | None = None
+        self.state: FileVersion | None = None
         """How the file was when it was opened, where it can only be read."""
         self.lock = threading.RLock()
 
@@ -52,7 +52,7 @@ class _Reader:
             self.connection = None
 
 
-class Database:
+class SqliteDatabase:
     """The connections to one file. Thread-safe and fork-safe; `close` is final."""
 
     def __init__(
@@ -75,14 +75,14 @@ class Database:
         self._max_bytes = max_bytes
         self._contract = contract
         self._file_mode = file_mode
-        self.migrated: Plan | None = None
+        self.migrated: MigrationPlan | None = None
         """What was done to the file when it was opened."""
         self.read_only = False
         """Whether the file can only be read: it lies on a read-only medium, or is somebody else's."""
         self._closed = False
         self._contended = False
         self._lock = threading.RLock()
-        self._turns = Turns(self._do_group)
+        self._write_queue = WriteQueue(self._do_group)
         self._checks: list[Callable[[Connection], None]] = []
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
@@ -283,7 +283,7 @@ class Database:
     def _follow_changes(self, reader: _Reader) -> None:
         """Open a file anew that somebody else has changed: without locks, SQLite does not notice."""
         if reader.connection is None or not reader.connection.in_transaction:
-            state = file_state(self.path)
+            state = file_version(self.path)
             if state != reader.state:
                 reader.close()
                 reader.state = state
@@ -326,7 +326,7 @@ class Database:
         The function may be one of several in the transaction, each undone alone when it raises. It must only use the
         connection it is given, and must not begin, commit or wait for anything.
         """
-        return self._turns.take(run)
+        return self._write_queue.submit(run)
 
     def before_writes(self, check: Callable[[Connection], None]) -> None:
         """Run a check at the beginning of every transaction that writes; what it raises is what each writer is told."""
@@ -357,7 +357,7 @@ class Database:
                     ) from error
         return result
 
-    def _do_group(self, group: list[Work[Any]], own: Work[Any]) -> None:
+    def _do_group(self, group: list[QueuedWrite[Any]], own: QueuedWrite[Any]) -> None:
         connection: Connection | None = None
         committing = False
         with self._lock:
@@ -370,33 +370,33 @@ class Database:
                 connection.execute("BEGIN IMMEDIATE")
                 for check in self._checks:
                     check(connection)
-                for work in group:
-                    self._run_one(connection, work, alone=len(group) == 1)
+                for write in group:
+                    self._run_write(connection, write, alone=len(group) == 1)
                 committing = True
                 connection.execute("ROLLBACK" if len(group) == 1 and group[0].error is not None else "COMMIT")
             except Exception as error:  # noqa: BLE001 - each caller raises it in its own thread
                 cause = _cause(connection)
                 _roll_back(connection)
-                for work in group:
-                    work.error = work.error or translate(error, self.path, cause)
+                for write in group:
+                    write.error = write.error or translate(error, self.path, cause)
             except BaseException:
                 committed = committing and connection is not None and not connection.in_transaction
                 _roll_back(connection)
-                for work in group:
+                for write in group:
                     # An interrupt of this thread is no answer for the others: they are done, or wait on.
-                    work.done = committed or work is own
-                    work.error = work.error if committed else None
+                    write.done = committed or write is own
+                    write.error = write.error if committed else None
                 raise
-            for work in group:
-                work.done = True
+            for write in group:
+                write.done = True
 
-    def _run_one(self, connection: Connection, work: Work[Any], *, alone: bool) -> None:
+    def _run_write(self, connection: Connection, write: QueuedWrite[Any], *, alone: bool) -> None:
         if not alone:
             connection.execute("SAVEPOINT one")
         try:
-            work.result = work.run(connection)
+            write.result = write.run(connection)
         except Exception as error:
-            work.error = translate(error, self.path, _cause(connection))
+            write.error = translate(error, self.path, _cause(connection))
             # A full disk may have ended the whole transaction already; then everybody is told.
             if not connection.in_transaction:
                 raise
@@ -561,7 +561,7 @@ class Database:
     def after_fork_in_child(self) -> None:
         """Start anew: no thread, lock or connection of the parent is carried over."""
         self._lock = threading.RLock()
-        self._turns.start_over()
+        self._write_queue.start_over()
         self._local = threading.local()
         self._readers = weakref.WeakSet()
         self._enrolling = threading.Lock()

@@ -11,13 +11,13 @@ from rememo.model.check import dump_json
 from rememo.model.job import Job, Settlement
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.contents import Kept
+from rememo.store.cipher.codec import Encoded
+from rememo.store.cipher.payloads import encode_payload
 from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
-from rememo.store.payloads import keep_payload
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.filter_sql import within
 from rememo.store.sqlite.models import need_model
-from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.queries import within
+from rememo.store.sqlite.part import SqlitePart
 from rememo.store.sqlite.writing import vector_place
 
 _COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
@@ -35,7 +35,7 @@ _END = (
 _NUMBER = "SELECT number FROM records WHERE tenant = ? AND id = ? AND version = ?"
 
 
-class JobTable(Part):
+class SqliteJobs(SqlitePart):
     """The `Jobs` half of the store."""
 
     def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
@@ -65,7 +65,7 @@ class JobTable(Part):
 
         # Looking first costs no lock: an idle worker does not disturb writers.
         while self._database.value(_DUE, {**values, "limit": 1}) is not None:
-            if jobs := take_leased(self._database.write(take), self._safe, self.settle_many):
+            if jobs := take_leased(self._database.write(take), self._codecs, self.settle_many):
                 return jobs
         return []
 
@@ -96,7 +96,7 @@ class JobTable(Part):
                         job.tenant,
                         job.id,
                         job.task,
-                        keep_payload(job.payload, job.id, self._safe.contents(job.tenant)),
+                        encode_payload(job.payload, job.id, self._codecs.get(job.tenant)),
                         job.state,
                         job.attempts,
                         to_micros(job.due_at),
@@ -106,7 +106,7 @@ class JobTable(Part):
                 )
             return connection.total_changes() - before
 
-        self._safe.provide(*{job.tenant for job in jobs})
+        self._codecs.ensure_keys(*{job.tenant for job in jobs})
         return self._database.write(store)
 
     def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
@@ -187,12 +187,12 @@ class JobTable(Part):
 
         def store(connection: Connection) -> int:
             need_model(connection, model, self._database.path)
-            contents, rows = self._safe.contents(tenant), list[tuple[int, bytes]]()
+            codec, rows = self._codecs.get(tenant), list[tuple[int, bytes]]()
             for id, version, vector in vectors:
                 number: int | None = connection.execute(_NUMBER, (tenant, id, version)).get
                 if number is not None:
                     place = vector_place(model, number)
-                    rows.append((place, contents.put_vector(vector.tobytes(), place)))
+                    rows.append((place, codec.encode_vector(vector.tobytes(), place)))
             if rows:
                 connection.executemany("INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)", rows)
                 # No version changed, so the clock shows nothing: caches of vectors must start over.
@@ -204,11 +204,11 @@ class JobTable(Part):
 
         return self._database.write(store)
 
-    def _error(self, job: Job, error: str | None) -> Kept | None:
+    def _error(self, job: Job, error: str | None) -> Encoded | None:
         """Return what went wrong as it is to be stored: it may quote what the job was about."""
-        if error is None or self._safe.lost(job.tenant):
+        if error is None or self._codecs.is_unreadable(job.tenant):
             return None
-        return self._safe.contents(job.tenant).put(error, "error", job.id, 0)
+        return self._codecs.get(job.tenant).encode(error, "error", job.id, 0)
 
     def _ending(self, one: Settlement) -> tuple[Any, ...]:
         due_at = None if one.due_at is None else to_micros(one.due_at)
@@ -216,4 +216,4 @@ class JobTable(Part):
         return (one.state, error, due_at, one.task, one.task, job.tenant, job.id, job.attempts, job.task)
 
     def _job(self, row: Any) -> Job:
-        return read_job(row, self._safe.contents(row[0]))
+        return read_job(row, self._codecs.get(row[0]))

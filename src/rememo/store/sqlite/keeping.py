@@ -20,21 +20,22 @@ from rememo.model.check import dump_json
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
-from rememo.store.chain import noted
+from rememo.store.audit_chain import with_counts
+from rememo.store.cipher.codec import FieldCodec
 from rememo.store.commits import draft_of, jobs_with_embedding
-from rememo.store.contents import Contents
+from rememo.store.filter_sql import IS_LISTED
 from rememo.store.kv.protocol import UNCOUNTED
-from rememo.store.kv.sqlite import keep_floor
-from rememo.store.protocol import Condition, Stats, Stored
-from rememo.store.queries import IS_LISTED
-from rememo.store.sqlite.auditing import append
+from rememo.store.reports import Stats, StoreHealth
+from rememo.store.sqlite.audit import append_audit_entry
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.filter_sql import RECORD_COLUMNS, within
+from rememo.store.sqlite.key_value import keep_floor
 from rememo.store.sqlite.models import model_in_use, need_model
-from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.queries import COLUMNS, within
+from rememo.store.sqlite.part import SqlitePart
 from rememo.store.sqlite.reading import to_record
-from rememo.store.sqlite.words import MOST_STAGED, line, move, tables
+from rememo.store.sqlite.words import MOST_STAGED, index_line, move, tables
 from rememo.store.sqlite.writing import Times, add_jobs, insert_version, latest_version, next_time, retire, tick
+from rememo.store.versions import StoredVersion
 
 _CHUNK = 500
 _READ_ONLY = "the file can only be read: it, its folder or the medium is read-only"
@@ -53,7 +54,7 @@ SELECT tenant FROM (SELECT * FROM in_records UNION SELECT * FROM in_kv UNION SEL
 WHERE tenant IS NOT NULL ORDER BY tenant"""
 
 
-class Keeper(Part):
+class SqliteKeeping(SqlitePart):
     """The `Keeping` half of the store, but for `verify`."""
 
     def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
@@ -66,7 +67,7 @@ class Keeper(Part):
             tick(connection, tenant, clock)
             connection.execute("INSERT INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, clock))
             if note is not None:
-                append(connection, note)
+                append_audit_entry(connection, note)
             return clock
 
         return from_micros(self._database.write(put))
@@ -95,7 +96,7 @@ class Keeper(Part):
 
     def dump(
         self, scope: Scope, known_at: datetime | None = None, *, ids: Sequence[str] | None = None
-    ) -> Iterator[Stored]:
+    ) -> Iterator[StoredVersion]:
         """Give every version within a scope, as of the call or as known before, in order of arrival."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
         with self._database.snapshot() as connection:
@@ -108,24 +109,24 @@ class Keeper(Part):
             inside, number_of = f"{inside} AND id IN (SELECT value FROM json_each(?))", "+records.number"
             values.append(dump_json([*ids]))
         sql = (
-            f"SELECT {COLUMNS}, speaker, place, vector, records.number FROM records"
+            f"SELECT {RECORD_COLUMNS}, speaker, place, vector, records.number FROM records"
             " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
             f" WHERE {number_of} > ? AND {number_of} <= ? AND {inside} ORDER BY {number_of} LIMIT {_CHUNK}"
         )
         number = 0
         while rows := self._database.rows(sql, [number, last, *values]):
-            contents = self._safe.contents(scope.tenant)
+            codec = self._codecs.get(scope.tenant)
             for row in rows:
-                record = to_record(row[:-4], scope.tenant, contents)
+                record = to_record(row[:-4], scope.tenant, codec)
                 if to_micros(record.recorded_at) > clock:
                     continue
                 if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
                     record = replace(record, superseded_at=None, deleted=False)
-                vector = _vector(contents.get_vector(row[-3], row[-2]))
-                yield Stored(record=record, speaker=contents.get_name(row[-4]), vector=vector)
+                vector = _vector(codec.decode_vector(row[-3], row[-2]))
+                yield StoredVersion(record=record, speaker=codec.decode_name(row[-4]), vector=vector)
             number = rows[-1][-1]
 
-    def clashes(self, versions: Sequence[Stored]) -> list[str]:
+    def clashes(self, versions: Sequence[StoredVersion]) -> list[str]:
         """Return the ids of versions that are there already with another content."""
         found: list[str] = []
         with self._database.snapshot() as connection:
@@ -135,19 +136,19 @@ class Keeper(Part):
                     found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[Stored], note: Note | None = None, *, model: int | None = None) -> int:
+    def load(self, versions: Sequence[StoredVersion], note: Note | None = None, *, model: int | None = None) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
         def run(connection: Connection) -> int:
             added = self._load(connection, versions, model)
             if added and note is not None:
-                append(connection, noted(note, versions=added))
+                append_audit_entry(connection, with_counts(note, versions=added))
             return added
 
-        self._safe.provide(*{one.record.scope.tenant for one in versions})
+        self._codecs.ensure_keys(*{one.record.scope.tenant for one in versions})
         return self._database.write(run)
 
-    def _load(self, connection: Connection, versions: Sequence[Stored], model: int | None) -> int:
+    def _load(self, connection: Connection, versions: Sequence[StoredVersion], model: int | None) -> int:
         added, in_use = 0, model_in_use(connection)
         if model is not None:
             need_model(connection, model, self._database.path)
@@ -155,7 +156,7 @@ class Keeper(Part):
         for one in versions:
             record = one.record
             tenant = record.scope.tenant
-            contents = self._safe.contents(tenant)
+            codec = self._codecs.get(tenant)
             words, past = tables(tenant)
             superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
             times = Times(
@@ -172,11 +173,11 @@ class Keeper(Part):
                 draft = draft_of(one, self._analysis, model)
                 insert_version(
                     connection, draft, record.version, times,
-                    number=number, words=table, model=in_use, contents=contents,
+                    number=number, words=table, model=in_use, codec=codec,
                 )  # fmt: skip
                 add_jobs(
                     connection, tenant, (record.id, record.version), jobs_with_embedding(draft, in_use),
-                    at=times.recorded_at, contents=contents,
+                    at=times.recorded_at, codec=codec,
                 )  # fmt: skip
                 added += 1
                 _give_back(connection, one)
@@ -185,7 +186,7 @@ class Keeper(Part):
                     f"record {record.id!r} has another version {record.version} here; nothing was loaded"
                 )
             elif there.open and superseded_at is not None:
-                row = line(record.scope, self._analyze(record.text), contents.veil)
+                row = index_line(record.scope, self._analyze(record.text), codec.blind_index)
                 retire(connection, there.number, record.scope, row, at=superseded_at, deleted=record.deleted)
             else:
                 continue
@@ -200,14 +201,14 @@ class Keeper(Part):
             move(connection)
         return added
 
-    def _there(self, connection: Connection, one: Stored) -> "_There | None":
+    def _there(self, connection: Connection, one: StoredVersion) -> "_ExistingVersion | None":
         record = one.record
         row: Any = connection.execute(
             "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"
             " WHERE tenant = ? AND id = ? AND version = ?",
             (record.scope.tenant, record.id, record.version),
         ).get
-        return None if row is None else _There(row, record, self._safe.contents(record.scope.tenant))
+        return None if row is None else _ExistingVersion(row, record, self._codecs.get(record.scope.tenant))
 
     # ---- reclaiming
 
@@ -230,8 +231,8 @@ class Keeper(Part):
                     clocks[tenant] = next_time(connection, tenant, moment)
                     tick(connection, tenant, clocks[tenant])
                 scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
-                contents = self._safe.contents(tenant)
-                row = line(scope, self._analyze(contents.get(text, "text", id, version)), contents.veil)
+                codec = self._codecs.get(tenant)
+                row = index_line(scope, self._analyze(codec.decode(text, "text", id, version)), codec.blind_index)
                 retire(connection, number, scope, row, at=clocks[tenant], deleted=False)
             connection.execute(
                 "DELETE FROM keys WHERE (tenant, scope, key) IN (SELECT tenant, scope, key FROM keys WHERE at < ? LIMIT ?)",
@@ -280,13 +281,13 @@ class Keeper(Part):
         """Return all tenants of which something is stored, sorted."""
         return [tenant for (tenant,) in self._database.rows(_TENANTS)]
 
-    def condition(self) -> Condition:
+    def health(self) -> StoreHealth:
         """Return how the file is."""
         path = self._database.path
         with self._database.snapshot() as connection:
             jobs = connection.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall()
             free = connection.pragma("freelist_count") * connection.pragma("page_size")
-        return Condition(
+        return StoreHealth(
             jobs=dict(jobs),
             file_bytes=_size(path),
             log_bytes=_size(path + "-wal"),
@@ -321,22 +322,22 @@ class Keeper(Part):
             )
 
 
-class _There:
+class _ExistingVersion:
     """A version as the file has it."""
 
     __slots__ = ("number", "open", "text_and_time")
 
-    def __init__(self, row: Any, record: Record, contents: Contents) -> None:
+    def __init__(self, row: Any, record: Record, codec: FieldCodec) -> None:
         self.number, superseded_at, recorded_at, kind, *kept = row
         self.open: bool = superseded_at is None
         text, data, metadata = (
-            contents.get(value, field, record.id, record.version)
+            codec.decode(value, field, record.id, record.version)
             for field, value in zip(("text", "data", "metadata"), kept, strict=True)
         )
         self.text_and_time = (recorded_at, kind, text, data, metadata)
 
 
-def _arrival(connection: Connection, one: Stored) -> int | None:
+def _arrival(connection: Connection, one: StoredVersion) -> int | None:
     """Return the arrival of the version before, if this one goes on with its life."""
     row: Any = connection.execute(
         "SELECT arrival, created_at FROM records WHERE tenant = ? AND id = ? AND version < ? ORDER BY version DESC LIMIT 1",
@@ -345,7 +346,7 @@ def _arrival(connection: Connection, one: Stored) -> int | None:
     return row[0] if row is not None and row[1] == to_micros(one.record.created_at) else None
 
 
-def _give_back(connection: Connection, one: Stored) -> None:
+def _give_back(connection: Connection, one: StoredVersion) -> None:
     """Give a version that comes back the time that the one before it took over when it was thinned."""
     record = one.record
     began = to_micros(record.recorded_at)
@@ -355,7 +356,7 @@ def _give_back(connection: Connection, one: Stored) -> None:
     )
 
 
-def _text_and_time(one: Stored) -> tuple[int, str, str, str, str]:
+def _text_and_time(one: StoredVersion) -> tuple[int, str, str, str, str]:
     record = one.record
     return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
 

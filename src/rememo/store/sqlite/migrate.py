@@ -5,7 +5,15 @@ from functools import cache
 from importlib.resources import files
 
 from rememo.errors import Corrupt, IncompatibleStore
-from rememo.store.migrations import Migration, Plan, Recorded, least_known, newer, outstanding, read_migrations
+from rememo.store.migrations import (
+    Migration,
+    MigrationPlan,
+    Recorded,
+    newer_store_error,
+    outstanding,
+    read_migrations,
+    required_migration,
+)
 from rememo.store.sqlite.connection import Connection
 
 APPLICATION_ID = 0x52454D4F  # "REMO", in the header of every Rememo file
@@ -30,14 +38,18 @@ def check_ours(connection: Connection, path: str) -> None:
         raise IncompatibleStore(f"{path} is a database of another program; choose another file")
 
 
-def plan(connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()) -> Plan:
+def plan(
+    connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()
+) -> MigrationPlan:
     """Return what would be done to a file; one from a newer Rememo, or made by other steps, is refused."""
     steps = steps or migrations()
     now, waiting = outstanding(steps, _recorded(connection, path, steps), path, contract=contract)
-    return Plan(place=path, steps=now, waiting=waiting)
+    return MigrationPlan(place=path, steps=now, waiting=waiting)
 
 
-def migrate(connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()) -> Plan:
+def migrate(
+    connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()
+) -> MigrationPlan:
     """Bring a file up to date and return what was done; one that this Rememo does not understand is refused untouched."""
     found = plan(connection, path, contract=contract, steps=steps)
     if not found.steps:
@@ -48,7 +60,7 @@ def migrate(connection: Connection, path: str, *, contract: bool = False, steps:
         found = plan(connection, path, contract=contract, steps=steps)
         _apply(connection, found.steps)
         if found.steps:
-            connection.pragma("user_version", least_known(_recorded(connection, path, steps or migrations())))
+            connection.pragma("user_version", required_migration(_recorded(connection, path, steps or migrations())))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -64,7 +76,7 @@ def _recorded(connection: Connection, path: str, steps: Sequence[Migration]) -> 
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").get:
         raise Corrupt(f"{path} has lost its schema; run `rememo repair {path} NEW_FILE` to save what can be read")
     if connection.pragma("user_version") > steps[-1].number:
-        raise newer(connection.pragma("user_version"), steps, path)
+        raise newer_store_error(connection.pragma("user_version"), steps, path)
     return {
         number: (hash, phase)
         for number, hash, phase in connection.execute("SELECT number, hash, phase FROM migrations")

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import EmbeddingMismatch, ModelChanged
-from rememo.store.contents import Kept
-from rememo.store.protocol import ModelInUse, Unembedded, Unvectored
+from rememo.store.cipher.codec import Encoded
+from rememo.store.embedding_models import ModelInUse, Unembedded, Unvectored
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.part import Part
+from rememo.store.sqlite.part import SqlitePart
 from rememo.store.sqlite.writing import vector_place
 
 _FIND = "SELECT model FROM models WHERE name = ? AND dimension = ?"
@@ -21,7 +21,7 @@ _OWED = """SELECT payload ->> '$.record', payload ->> '$.version' FROM jobs
 WHERE tenant = ? AND task = 'embed' AND state IN ('waiting', 'running')"""
 
 
-class ModelTable(Part):
+class SqliteModels(SqlitePart):
     """The `Models` half of the store."""
 
     def use_model(self, name: str, dimension: int) -> int:
@@ -59,16 +59,16 @@ class ModelTable(Part):
 
     def unvectored(self, tenant: str) -> Iterator[Unvectored]:
         """Give the versions of a tenant that have no vector by the model in use, in order of arrival."""
-        if self._safe.lost(tenant):
+        if self._codecs.is_unreadable(tenant):
             return
-        contents = self._safe.contents(tenant)
+        codec = self._codecs.get(tenant)
         with self._database.snapshot() as connection:
             model = model_in_use(connection)
             if model is None:
                 return
             owed = {(str(id), int(version)) for id, version in connection.execute(_OWED, (tenant,))}
             for id, version, kept in connection.execute(_WITHOUT, (tenant, model << 40)):
-                text = contents.get(kept, "text", id, version)
+                text = codec.decode(kept, "text", id, version)
                 yield Unvectored(id, version, text, (id, version) in owed)
 
     def begin_model(self, name: str, dimension: int) -> int:
@@ -106,9 +106,9 @@ class ModelTable(Part):
             ).fetchall()
         return left, [Unembedded(row[0], row[1], row[2], row[3], self._text(*row[1:])) for row in rows]
 
-    def _text(self, tenant: str, id: str, version: int, kept: Kept) -> str:
+    def _text(self, tenant: str, id: str, version: int, kept: Encoded) -> str:
         """Return a text; one that nobody can read any more has none."""
-        return "" if self._safe.lost(tenant) else self._safe.contents(tenant).get(kept, "text", id, version)
+        return "" if self._codecs.is_unreadable(tenant) else self._codecs.get(tenant).decode(kept, "text", id, version)
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:
         """Store vectors by a model under construction, in the order they were asked for."""
@@ -118,9 +118,9 @@ class ModelTable(Part):
             rows: list[tuple[int, bytes]] = []
             for number, one in vectors:
                 tenant = connection.execute("SELECT tenant FROM records WHERE number = ?", (number,)).get
-                if one is not None and tenant is not None and not self._safe.lost(tenant):
+                if one is not None and tenant is not None and not self._codecs.is_unreadable(tenant):
                     place = vector_place(model, number)
-                    rows.append((place, self._safe.contents(tenant).put_vector(one.tobytes(), place)))
+                    rows.append((place, self._codecs.get(tenant).encode_vector(one.tobytes(), place)))
             connection.executemany("INSERT OR REPLACE INTO vectors (place, vector) VALUES (?, ?)", rows)
             connection.execute("UPDATE models SET done = max(done, ?) WHERE model = ?", (vectors[-1][0], model))
 

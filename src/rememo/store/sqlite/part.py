@@ -1,20 +1,20 @@
 """What every part of the SQLite store works with."""
 
-from rememo.store.protocol import Analysis
-from rememo.store.scopes import ScopeCache
-from rememo.store.sqlite.database import Database
-from rememo.store.sqlite.safe import Safe
-from rememo.store.sqlite.scopes import FileViews
+from rememo.store.drafts import Analysis
+from rememo.store.scope_cache import ScopeCache
+from rememo.store.sqlite.codecs import SqliteCodecs
+from rememo.store.sqlite.database import SqliteDatabase
+from rememo.store.sqlite.scope_cache import SqliteScopes
 
 
-class Part:
+class SqlitePart:
     """The file, how its contents are kept, and the analyser; shared by the store's parts."""
 
-    def __init__(self, database: Database, *, safe: Safe, analysis: Analysis, cache_bytes: int) -> None:
+    def __init__(self, database: SqliteDatabase, *, codecs: SqliteCodecs, analysis: Analysis, cache_bytes: int) -> None:
         self._database = database
-        self._safe = safe
+        self._codecs = codecs
         self._analysis = analysis
         self._analyze = analysis.terms
         self._begun: dict[int, tuple[str, int]] = {}
         """The models that this process has begun to build: names and dimensions by number."""
-        self._scopes = ScopeCache(FileViews(database, safe.contents), cache_bytes)
+        self._scopes = ScopeCache(SqliteScopes(database, codecs.get), cache_bytes)

@@ -9,36 +9,36 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.contents import Contents
-from rememo.store.protocol import Mark, Moved
+from rememo.store.cipher.codec import FieldCodec
 from rememo.store.rows import make_record
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.queries import COLUMNS, counted, held_labels, selects, union, within
+from rememo.store.sqlite.filter_sql import RECORD_COLUMNS, count_by_index, labels_by_index, selects, union, within
+from rememo.store.sqlite.part import SqlitePart
+from rememo.store.versions import ChangeMark, RecordChange
 
 _LATEST = 2**63 - 1
 _CLOCK = """SELECT max(ifnull((SELECT recorded_at FROM records ORDER BY number DESC LIMIT 1), 0),
   ifnull((SELECT clock FROM tenants WHERE tenant = ?), 0))"""
-_GET = f"""SELECT {COLUMNS} FROM records
+_GET = f"""SELECT {RECORD_COLUMNS} FROM records
 WHERE tenant = ? AND id = ? AND superseded_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
 
 
-_NAMES = COLUMNS.split(", ")
+_NAMES = RECORD_COLUMNS.split(", ")
 _SOURCE, _QUARANTINE, _DATA, _METADATA, _TEXT = (
     _NAMES.index(name) for name in ("source", "quarantine", "data", "metadata", "text")
 )
 
 
-def to_record(row: Any, tenant: str, contents: Contents) -> Record:
-    """Return the record of a row of `COLUMNS`; one that cannot be a record raises `Corrupt`."""
+def to_record(row: Any, tenant: str, codec: FieldCodec) -> Record:
+    """Return the record of a row of `RECORD_COLUMNS`; one that cannot be a record raises `Corrupt`."""
     try:
-        if contents.sealed or bytes in (
+        if codec.encrypted or bytes in (
             type(row[_TEXT]),
             type(row[_DATA]),
             type(row[_METADATA]),
             type(row[_QUARANTINE]),
         ):
-            row = _opened(row, contents)
+            row = _opened(row, codec)
         return make_record(row, tenant)
     except (ValueError, TypeError, OverflowError) as error:
         raise Corrupt(
@@ -46,15 +46,15 @@ def to_record(row: Any, tenant: str, contents: Contents) -> Record:
         ) from error
 
 
-def _opened(row: Sequence[Any], contents: Contents) -> list[Any]:
-    """Return a row with its contents as they were before they were compressed or sealed."""
+def _opened(row: Sequence[Any], codec: FieldCodec) -> list[Any]:
+    """Return a row with its contents as they were before they were compressed or encrypted."""
     opened, id, version = list(row), row[0], row[1]
     for place in (_SOURCE, _QUARANTINE, _DATA, _METADATA, _TEXT):
-        opened[place] = contents.get_optional(row[place], _NAMES[place], id, version)
+        opened[place] = codec.decode_optional(row[place], _NAMES[place], id, version)
     return opened
 
 
-class Reader(Part):
+class SqliteReading(SqlitePart):
     """The `Reading` half of the store."""
 
     def get(self, filter: Filter, moment: datetime) -> Record | None:
@@ -62,53 +62,53 @@ class Reader(Part):
         scope = filter.scope
         if filter.ids is not None and filter.names_one:
             # The commonest question of all: the newest version by its key, without building a query for it.
-            contents = self._safe.contents(scope.tenant)
+            codec = self._codecs.get(scope.tenant)
             row = self._database.value(_GET, (scope.tenant, filter.ids[0], to_micros(moment)))
             if row is None:
                 return None
-            record = to_record(row, scope.tenant, contents)
+            record = to_record(row, scope.tenant, codec)
             return record if scope.contains(record.scope) and filter.reaches(record) else None
-        contents = self._safe.contents(scope.tenant)
-        sql, values = union(selects(filter, moment, COLUMNS))
+        codec = self._codecs.get(scope.tenant)
+        sql, values = union(selects(filter, moment, RECORD_COLUMNS))
         row = self._database.value(sql, values)
-        return None if row is None else to_record(row, scope.tenant, contents)
+        return None if row is None else to_record(row, scope.tenant, codec)
 
     def read(
         self, filter: Filter, moment: datetime, *, limit: int | None = None, offset: int = 0, oldest: bool = False
     ) -> list[Record]:
         """Return the latest `limit` records, oldest first; `offset` passes over the newest."""
-        contents = self._safe.contents(filter.scope.tenant)
+        codec = self._codecs.get(filter.scope.tenant)
         order = "at, arrival" if oldest else "at DESC, arrival DESC"
         most = -1 if limit is None else limit
         reach = -1 if limit is None else limit + offset
-        queries = selects(filter, moment, f"{COLUMNS}, at, arrival", f" ORDER BY {order} LIMIT ?", [reach])
+        queries = selects(filter, moment, f"{RECORD_COLUMNS}, at, arrival", f" ORDER BY {order} LIMIT ?", [reach])
         if len(queries) > 1:
             # Find which ones first: long texts of rows that are not wanted stay on their pages.
             inner, values = union(selects(filter, moment, "at, arrival, number", f" ORDER BY {order} LIMIT ?", [reach]))
             chosen = f"SELECT number FROM ({inner}) ORDER BY {order} LIMIT ? OFFSET ?"
-            sql = f"SELECT {COLUMNS}, at, arrival FROM records WHERE number IN ({chosen}) ORDER BY at, arrival"
+            sql = f"SELECT {RECORD_COLUMNS}, at, arrival FROM records WHERE number IN ({chosen}) ORDER BY at, arrival"
             rows = self._database.rows(sql, [*values, most, offset])
         else:
             sql, values = queries[0]
             rows = self._database.rows(sql, values)[offset:]
             if not oldest:
                 rows.reverse()
-        return [to_record(row[:-2], filter.scope.tenant, contents) for row in rows]
+        return [to_record(row[:-2], filter.scope.tenant, codec) for row in rows]
 
     def count(self, filter: Filter, moment: datetime) -> int:
         """Return how many records a filter means."""
-        self._safe.contents(filter.scope.tenant)
-        sql, values = counted(filter, moment) or union(selects(filter, moment, "count(*) AS found"))
+        self._codecs.get(filter.scope.tenant)
+        sql, values = count_by_index(filter, moment) or union(selects(filter, moment, "count(*) AS found"))
         return sum(row[0] for row in self._database.rows(sql, values))
 
     def history(self, scope: Scope, id: str) -> list[Record]:
         """Return all versions of a record within a scope, oldest first."""
-        contents = self._safe.contents(scope.tenant)
+        codec = self._codecs.get(scope.tenant)
         sql, values = within(scope)
         rows = self._database.rows(
-            f"SELECT {COLUMNS} FROM records WHERE {sql} AND id = ? ORDER BY version", [*values, id]
+            f"SELECT {RECORD_COLUMNS} FROM records WHERE {sql} AND id = ? ORDER BY version", [*values, id]
         )
-        return [to_record(row, scope.tenant, contents) for row in rows]
+        return [to_record(row, scope.tenant, codec) for row in rows]
 
     def touched(self, scope: Scope, since: datetime, until: datetime | None, moment: datetime) -> list[str]:
         """Return the ids of records within a scope that changed or expired after `since`, up to `until` or until now."""
@@ -126,11 +126,11 @@ class Reader(Part):
             ).fetchall()
         return [row[0] for row in rows]
 
-    def changes(self, scope: Scope, after: Mark, limit: int) -> list[Moved]:
+    def changes(self, scope: Scope, after: ChangeMark, limit: int) -> list[RecordChange]:
         """Return the first versions within a scope that began or were ended by a delete after a mark, in their order."""
-        contents = self._safe.contents(scope.tenant)
+        codec = self._codecs.get(scope.tenant)
         inside, values = within(scope)
-        began = f"SELECT {COLUMNS}, recorded_at, 1, number FROM records WHERE {inside} AND (recorded_at, 1, number) > (?, ?, ?)"
+        began = f"SELECT {RECORD_COLUMNS}, recorded_at, 1, number FROM records WHERE {inside} AND (recorded_at, 1, number) > (?, ?, ?)"
         with self._database.snapshot() as connection:
             loaded: int = connection.execute("SELECT ifnull(max(loaded), 0) FROM tenants").get
             first = _first_after(connection, after[0] - 1, loaded)
@@ -143,13 +143,13 @@ class Reader(Part):
                     f"{began} AND number <= ? ORDER BY recorded_at, number LIMIT ?", [*values, *after, loaded, limit]
                 ),
                 *connection.execute(
-                    f"SELECT {COLUMNS}, superseded_at, 0, number FROM records"
+                    f"SELECT {RECORD_COLUMNS}, superseded_at, 0, number FROM records"
                     f" WHERE {inside} AND deleted AND superseded_at >= ? AND (superseded_at, 0, number) > (?, ?, ?)"
                     " ORDER BY superseded_at, number LIMIT ?",
                     [*values, after[0], *after, limit],
                 ),
             ]
-        found = [Moved(row[-3:], to_record(row[:-3], scope.tenant, contents)) for row in rows]
+        found = [RecordChange(row[-3:], to_record(row[:-3], scope.tenant, codec)) for row in rows]
         return sorted(found, key=lambda one: one.mark)[:limit]
 
     def clock(self, tenant: str, /) -> int:
@@ -158,9 +158,9 @@ class Reader(Part):
 
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
         """Return the agents, users or rooms of the records that a filter means, sorted."""
-        self._safe.contents(filter.scope.tenant)
+        self._codecs.get(filter.scope.tenant)
         column = {"agent": "agent", "user": "user", "room": "room"}[name]
-        by_index = held_labels(filter, column, moment)
+        by_index = labels_by_index(filter, column, moment)
         if by_index is None:
             sql, values = union(selects(filter, moment, f"DISTINCT {column} AS label"))
             by_index = f"SELECT DISTINCT label FROM ({sql}) WHERE label IS NOT NULL ORDER BY label", values

@@ -16,16 +16,16 @@ from rememo.store.sqlite.connection import Connection
 _FLAGS = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
-class FileState(NamedTuple):
+class FileVersion(NamedTuple):
     """What tells whether a file and its log are as they were."""
 
     file: tuple[int, int, int] | None
     log: tuple[int, int, int] | None
 
 
-def file_state(path: str) -> FileState:
+def file_version(path: str) -> FileVersion:
     """Return the state of a file and its log."""
-    return FileState(_look_at(path), _look_at(f"{path}-wal"))
+    return FileVersion(_look_at(path), _look_at(f"{path}-wal"))
 
 
 def connect_to_read(path: str) -> Connection:

@@ -24,20 +24,20 @@ from rememo.model.check import dump_json
 from rememo.model.ids import new_id
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.cipher.codec import ENCRYPTED, FieldCodec
+from rememo.store.cipher.protocol import CIPHER_OVERHEAD, MasterKeys, open_cipher
 from rememo.store.commits import content_hash
-from rememo.store.contents import SEALED, Contents
-from rememo.store.kv.sqlite import to_entry
-from rememo.store.protocol import Analysis
-from rememo.store.seal import OVERHEAD, Encryption, open_seal
-from rememo.store.sqlite.checking import Readable
+from rememo.store.drafts import Analysis
+from rememo.store.sqlite.codecs import SqliteCodecs
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.database import SqliteDatabase
+from rememo.store.sqlite.key_store import SqliteKeyStore
+from rememo.store.sqlite.key_value import to_entry
 from rememo.store.sqlite.migrate import APPLICATION_ID
 from rememo.store.sqlite.pages import INDEX_INNER, INDEX_LEAF, TABLE_INNER, TABLE_LEAF, Pages, Unreadable
-from rememo.store.sqlite.safe import Safe
-from rememo.store.sqlite.shapes import Shape, shapes
-from rememo.store.sqlite.vault import SqliteVault
-from rememo.store.sqlite.words import line, tables
+from rememo.store.sqlite.row_shapes import Shape, read_shapes
+from rememo.store.sqlite.verify import Readable
+from rememo.store.sqlite.words import index_line, tables
 from rememo.store.sqlite.writing import vector_place
 
 _MOST_NAMED = 1_000
@@ -78,14 +78,14 @@ def repair(
     target: str,
     *,
     analysis: Analysis,
-    encryption: Encryption | None = None,
+    encryption: MasterKeys | None = None,
     file_mode: int = PRIVATE_MODE,
 ) -> RepairReport:
     """Write what can be read of a damaged file to a new one.
 
     No other process may write to the source meanwhile. A file of which nothing can be read raises `Corrupt`, and one of
-    another program `IncompatibleStore`; neither leaves a target behind. Sealed contents are carried over as they are; the
-    keys are needed to index their words anew, and a sealed file without them raises `KeyMismatch`.
+    another program `IncompatibleStore`; neither leaves a target behind. Encrypted contents are carried over as they are; the
+    keys are needed to index their words anew, and an encrypted file without them raises `KeyMismatch`.
     """
     place = Path(target).absolute()
     if place.exists():
@@ -96,12 +96,12 @@ def repair(
         with Pages(str(Path(source).absolute())) as pages:
             if pages.header_readable and pages.application() not in (APPLICATION_ID, 0):
                 raise IncompatibleStore(f"{source} is a database of another program; there is nothing to repair")
-            database = Database(str(part), durability="full", busy_timeout=5, file_mode=file_mode)
+            database = SqliteDatabase(str(part), durability="full", busy_timeout=5, file_mode=file_mode)
             try:
                 rescue = _Rescue(pages, database, analysis, encryption)
                 database.write(rescue.take)
-                safe = rescue.unlock()
-                database.write(lambda connection: rescue.make_whole(connection, safe))
+                codecs = rescue.unlock()
+                database.write(lambda connection: rescue.make_whole(connection, codecs))
             finally:
                 database.close()
         if not rescue.recovered["records"] and not rescue.schema_readable:
@@ -128,9 +128,9 @@ class _Rescue:
     """One repair under way, in two transactions of the new file: the keys are among what is recovered."""
 
     pages: Pages
-    database: Database
+    database: SqliteDatabase
     analysis: Analysis
-    encryption: Encryption | None
+    encryption: MasterKeys | None
     connection: Connection = field(init=False)
     known: list[int] = field(default_factory=list[int])
     """Pages that tell which versions there once were."""
@@ -146,7 +146,7 @@ class _Rescue:
     def take(self, connection: Connection) -> None:
         """Take over every row that can be read."""
         self.connection = connection
-        expected, indexes = shapes(connection)
+        expected, indexes = read_shapes(connection)
         seen: set[int] = set()
         roots = self._roots(seen)
         self.schema_readable = "records" in roots
@@ -163,18 +163,18 @@ class _Rescue:
         self.known = leaves.get("records_by_id", [])
         self.tables = order
 
-    def unlock(self) -> Safe:
+    def unlock(self) -> SqliteCodecs:
         """Find out how the contents are kept."""
-        vault = SqliteVault(self.database)
-        if not vault.sealed and self.database.value(_ANY_SEALED, (bytes([SEALED]),)):
+        key_store = SqliteKeyStore(self.database)
+        if not key_store.encrypted and self.database.value(_ANY_SEALED, (bytes([ENCRYPTED]),)):
             raise Corrupt("the keys of its tenants are lost with the damaged pages; restore the file from a backup")
-        seal = open_seal(vault, self.encryption if vault.sealed else None)
-        return Safe(self.database, seal=seal, compress_above=0)
+        cipher = open_cipher(key_store, self.encryption if key_store.encrypted else None)
+        return SqliteCodecs(self.database, cipher=cipher, compress_above=0)
 
-    def make_whole(self, connection: Connection, safe: Safe) -> None:
+    def make_whole(self, connection: Connection, codecs: SqliteCodecs) -> None:
         """Drop what does not belong together, and index what is left."""
         self.connection = connection
-        readable = cache(safe.readable)
+        readable = cache(codecs.readable)
         self._drop_unopened(readable)
         self._settle()
         for page in self.known:
@@ -240,11 +240,11 @@ class _Rescue:
     def _holds(self, index: Shape | None, page: int) -> bool:
         return index is not None and any(row is not None and index.fits(row) for row in self.pages.rows(page))
 
-    def _take_strays(self, shapes: Sequence[Shape], indexes: Sequence[Shape], page: int) -> None:
+    def _take_strays(self, read_shapes: Sequence[Shape], indexes: Sequence[Shape], page: int) -> None:
         for row in self.pages.rows(page):
             if row is None:
                 continue
-            fitting = [shape for shape in shapes if shape.fits(row)]
+            fitting = [shape for shape in read_shapes if shape.fits(row)]
             # An entry of an index that looks like a row of a table tells nothing.
             if len(fitting) == 1 and not any(one.fits(row) for one in indexes):
                 self._put(fitting[0], fitting[0].read(row))
@@ -272,7 +272,7 @@ class _Rescue:
         dimension = self.models.get(model)
         if dimension is None or vector_place(model, number) != values["place"]:
             return False
-        if len(blob) == dimension * 4 + OVERHEAD and blob[0] == SEALED:
+        if len(blob) == dimension * 4 + CIPHER_OVERHEAD and blob[0] == ENCRYPTED:
             return True  # whether it opens is seen later
         if len(blob) != dimension * 4:
             return False
@@ -287,17 +287,17 @@ class _Rescue:
         for place, vector, tenant in run(
             f"SELECT place, vector, tenant FROM vectors JOIN records ON number = place & {(1 << _NUMBER_BITS) - 1}"
         ):
-            if not _opens(readable(tenant), lambda kept, place=place, vector=vector: kept.get_vector(place, vector)):
+            if not _opens(readable(tenant), lambda kept, place=place, vector=vector: kept.decode_vector(place, vector)):
                 run("DELETE FROM vectors WHERE place = ?", (place,))
         for tenant, space, *row in run("SELECT tenant, space, key, value, version, expires_at, sliding FROM kv"):
             if not _opens(readable(tenant), lambda kept, row=row, space=space: to_entry(row, space, kept)):
                 self.damaged_rows += 1
                 run("DELETE FROM kv WHERE tenant = ? AND space = ? AND key = ?", (tenant, space, row[0]))
         for tenant, scope, key in run("SELECT tenant, scope, key FROM keys"):
-            if not _opens(readable(tenant), lambda kept, key=key: kept.get_name(key)):
+            if not _opens(readable(tenant), lambda kept, key=key: kept.decode_name(key)):
                 run("DELETE FROM keys WHERE tenant = ? AND scope = ? AND key = ?", (tenant, scope, key))
         for tenant, id, error in run("SELECT tenant, id, error FROM jobs WHERE error IS NOT NULL"):
-            if not _opens(readable(tenant), lambda kept, id=id, error=error: kept.get(error, "error", id, 0)):
+            if not _opens(readable(tenant), lambda kept, id=id, error=error: kept.decode(error, "error", id, 0)):
                 run("UPDATE jobs SET error = NULL WHERE tenant = ? AND id = ?", (tenant, id))
         columns = "number, tenant, id, version, speaker, text, data, metadata, source, quarantine"
         for number, tenant, id, version, speaker, *row in run(f"SELECT {columns} FROM records"):
@@ -306,8 +306,8 @@ class _Rescue:
             if not _opens(
                 readable(tenant),
                 lambda kept, fields=fields, id=id, version=version, speaker=speaker: [
-                    kept.get_name(speaker),
-                    *(kept.get(value, name, id, version) for name, value in fields),
+                    kept.decode_name(speaker),
+                    *(kept.decode(value, name, id, version) for name, value in fields),
                 ],
             ):
                 self.damaged_rows += 1
@@ -390,22 +390,25 @@ class _Rescue:
             f"SELECT {columns} FROM records WHERE number > ? ORDER BY number LIMIT 500", (last,)
         ).fetchall():
             for number, tenant, id, version, agent, user, room, current, text in rows:
-                table, contents = tables(tenant)[0 if current else 1], readable(tenant)
+                table, codec = tables(tenant)[0 if current else 1], readable(tenant)
                 scope = Scope(tenant=tenant, agent=agent, user=user, room=room)
-                words = line(scope, [])  # all there is of what nobody can read any more
-                if contents is not None:
-                    terms = self.analysis.terms(contents.get(text, "text", id, version))
-                    words, mark = line(scope, terms, contents.veil), contents.mark(self.analysis.fingerprint(terms))
+                words = index_line(scope, [])  # all there is of what nobody can read any more
+                if codec is not None:
+                    terms = self.analysis.terms(codec.decode(text, "text", id, version))
+                    words, mark = (
+                        index_line(scope, terms, codec.blind_index),
+                        codec.blind_fingerprint(self.analysis.fingerprint(terms)),
+                    )
                     run("UPDATE records SET length = ?, fingerprint = ? WHERE number = ?", (len(terms), mark, number))
                 run(f"INSERT INTO {table} (rowid, terms) VALUES (?, ?)", (number, words))
             last = rows[-1][0]
 
 
-def _opens(contents: Contents | None, run: Callable[[Contents], object]) -> bool:
+def _opens(codec: FieldCodec | None, run: Callable[[FieldCodec], object]) -> bool:
     """Say whether something can be opened; what nobody can open any more is left as it is."""
     try:
-        if contents is not None:
-            run(contents)
+        if codec is not None:
+            run(codec)
     except Corrupt:
         return False
     return True

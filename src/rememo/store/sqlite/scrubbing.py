@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import apsw
 
-from rememo.store.sqlite.database import Database
+from rememo.store.sqlite.database import SqliteDatabase
 
 _READ = 256  # pages at once
 _BATCH = 500  # pages cleaned while others wait
@@ -41,7 +41,7 @@ def read_bytes(path: str, size: int = 1 << 20) -> Iterator[bytes]:
         file.xClose()
 
 
-def scrub(database: Database, tenant: str, seconds: float) -> bool:
+def scrub(database: SqliteDatabase, tenant: str, seconds: float) -> bool:
     """Fill what is not in use of every page with zeros; False when others were at work all the time that was given."""
     if database.in_memory:
         return True

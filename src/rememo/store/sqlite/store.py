@@ -6,25 +6,36 @@ from datetime import datetime
 from rememo.model.audit import Note
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
-from rememo.store.protocol import Check, Commit, Write, Written
-from rememo.store.sqlite.auditing import AuditTable
-from rememo.store.sqlite.checking import verify
+from rememo.store.reports import Check
+from rememo.store.sqlite.audit import SqliteAudit
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.erasing import Eraser
-from rememo.store.sqlite.finding import Finder
-from rememo.store.sqlite.jobs import JobTable
-from rememo.store.sqlite.keeping import Keeper
-from rememo.store.sqlite.models import ModelTable
-from rememo.store.sqlite.reading import Reader
-from rememo.store.sqlite.renaming import Renamer
-from rememo.store.sqlite.thinning import Thinner
-from rememo.store.sqlite.writing import Mark, Transaction, keep_key, recall_key
+from rememo.store.sqlite.erasure import SqliteErasure
+from rememo.store.sqlite.id_renaming import SqliteIdRenaming
+from rememo.store.sqlite.jobs import SqliteJobs
+from rememo.store.sqlite.keeping import SqliteKeeping
+from rememo.store.sqlite.models import SqliteModels
+from rememo.store.sqlite.reading import SqliteReading
+from rememo.store.sqlite.search import SqliteSearch
+from rememo.store.sqlite.thinning import SqliteThinning
+from rememo.store.sqlite.verify import verify
+from rememo.store.sqlite.writing import SqliteTransaction, WriterState, read_commit, store_commit
+from rememo.store.writes import Commit, Write, Written
 
 
-class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser, ModelTable, Renamer):
+class SqliteStore(
+    SqliteReading,
+    SqliteSearch,
+    SqliteJobs,
+    SqliteKeeping,
+    SqliteThinning,
+    SqliteAudit,
+    SqliteErasure,
+    SqliteModels,
+    SqliteIdRenaming,
+):
     """The `Store` protocol on one SQLite file."""
 
-    _left: Mark | None = None
+    _left: WriterState | None = None
 
     def write(
         self,
@@ -38,36 +49,36 @@ class SqliteStore(Reader, Finder, JobTable, Keeper, Thinner, AuditTable, Eraser,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
 
-        def run(connection: Connection) -> tuple[Commit, Mark | None]:
+        def run(connection: Connection) -> tuple[Commit, WriterState | None]:
             # Asked for inside: nobody changes the keys meanwhile.
-            contents = self._safe.contents(scope.tenant)
-            names = () if key is None else contents.names(key)
-            if names and (first := recall_key(connection, scope, names)) is not None:
+            codec = self._codecs.get(scope.tenant)
+            names = () if key is None else codec.name_forms(key)
+            if names and (first := read_commit(connection, scope, names)) is not None:
                 return first, None
-            batch = Transaction(
+            batch = SqliteTransaction(
                 connection, scope, moment,
-                analyze=self._analyze, contents=contents, before=self._left,
+                analyze=self._analyze, codec=codec, before=self._left,
             )  # fmt: skip
             commit = batch.apply(writes, after)
             if names:
-                keep_key(connection, scope, names[0], commit)
+                store_commit(connection, scope, names[0], commit)
             if note is not None and (noted := note(commit)) is not None:
                 batch.audit(noted)
             return commit, batch.mark()
 
-        self._safe.provide(scope.tenant)
+        self._codecs.ensure_keys(scope.tenant)
         commit, self._left = self._database.write(run)
         return commit
 
     def repeated(self, scope: Scope, key: str) -> Commit | None:
         """Return what the batch under an idempotency key did, or None when there was none."""
         with self._database.snapshot() as connection:
-            # Keys and names of one state: what is sealed anew gets another name.
-            return recall_key(connection, scope, self._safe.contents(scope.tenant).names(key))
+            # Keys and names of one state: what is re-encrypted gets another name.
+            return read_commit(connection, scope, self._codecs.get(scope.tenant).name_forms(key))
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
-        return verify(self._database, self._safe)
+        return verify(self._database, self._codecs)
 
     def close(self) -> None:
         """Let go of everything; closing twice is harmless."""

@@ -7,13 +7,13 @@ from typing import Any
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.protocol import Thinned
+from rememo.store.reports import ThinningResult
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.part import Part
-from rememo.store.sqlite.queries import within
+from rememo.store.sqlite.filter_sql import within
+from rememo.store.sqlite.part import SqlitePart
 from rememo.store.sqlite.words import remove, tables
 from rememo.store.sqlite.writing import vector_place
-from rememo.store.thinning import Bounds, Past, Plan, plan
+from rememo.store.thinning import PastVersion, ThinningBounds, ThinningPlan, plan_thinning
 
 _VERSIONS = """SELECT number, recorded_at, superseded_at, expires_at, deleted FROM records
 WHERE tenant = ? AND id = ? ORDER BY version"""
@@ -21,7 +21,7 @@ _OPEN_JOBS = """SELECT DISTINCT json_extract(payload, '$.record') FROM jobs
 WHERE tenant = ? AND state IN ('waiting', 'running')"""
 
 
-class Thinner(Part):
+class SqliteThinning(SqlitePart):
     """The `Thinning` half of the store."""
 
     def thin(
@@ -34,7 +34,7 @@ class Thinner(Part):
         limit: int,
         first: bool,
         dry: bool = False,
-    ) -> Thinned:
+    ) -> ThinningResult:
         """Remove old versions of the next `limit` records that have some, by their ids from `start` on."""
         ends = [one for one in (keep_from, forget_before) if one is not None]
         inside, values = within(scope)
@@ -46,11 +46,11 @@ class Thinner(Part):
         ids = [row[0] for row in rows]
         following = ids[-1] if len(ids) == limit else None
         if not ids:
-            return Thinned(versions=0, records=0, ids=(), following=None)
+            return ThinningResult(versions=0, records=0, ids=(), following=None)
         keep = None if keep_from is None else to_micros(keep_from)
         forget = None if forget_before is None else to_micros(forget_before)
 
-        def run(connection: Connection) -> Thinned:
+        def run(connection: Connection) -> ThinningResult:
             bounds = _bounds(connection, scope.tenant, keep, forget)
             return _thin(connection, scope.tenant, ids, bounds, following, first=first, dry=dry)
 
@@ -60,27 +60,27 @@ class Thinner(Part):
         return self._database.write(run)
 
 
-def _bounds(connection: Connection, tenant: str, keep: int | None, forget: int | None) -> Bounds:
+def _bounds(connection: Connection, tenant: str, keep: int | None, forget: int | None) -> ThinningBounds:
     snapshots = connection.execute("SELECT at FROM snapshots WHERE tenant = ? ORDER BY at", (tenant,)).fetchall()
     newest: int = connection.execute("SELECT ifnull(max(number), 0) FROM records").get
-    return Bounds(keep, forget, [row[0] for row in snapshots], newest)
+    return ThinningBounds(keep, forget, [row[0] for row in snapshots], newest)
 
 
 def _thin(
     connection: Connection,
     tenant: str,
     ids: Sequence[str],
-    bounds: Bounds,
+    bounds: ThinningBounds,
     following: str | None,
     *,
     first: bool,
     dry: bool,
-) -> Thinned:
+) -> ThinningResult:
     busy: set[Any] = set()
     if bounds.forget_before is not None:
         busy = {row[0] for row in connection.execute(_OPEN_JOBS, (tenant,))}
-    held = {id: [Past(*row) for row in connection.execute(_VERSIONS, (tenant, id))] for id in ids}
-    found = plan(held, bounds, busy)
+    held = {id: [PastVersion(*row) for row in connection.execute(_VERSIONS, (tenant, id))] for id in ids}
+    found = plan_thinning(held, bounds, busy)
     if found.gone and not dry:
         _remove(connection, tenant, found)
         if first:
@@ -92,7 +92,7 @@ def _thin(
     return found.told(following)
 
 
-def _remove(connection: Connection, tenant: str, found: Plan) -> None:
+def _remove(connection: Connection, tenant: str, found: ThinningPlan) -> None:
     past = tables(tenant)[1]
     for number in found.gone:
         remove(connection, past, number)

@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from rememo.store.migrations import Plan
+from rememo.store.migrations import MigrationPlan
 from rememo.store.sqlite.connection import connect
-from rememo.store.sqlite.database import MEMORY, Database
+from rememo.store.sqlite.database import MEMORY, SqliteDatabase
 from rememo.store.sqlite.errors import translate
 from rememo.store.sqlite.migrate import check_ours, plan
 
 
-def upgrade_file(path: str, *, contract: bool, dry: bool, busy_timeout: float) -> Plan:
+def upgrade_file(path: str, *, contract: bool, dry: bool, busy_timeout: float) -> MigrationPlan:
     """Do to a file what is due, or only tell it; returns what was done."""
     if not dry:
-        database = Database(path, durability="full", busy_timeout=busy_timeout, contract=contract)
+        database = SqliteDatabase(path, durability="full", busy_timeout=busy_timeout, contract=contract)
         try:
-            return database.migrated or Plan(place=path)
+            return database.migrated or MigrationPlan(place=path)
         finally:
             database.close()
     try:

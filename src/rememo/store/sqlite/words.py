@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.scope import Scope
-from rememo.store.protocol import WordMatch
 from rememo.store.sqlite.connection import Connection
+from rememo.store.timeline import WordMatch
 
 BUCKETS = 16
 MOST_COUNTED = 3
@@ -61,7 +61,7 @@ def narrowest(scope: Scope) -> str:
     return label(scope.tenant, "", "")
 
 
-def line(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None = None) -> str:
+def index_line(scope: Scope, terms: Sequence[str], blind_index: Callable[[str], str] | None = None) -> str:
     """Return the row of the index for a text's terms, or for what a `veil` makes of them."""
     own = labels(scope.tenant, scope.agent, scope.user, scope.room)
     parts: list[str] = []
@@ -74,9 +74,9 @@ def line(scope: Scope, terms: Sequence[str], veil: Callable[[str], str] | None =
                 parts.append(term + "^2")
                 if count >= MOST_COUNTED:
                     parts.append(term + "^3")
-    if veil is not None:
+    if blind_index is not None:
         # Sorted, because the order of the words would tell of the text.
-        parts = sorted([veil(part) for part in parts])
+        parts = sorted([blind_index(part) for part in parts])
     return " ".join([own, *parts])
 
 
@@ -117,7 +117,7 @@ def match(
     *,
     past: bool,
     held: int,
-    veils: Callable[[str], tuple[str, ...]] | None = None,
+    blind_indexes: Callable[[str], tuple[str, ...]] | None = None,
 ) -> list[WordMatch]:
     """Return where each term stands under a scope's narrowest label: in current versions, or in past ones too.
 
@@ -141,7 +141,7 @@ def match(
         levels: list[NDArray[np.int64]] = []
         for level in range(1, MOST_COUNTED + 1):
             marked = term if level == 1 else f"{term}^{level}"
-            forms = (marked,) if veils is None else veils(marked)
+            forms = (marked,) if blind_indexes is None else blind_indexes(marked)
             numbers = [np.array([number for number, there in waiting if not there.isdisjoint(forms)], np.int64)]
             numbers += [_numbers(connection, place, labelled + _quoted(form)) for place in places for form in forms]
             joined = np.concatenate(numbers)

@@ -10,15 +10,16 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
+from rememo.store.cipher.codec import Encoded, FieldCodec
+from rememo.store.cipher.payloads import encode_payload
 from rememo.store.commits import content_hash, jobs_with_embedding, key_space, pack_commit, unpack_commit
-from rememo.store.contents import Contents, Kept
-from rememo.store.payloads import keep_payload
-from rememo.store.protocol import Analyze, Commit, Draft, Put, RemoveAll, Write, Written
-from rememo.store.rules import Last, Rules
-from rememo.store.sqlite.auditing import append
+from rememo.store.drafts import Analyze, Draft
+from rememo.store.rules import NewestVersion, WriteRules
+from rememo.store.sqlite.audit import append_audit_entry
 from rememo.store.sqlite.connection import Connection
-from rememo.store.sqlite.queries import selects
-from rememo.store.sqlite.words import MOST_STAGED, line, move, remove, stage, tables
+from rememo.store.sqlite.filter_sql import selects
+from rememo.store.sqlite.words import MOST_STAGED, index_line, move, remove, stage, tables
+from rememo.store.writes import Commit, Put, RemoveAll, Write, Written
 
 _INSERT = """INSERT INTO records (
   number, tenant, id, version, kind, agent, user, room, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from,
@@ -42,7 +43,7 @@ _ADD_JOB = (
 )
 
 
-class Transaction(Rules):
+class SqliteTransaction(WriteRules):
     """One batch of writes at one system time."""
 
     def __init__(
@@ -52,12 +53,12 @@ class Transaction(Rules):
         moment: datetime,
         *,
         analyze: Analyze,
-        contents: Contents,
-        before: "Mark | None" = None,
+        codec: FieldCodec,
+        before: "WriterState | None" = None,
     ) -> None:
         super().__init__(scope)
         self._connection = connection
-        self._contents = contents
+        self._codec = codec
         self._analyze = analyze
         self._head: AuditHead | None = None
         if before is not None and before.holds(connection, scope.tenant):
@@ -96,12 +97,12 @@ class Transaction(Rules):
 
     def audit(self, note: Note) -> None:
         """Append to the audit trail what this batch did."""
-        self._head = append(self._connection, note, self._head)
+        self._head = append_audit_entry(self._connection, note, self._head)
 
-    def mark(self) -> "Mark":
+    def mark(self) -> "WriterState":
         """Return where this leaves the file, for the next write; it counts only once this is committed."""
         connection = self._connection
-        return Mark(
+        return WriterState(
             connection=connection,
             version=connection.data_version(),
             changes=connection.total_changes(),
@@ -118,21 +119,24 @@ class Transaction(Rules):
 
     def _put_many(self, drafts: Sequence[Draft]) -> list[Written]:
         """Create records whose ids are new: statement by statement over all of them, as SQLite likes it best."""
-        connection, model, contents = self._connection, self._model, self._contents
+        connection, model, codec = self._connection, self._model, self._codec
         times = Times(self.clock, self.clock)
         first = self._newest + 1
         connection.executemany(
-            _INSERT, [_row(first + place, draft, 1, times, contents) for place, draft in enumerate(drafts)]
+            _INSERT, [_row(first + place, draft, 1, times, codec) for place, draft in enumerate(drafts)]
         )
         connection.executemany(
             f"INSERT INTO {self._words} (rowid, terms) VALUES (?, ?)",
-            [(first + place, line(draft.scope, draft.terms, contents.veil)) for place, draft in enumerate(drafts)],
+            [
+                (first + place, index_line(draft.scope, draft.terms, codec.blind_index))
+                for place, draft in enumerate(drafts)
+            ],
         )
         if model is not None:
             connection.executemany(
                 _ADD_VECTOR,
                 [
-                    _vector_row(vector_place(model, first + place), draft.vector.tobytes(), contents)
+                    _vector_row(vector_place(model, first + place), draft.vector.tobytes(), codec)
                     for place, draft in enumerate(drafts)
                     if draft.vector is not None and draft.embedded_by == model
                 ],
@@ -144,32 +148,32 @@ class Transaction(Rules):
 
     # ---- versions
 
-    def _last(self, id: str) -> Last | None:
+    def _last(self, id: str) -> NewestVersion | None:
         row = self._connection.execute(_LAST, (self._tenant, id)).get
         return None if row is None else self._found(id, *row)[1]
 
-    def _meant(self, write: RemoveAll) -> list[tuple[str, Last]]:
+    def _meant(self, write: RemoveAll) -> list[tuple[str, NewestVersion]]:
         rows: list[Any] = []
         for sql, values in selects(write.filter, from_micros(self.clock), f"id, {_LAST_COLUMNS}"):
             rows += self._connection.execute(sql, values).fetchall()
         found = [self._found(*row) for row in rows]
         return sorted(found, key=lambda one: one[1].number)
 
-    def _found(self, id: str, number: int, *row: Any) -> tuple[str, Last]:
+    def _found(self, id: str, number: int, *row: Any) -> tuple[str, NewestVersion]:
         arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text = row
         scope = Scope(tenant=self._tenant, agent=agent, user=user, room=room)
         is_open = superseded_at is None
         live = is_open and (expires_at is None or expires_at > self.clock)
-        return id, _Last(number, arrival, version, created_at, kind, scope, is_open, live, id, text)
+        return id, _NewestWithText(number, arrival, version, created_at, kind, scope, is_open, live, id, text)
 
-    def _close(self, last: Last, *, deleted: bool) -> None:
-        assert isinstance(last, _Last)  # noqa: S101 - made here
-        text = self._contents.get(last.text, "text", last.id, last.version)
-        row = line(last.scope, self._analyze(text), self._contents.veil)
+    def _close(self, last: NewestVersion, *, deleted: bool) -> None:
+        assert isinstance(last, _NewestWithText)  # noqa: S101 - made here
+        text = self._codec.decode(last.text, "text", last.id, last.version)
+        row = index_line(last.scope, self._analyze(text), self._codec.blind_index)
         retire(self._connection, last.number, last.scope, row, at=self.clock, deleted=deleted)
         self._retired += 1
 
-    def _open(self, draft: Draft, last: Last | None, outcome: Outcome, *, anew: bool = False) -> Written:
+    def _open(self, draft: Draft, last: NewestVersion | None, outcome: Outcome, *, anew: bool = False) -> Written:
         """Open the version after the last one; `anew` begins another life of a record that was gone."""
         version = 1 if last is None else last.version + 1
         created_at = self.clock if last is None or anew else last.created_at
@@ -185,7 +189,7 @@ class Transaction(Rules):
             number=number,
             words=self._words,
             model=self._model,
-            contents=self._contents,
+            codec=self._codec,
         )
         self._newest, self._opened = number, True
         self._add_jobs(draft.id, version, self._jobs_of(draft, kept=kept))
@@ -201,7 +205,7 @@ class Transaction(Rules):
         return draft.jobs if kept else jobs_with_embedding(draft, self._model)
 
     def _add_jobs(self, id: str, version: int, jobs: Sequence[NewJob]) -> None:
-        add_jobs(self._connection, self._tenant, (id, version), jobs, at=self.clock, contents=self._contents)
+        add_jobs(self._connection, self._tenant, (id, version), jobs, at=self.clock, codec=self._codec)
         self._jobs += [job.id for job in jobs]
 
 
@@ -212,17 +216,17 @@ def add_jobs(
     jobs: Sequence[NewJob],
     *,
     at: int,
-    contents: Contents,
+    codec: FieldCodec,
 ) -> None:
     """Store the jobs that a version (id and version) causes."""
     id, version = cause
     for job in jobs:
-        payload = keep_payload({**job.payload, "record": id, "version": version}, job.id, contents)
+        payload = encode_payload({**job.payload, "record": id, "version": version}, job.id, codec)
         connection.execute(_ADD_JOB, (tenant, job.id, job.task, payload, at, at))
 
 
 @dataclass(slots=True, kw_only=True)
-class Mark:
+class WriterState:
     """Where a committed write left the file. Asking SQLite whether it is still so costs a tenth of reading it again."""
 
     connection: Connection
@@ -287,33 +291,33 @@ def insert_version(
     number: int,
     words: str,
     model: int | None,
-    contents: Contents,
+    codec: FieldCodec,
 ) -> bool:
     """Store one version with its words and its vector by the model in use; says whether it took an earlier version's."""
-    connection.execute(_INSERT, _row(number, draft, version, times, contents))
-    stage(connection, words, number, line(draft.scope, draft.terms, contents.veil))
+    connection.execute(_INSERT, _row(number, draft, version, times, codec))
+    stage(connection, words, number, index_line(draft.scope, draft.terms, codec.blind_index))
     if model is None:
         return False
     place = vector_place(model, number)
     if draft.vector is not None:
         if draft.embedded_by == model:
-            connection.execute(_ADD_VECTOR, _vector_row(place, draft.vector.tobytes(), contents))
+            connection.execute(_ADD_VECTOR, _vector_row(place, draft.vector.tobytes(), codec))
     elif draft.vector_of is not None:
         before: Any = connection.execute(_ITS_VECTOR, (model << 40, draft.scope.tenant, draft.id, draft.vector_of)).get
-        vector = None if before is None else contents.get_vector(*before)
+        vector = None if before is None else codec.decode_vector(*before)
         if vector is not None:
-            connection.execute(_ADD_VECTOR, _vector_row(place, vector, contents))
+            connection.execute(_ADD_VECTOR, _vector_row(place, vector, codec))
             return True
     return False
 
 
-def _vector_row(place: int, vector: bytes, contents: Contents) -> tuple[int, bytes]:
-    return place, contents.put_vector(vector, place)
+def _vector_row(place: int, vector: bytes, codec: FieldCodec) -> tuple[int, bytes]:
+    return place, codec.encode_vector(vector, place)
 
 
-def _row(number: int, draft: Draft, version: int, times: Times, contents: Contents) -> tuple[Any, ...]:
-    scope, put, id = draft.scope, contents.put, draft.id
-    data, text = put(draft.data, "data", id, version), put(draft.text, "text", id, version)
+def _row(number: int, draft: Draft, version: int, times: Times, codec: FieldCodec) -> tuple[Any, ...]:
+    scope, encode, id = draft.scope, codec.encode, draft.id
+    data, text = encode(draft.data, "data", id, version), encode(draft.text, "text", id, version)
     occurred_at = _micros(draft.occurred_at)
     return (
         number,
@@ -336,16 +340,16 @@ def _row(number: int, draft: Draft, version: int, times: Times, contents: Conten
         int(times.deleted),
         int(draft.pinned),
         draft.importance,
-        contents.put_optional(draft.source, "source", id, version),
+        codec.encode_optional(draft.source, "source", id, version),
         draft.trust,
-        contents.put_optional(draft.quarantine, "quarantine", id, version),
-        contents.put_name(draft.speaker),
+        codec.encode_optional(draft.quarantine, "quarantine", id, version),
+        codec.encode_name(draft.speaker),
         len(draft.terms),
         int(draft.asks),
-        contents.mark(draft.fingerprint),
+        codec.blind_fingerprint(draft.fingerprint),
         content_hash(draft.kind, text, data),
         data,
-        put(draft.metadata, "metadata", id, version),
+        encode(draft.metadata, "metadata", id, version),
         text,
     )
 
@@ -364,14 +368,14 @@ def retire(connection: Connection, number: int, scope: Scope, row: str, *, at: i
 
 
 @dataclass(slots=True)
-class _Last(Last):
+class _NewestWithText(NewestVersion):
     """With what its words are made of."""
 
     id: str
-    text: Kept
+    text: Encoded
 
 
-def recall_key(connection: Connection, scope: Scope, keys: Iterable[Kept]) -> Commit | None:
+def read_commit(connection: Connection, scope: Scope, keys: Iterable[Encoded]) -> Commit | None:
     """Return what the first batch under an idempotency key did, by any form of the key, or None when it is new."""
     sql = 'SELECT "commit" FROM keys WHERE tenant = ? AND scope = ? AND key = ?'
     rows = [connection.execute(sql, (scope.tenant, key_space(scope), key)).get for key in keys]
@@ -381,7 +385,7 @@ def recall_key(connection: Connection, scope: Scope, keys: Iterable[Kept]) -> Co
     return unpack_commit(row, scope.tenant)
 
 
-def keep_key(connection: Connection, scope: Scope, key: Kept, commit: Commit) -> None:
+def store_commit(connection: Connection, scope: Scope, key: Encoded, commit: Commit) -> None:
     """Remember what a batch did under its idempotency key."""
     connection.execute(
         'INSERT INTO keys (tenant, scope, key, "commit", at) VALUES (?, ?, ?, ?, ?)',
