@@ -56,7 +56,7 @@ def faces() -> str:
     memory |= {f"working.{one.name}": returned(one) for one in methods(found["Working"]) if is_face(one)}
     served: dict[str, list[str]] = {}
     for operation in OPERATIONS:
-        face, _, verb = operation.calls.rpartition(".")
+        face, _, verb = operation.method_path.rpartition(".")
         if face not in BY_HAND:
             served.setdefault(memory[face] if face else "Memory", []).append(verb)
     imports, said = [HEAD], dict[str, set[str]]()

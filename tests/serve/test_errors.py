@@ -97,7 +97,8 @@ def test_everything_a_memory_offers_is_served_or_has_a_reason_not_to_be():
         offered |= {f"{name}.{one}" for one, _ in inspect.getmembers(face, is_offered) if not one.startswith("_")}
     # A flow and a typed value are made by a method, and have several routes.
     made = {
-        one.calls.partition(".")[0] if one.calls.startswith(("flow.", "typed.")) else one.calls for one in OPERATIONS
+        one.method_path.partition(".")[0] if one.method_path.startswith(("flow.", "typed.")) else one.method_path
+        for one in OPERATIONS
     }
     served = made - {"wait", "reset"}
     assert offered - served - set(NOT_SERVED) == set()

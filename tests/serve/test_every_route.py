@@ -185,18 +185,18 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
 def rest(call: OperationSpec, house: House) -> Iterator[Ask]:
     """Give the requests of one operation: about what the key is for, and about what it is not."""
     operation = call.operation
-    face = operation.calls.partition(".")[0]
+    face = operation.method_path.partition(".")[0]
     kind = face.removesuffix("s")
-    last = 2 if operation.calls in _ENDING else 1 if operation.verb == "DELETE" else 0
+    last = 2 if operation.method_path in _ENDING else 1 if operation.verb == "DELETE" else 0
     for side in ("own", "far"):
         ids = house.ids[side]
         if not ids:
             continue
         known = samples(ids)
         path = operation.path
-        for one in call.placed("path"):
+        for one in call.parameters_in("path"):
             value = ids.get(kind, ids["note"]) if one.name == "id" else _NAMES.get(face, "spring")
-            if operation.calls.startswith("quarantine."):
+            if operation.method_path.startswith("quarantine."):
                 value = "held" if side == "own" else value
             if one.name == "ready":
                 value = "messages"
@@ -207,7 +207,7 @@ def rest(call: OperationSpec, house: House) -> Iterator[Ask]:
         said = {
             place: {
                 one.name: known.get(one.name)
-                for one in call.placed(place)
+                for one in call.parameters_in(place)
                 if (one.required or one.name in more) and known.get(one.name) is not None
             }
             for place in ("query", "body")
@@ -348,7 +348,7 @@ _REFUSED: Final = {(verb, path) for verb, path, _ in NOT_SUPPORTED}
 
 def concerns(house: House, route: tuple[str, str]) -> bool:
     """Whether a route may answer a key otherwise than others; those that never do are asked with unbound keys only."""
-    return not house.key.labelled or not (_SAME.match(route[1]) or route in _REFUSED)
+    return not house.key.is_bound or not (_SAME.match(route[1]) or route in _REFUSED)
 
 
 # ---- the walk
@@ -379,7 +379,7 @@ def walk(house: House) -> None:
     asked: set[tuple[str, str]] = set()
     words = forbidden(house.key)
     beyond, everything = house.beyond(), house.everything()
-    assert all(mark in str(everything) for mark in MARKS if mark != BEYOND or house.key.labelled)
+    assert all(mark in str(everything) for mark in MARKS if mark != BEYOND or house.key.is_bound)
     told: set[str] = set()
     for ask in asked_of(house, csrf):
         asked.add((ask.verb, ask.path))

@@ -84,14 +84,14 @@ def _none(some: Sequence[Tree]) -> Holds:
     return lambda record: not any(holds(record) for _, holds in some)
 
 
-def meant(found: list[Alternative]) -> set[str]:
+def matching_ids(alternatives: list[Alternative]) -> set[str]:
     """Return the ids that alternatives mean."""
     filters = [
         Filter(
             scope=Scope(**one.labels), kinds=tuple(one.kinds or ()), ids=None if one.ids is None else tuple(one.ids),
             after=one.after, before=one.before, conditions=one.conditions,
         )
-        for one in found
+        for one in alternatives
     ]  # fmt: skip
     return {record.id for record in RECORDS for filter in filters if filter.matches(record, NOW)}
 
@@ -116,7 +116,7 @@ def test_alternatives_mean_what_the_tree_means(tree: Tree, more: Tree | None):
     if refused is not None:
         assert "alternatives" in str(refused)
         return
-    assert meant(found) == {record.id for record in RECORDS if holds(record)}
+    assert matching_ids(found) == {record.id for record in RECORDS if holds(record)}
 
 
 @given(st.recursive(

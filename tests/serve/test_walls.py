@@ -85,7 +85,7 @@ def samples(ids: dict[str, str]) -> dict[str, Any]:
 def requests(call: OperationSpec, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Give requests that try to reach beyond: with what is needed, with all that can be said, and with each of it."""
     known, operation = samples(ids), call.operation
-    kind = operation.calls.partition(".")[0].removesuffix("s")
+    kind = operation.method_path.partition(".")[0].removesuffix("s")
     targets = [ids[kind]] if kind in ids else [ids["note"], ids["fact"]]
     names = {
         "id": targets,
@@ -93,7 +93,7 @@ def requests(call: OperationSpec, ids: dict[str, str]) -> Iterator[dict[str, Any
         "name": ["session", "bob", "spring", "box", "value", "way"],
         "ready": ["messages"],
     }
-    named = [one.name for one in call.placed("path")]
+    named = [one.name for one in call.parameters_in("path")]
     for values in product(*(names[name] for name in named)):
         path = operation.path
         for name, value in zip(named, values, strict=True):
@@ -102,7 +102,11 @@ def requests(call: OperationSpec, ids: dict[str, str]) -> Iterator[dict[str, Any
         more = [one.name for one in call.parameters if not one.required and one.name in known]
         for optional in ([], more, *([name] for name in more)):
             said = {
-                place: {one.name: known[one.name] for one in call.placed(place) if one.required or one.name in optional}
+                place: {
+                    one.name: known[one.name]
+                    for one in call.parameters_in(place)
+                    if one.required or one.name in optional
+                }
                 for place in ("query", "body")
             }
             body = said["body"] or ({"text": "x"} if operation.verb == "PATCH" else None)
@@ -137,7 +141,7 @@ def test_no_route_leads_beyond_a_key(
                 answer = web.request(**request)
                 assert answer.status_code < 500, (request, answer.text)
                 told = answer.text.replace(f'"target":"{SECRET}"', "")
-                if call.operation.calls == "changes":  # what was written here under the same names is told again
+                if call.operation.method_path == "changes":  # what was written here under the same names is told again
                     found = answer.json().get("items", [])
                     assert [one for one in found if labels.items() - one["record"]["scope"].items()] == []
                     continue
@@ -147,7 +151,7 @@ def test_no_route_leads_beyond_a_key(
 
 def mine(call: OperationSpec) -> bool:
     """Whether an operation may answer by what it was asked, or by what was written here under the same names."""
-    return call.operation.calls in {
+    return call.operation.method_path in {
         "facts.extract",
         "relationships.list",
         "relationships.graph",

@@ -14,7 +14,7 @@ from rememo.serve.mem0 import ROUTES
 from rememo.serve.rest.operations import OPERATIONS
 from rememo.serve.rest.signature import OperationSpec
 
-READING = [one for one in OPERATIONS if one.verb == "GET" and one.calls != "changes"]
+READING = [one for one in OPERATIONS if one.verb == "GET" and one.method_path != "changes"]
 WRONG = [
     "", "-1", "9223372036854775807", "1" * 30, "1e999", "NaN", '{"$gt":5}', "9999-12-31T23:59:59-12:00", "\0", "x" * 6_000
 ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_no_parameter_of_a_reading_route_is_a_fault_of_ours(web: httpx.Client, m
     id = memory.messages.latest(1)[0].id
     for operation in READING:
         path = re.sub(r"\{\w+\}", id, f"/v1{operation.path}")
-        names = [one.name for one in OperationSpec(operation).placed("query")]
+        names = [one.name for one in OperationSpec(operation).parameters_in("query")]
         for name in (*names, "as_of", "room"):
             for value in WRONG:
                 answer = web.get(path, params={name: value})

@@ -31,7 +31,9 @@ def list_(
         print_json(entries)
         return
     # No more than fits beside a name, which begins with its time and is what `restore` takes.
-    print_table(["name", "policy", "records"], [[one.name, one.policy, one.records] for one in entries], whole=1)
+    print_table(
+        ["name", "policy", "records"], [[entry.name, entry.policy, entry.records] for entry in entries], whole=1
+    )
 
 
 def restore(
@@ -54,7 +56,7 @@ def search(
     with open_memory(file, tenant=tenant) as memory:
         hits = memory.archive.search(query, limit=limit)
     if json:
-        print_json([{"archive": one.archive, "score": one.score, "record": one.record} for one in hits])
+        print_json([{"archive": hit.archive, "score": hit.score, "record": hit.record} for hit in hits])
         return
-    rows = [[one.archive, f"{one.score:.2f}", one.record.kind, one.record.at, one.record.text] for one in hits]
+    rows = [[hit.archive, f"{hit.score:.2f}", hit.record.kind, hit.record.at, hit.record.text] for hit in hits]
     print_table(["archive", "score", "kind", "when", "text"], rows)

@@ -57,16 +57,16 @@ def verify(
 ) -> None:
     """Check that no line was altered, removed or inserted, and print the head; exit code 1 when one was."""
     with open_memory(file, tenant=tenant) as memory, console.status("checking"):
-        found = memory.audit.verify(head=None if head is None else _head(head))
+        check = memory.audit.verify(head=None if head is None else _head(head))
     if json:
-        print_json({"ok": found.ok, **asdict(found)})
+        print_json({"ok": check.ok, **asdict(check)})
     else:
-        for fault in found.faults:
+        for fault in check.faults:
             errors.print(fault, markup=False)
-        if found.ok:
-            console.print(f"whole: {found.head.count:,} lines; keep this head elsewhere:")
-            console.print(f"{found.head.count}:{found.head.hash}", soft_wrap=True, highlight=False)
-    if not found.ok:
+        if check.ok:
+            console.print(f"whole: {check.head.count:,} lines; keep this head elsewhere:")
+            console.print(f"{check.head.count}:{check.head.hash}", soft_wrap=True, highlight=False)
+    if not check.ok:
         raise typer.Exit(1)
 
 
@@ -82,7 +82,7 @@ def _row(entry: AuditEntry) -> list[object]:
     bound = {name: value for name, value in asdict(entry.scope).items() if name != "tenant" and value is not None}
     scope = ", ".join(f"{name} {value}" for name, value in bound.items())
     who = entry.actor or ("erased" if "who" in entry.redacted else "")
-    origin = " ".join(one for one in (entry.session, entry.address) if one)
+    origin = " ".join(part for part in (entry.session, entry.address) if part)
     return [entry.number, entry.at, who, origin, entry.operation, counts, scope, ", ".join(entry.flags)]
 
 

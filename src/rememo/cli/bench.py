@@ -76,7 +76,7 @@ def peers(
     json_file: JsonFile = None,
 ) -> None:
     """Install mem0, Chroma, LangGraph's store and others, give each the same work, and print it side by side."""
-    chosen = [one.strip() for one in only.split(",") if one.strip()] or list(peers_bench.PEERS)
+    chosen = [name.strip() for name in only.split(",") if name.strip()] or list(peers_bench.PEERS)
     work = peers_bench.Work(size=size, seconds=seconds, searches=max(1, min(1_000, size)))
     with console.status("measuring") as status:
         report = peers_bench.measure(
@@ -258,7 +258,7 @@ def qa(
         task = progress.add_task("asking", total=None)
         report = qa_bench.measure(
             dataset, path, reader=reader, judge=judge, out=out, budget=budget, full_tokens=full_tokens, limit=limit,
-            ways=cast("list[qa_bench.Way]", [one.strip() for one in ways.split(",") if one.strip()]),
+            ways=cast("list[qa_bench.Way]", [way.strip() for way in ways.split(",") if way.strip()]),
             concurrency=concurrency, progress=lambda done: progress.update(task, completed=done),
         )  # fmt: skip
     console.print(report.table(), markup=False, highlight=False, soft_wrap=True)

@@ -36,14 +36,14 @@ def chat(
         known = memory.scope(user=user)
         talk = known.scope(room=room or f"chat {datetime.now(UTC):%Y-%m-%d %H:%M:%S}", agent="rememo")
         console.print(f"Remembering in {escape(without_password(place))}. {_HELP}", style="dim", highlight=False)
-        while (said := _read_line()) is not None:
-            if said in ("/quit", "/exit"):
+        while (line := _read_line()) is not None:
+            if line in ("/quit", "/exit"):
                 break
             try:
-                if said.startswith("/"):
-                    _run_command(known, talk, said)
-                elif said:
-                    _reply(known, talk, said)
+                if line.startswith("/"):
+                    _run_command(known, talk, line)
+                elif line:
+                    _reply(known, talk, line)
             except InvalidInput as error:  # one line that cannot be kept does not end the talk
                 console.print(escape(f"  {error}"), style="red", highlight=False)
 
@@ -57,25 +57,27 @@ def _read_line() -> str | None:
         return None
 
 
-def _reply(known: Memory, talk: Memory, said: str) -> None:
+def _reply(known: Memory, talk: Memory, message: str) -> None:
     # Before it is stored: what was just said would be the best answer to itself. The answer is not stored at all: it
     # only says again what is.
-    hits = known.search(said, limit=_HITS)
-    before = {one.id for one in known.facts.list(limit=_MOST_FACTS)}
-    talk.messages.add("user", said).wait()
-    learned = [one for one in known.facts.list(limit=_MOST_FACTS) if one.id not in before]
+    hits = known.search(message, limit=_HITS)
+    before = {fact.id for fact in known.facts.list(limit=_MOST_FACTS)}
+    talk.messages.add("user", message).wait()
+    learned = [fact for fact in known.facts.list(limit=_MOST_FACTS) if fact.id not in before]
     recalled = "".join(f"\n  · {hit.record.text} ({hit.record.at:%d %b %Y})" for hit in hits)
     console.print(f"[bold]memory[/]> {escape(f'I remember:{recalled}' if hits else 'noted')}", highlight=False)
-    for one in learned:
-        console.print(escape(f"  learned: {one.subject} {one.predicate} {one.object}"), style="green", highlight=False)
+    for fact in learned:
+        console.print(
+            escape(f"  learned: {fact.subject} {fact.predicate} {fact.object}"), style="green", highlight=False
+        )
 
 
-def _run_command(known: Memory, talk: Memory, said: str) -> None:
-    name, _, rest = said.partition(" ")
+def _run_command(known: Memory, talk: Memory, line: str) -> None:
+    name, _, rest = line.partition(" ")
     match name:
         case "/facts":
-            for one in known.facts.list(limit=_MOST_FACTS):
-                console.print(escape(f"  {one.subject} {one.predicate} {one.object}"), highlight=False)
+            for fact in known.facts.list(limit=_MOST_FACTS):
+                console.print(escape(f"  {fact.subject} {fact.predicate} {fact.object}"), highlight=False)
         case "/context":
             console.print(escape(talk.context(rest or "what do you know about me?").text), highlight=False)
         case "/forget":

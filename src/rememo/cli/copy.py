@@ -36,7 +36,7 @@ def copy(
     """Copy everything of all tenants into another store, and check that both are alike; interrupted, do it again."""
     files = file_of(resolve_location(source)), file_of(resolve_location(target))
     if resolve_location(source) == resolve_location(target) or (
-        all(files) and len({Path(one).resolve() for one in files if one}) == 1
+        all(files) and len({Path(file).resolve() for file in files if file}) == 1
     ):
         raise InvalidInput("source and target are the same; copy into another store")
     quiet = Settings.load(worker=False)

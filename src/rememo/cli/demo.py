@@ -50,7 +50,7 @@ def _run(chat: Memory, now: list[datetime]) -> None:
     _print_title("It learns, and every fact names its source")
     _print_facts(chat.facts.list(subject="ana"))
     graph = chat.relationships.graph("ana", depth=2)
-    console.print("  who is who: " + "; ".join(f"{one.entity} -{one.type}-> {one.target}" for one in graph.edges))
+    console.print("  who is who: " + "; ".join(f"{edge.entity} -{edge.type}-> {edge.target}" for edge in graph.edges))
 
     _print_title("It corrects itself, and keeps what was true")
     spring, now[0] = now[0], now[0] + timedelta(days=60)

@@ -58,13 +58,15 @@ def doctor(
     except RememoError as error:
         findings.append(Finding(what="store", level="bad", said=f"{error.code}: {error}"))
     if json:
-        print_json([asdict(one) for one in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
-        for one in findings:
-            console.print(f"{_MARKS[one.level]:>4} [bold]{one.what}[/]: {escape(one.said)}", highlight=False)
-            if one.mend is not None:
-                console.print(f"     {escape(one.mend)}", highlight=False, style="dim")
-    if any(one.level == "bad" for one in findings):
+        for finding in findings:
+            console.print(
+                f"{_MARKS[finding.level]:>4} [bold]{finding.what}[/]: {escape(finding.said)}", highlight=False
+            )
+            if finding.mend is not None:
+                console.print(f"     {escape(finding.mend)}", highlight=False, style="dim")
+    if any(finding.level == "bad" for finding in findings):
         raise typer.Exit(1)
 
 
@@ -93,15 +95,15 @@ def jobs(
     """List later work, and let what is dead be tried again."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
         if retry:
-            again = [memory.jobs.retry(one.id) for one in memory.jobs.list("dead")]
+            again = [memory.jobs.retry(job.id) for job in memory.jobs.list("dead")]
             if json:
                 print_json({"retried": len(again)})
             else:
                 console.print(f"{len(again):,} jobs will be tried again")
             return
-        found = memory.jobs.list(state)  # pyright: ignore[reportArgumentType] - one that is none is refused there
+        listed = memory.jobs.list(state)  # pyright: ignore[reportArgumentType] - one that is none is refused there
     if json:
-        print_json(found)
+        print_json(listed)
         return
-    rows = [[one.id, one.task, one.state, one.attempts, one.created_at, one.error or ""] for one in found]
+    rows = [[job.id, job.task, job.state, job.attempts, job.created_at, job.error or ""] for job in listed]
     print_table(["id", "task", "state", "tries", "made", "error"], rows, whole=1)

@@ -40,7 +40,7 @@ def add(
     """Make a key and print it: this once, and never again."""
     labels = _labels(scope or [])
     with open_memory(file, make=True) as memory:
-        wanted = [one.strip() for one in rights.split(",") if one.strip()]
+        wanted = [right.strip() for right in rights.split(",") if right.strip()]
         key, text = ApiKeys(memory).add(
             tenant=tenant, rights=wanted, expires=expires, rate=rate, max_body=max_body, name=name, **labels
         )
@@ -50,11 +50,11 @@ def add(
 def list_(file: FileArgument, json: JsonOption = False) -> None:
     """List the keys, with when each was last used."""
     with open_memory(file) as memory:
-        found = ApiKeys(memory).list()
+        api_keys = ApiKeys(memory).list()
     if json:
-        print_json([asdict(key) for key in found])
+        print_json([asdict(key) for key in api_keys])
         return
-    print_table(["id", "name", "reaches", "rights", "last used", "ends"], [_row(key) for key in found], whole=1)
+    print_table(["id", "name", "reaches", "rights", "last used", "ends"], [_row(key) for key in api_keys], whole=1)
 
 
 def revoke(file: FileArgument, id: Id) -> None:
@@ -95,9 +95,9 @@ def _row(key: ApiKey) -> list[object]:
 
 def _labels(given: list[str]) -> dict[str, str]:
     labels: dict[str, str] = {}
-    for one in given:
-        name, found, value = one.partition("=")
-        if not found or name not in LABELS or name in labels:
-            raise InvalidInput(f"--scope must be agent=…, user=… or room=…, each once, not {one!r}")
+    for label in given:
+        name, equals, value = label.partition("=")
+        if not equals or name not in LABELS or name in labels:
+            raise InvalidInput(f"--scope must be agent=…, user=… or room=…, each once, not {label!r}")
         labels[name] = value
     return labels

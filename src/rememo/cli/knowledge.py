@@ -36,16 +36,16 @@ def facts(
     """Show what is known of whom: what holds now, or held at a moment."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
-        found = view.facts.list(
+        known = view.facts.list(
             subject=subject, valid_at=parse_time(valid_at, "--valid-at"), current_only=not all, limit=limit
         )
     if json:
-        print_json(found)
+        print_json(known)
         return
     head = ["subject", "predicate", "object", "sure", "from", "to", "status"]
     rows = [
-        [one.subject, one.predicate, one.object, f"{one.confidence:.2f}", one.valid_from or "", one.valid_to or "",
-         one.status] for one in found
+        [fact.subject, fact.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.valid_to or "",
+         fact.status] for fact in known
     ]  # fmt: skip
     print_table(head, rows)
 
@@ -61,15 +61,15 @@ def conflicts(
     """Show facts that contradict each other and wait to be settled, and revisions that are unsure."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
-        found = view.facts.conflicts()
+        open_conflicts = view.facts.conflicts()
         unsure = view.revisions.list(max_confidence=UNSURE, decided=False)
     if json:
-        print_json([*found, *unsure])
+        print_json([*open_conflicts, *unsure])
         return
     rows = [
-        [one.subject, one.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.id]
-        for one in found
-        for fact in one.facts
+        [conflict.subject, conflict.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.id]
+        for conflict in open_conflicts
+        for fact in conflict.facts
     ]
     print_table(["subject", "predicate", "object", "sure", "from", "id"], rows)
     if unsure:
@@ -97,18 +97,27 @@ def revisions(
         view = memory.scope(user=user, room=room, agent=agent)
         if confirm is not None or reject is not None:
             decided = [view.revisions.confirm(*confirm)] if confirm is not None else []
-            found = [*decided, *([view.revisions.reject(*reject)] if reject is not None else [])]
+            revised = [*decided, *([view.revisions.reject(*reject)] if reject is not None else [])]
         else:
-            found = view.revisions.list(max_confidence=UNSURE if unsure else 1.0, limit=limit)
+            revised = view.revisions.list(max_confidence=UNSURE if unsure else 1.0, limit=limit)
     if json:
-        print_json(found)
+        print_json(revised)
     else:
-        _print_revisions(found)
+        _print_revisions(revised)
 
 
 def _print_revisions(revisions: Sequence[Revised]) -> None:
     rows = [
-        [one.wording, one.text, one.reason, f"{one.confidence:.2f}", one.decision, one.id, one.by] for one in revisions
+        [
+            revision.wording,
+            revision.text,
+            revision.reason,
+            f"{revision.confidence:.2f}",
+            revision.decision,
+            revision.id,
+            revision.by,
+        ]
+        for revision in revisions
     ]
     print_table(["earlier", "later", "reason", "sure", "decision", "id", "by"], rows)
 
@@ -125,20 +134,20 @@ def graph(
 ) -> None:
     """Show who has to do with whom around an entity."""
     with open_memory(file, tenant=tenant) as memory:
-        found = memory.scope(user=user, room=room, agent=agent).relationships.graph(entity, depth)
+        neighbourhood = memory.scope(user=user, room=room, agent=agent).relationships.graph(entity, depth)
     if json:
-        print_json(found)
+        print_json(neighbourhood)
         return
-    edges = list(found.edges)
+    edges = list(neighbourhood.edges)
     tree = Tree(escape(entity))
     branches = {entity.casefold(): tree}
     # Each edge is shown once, under whichever of its ends was reached first.
-    while near := [one for one in edges if {one.entity.casefold(), one.target.casefold()} & branches.keys()]:
-        for one in near:
-            edges.remove(one)
-            outward = one.entity.casefold() in branches
-            start, end = (one.entity, one.target) if outward else (one.target, one.entity)
-            label = f"{one.type} → {end}" if outward else f"← {one.type} {end}"
+    while near := [edge for edge in edges if {edge.entity.casefold(), edge.target.casefold()} & branches.keys()]:
+        for edge in near:
+            edges.remove(edge)
+            outward = edge.entity.casefold() in branches
+            start, end = (edge.entity, edge.target) if outward else (edge.target, edge.entity)
+            label = f"{edge.type} → {end}" if outward else f"← {edge.type} {end}"
             branch = branches[start.casefold()].add(escape(label))
             branches.setdefault(end.casefold(), branch)
     console.print(tree)

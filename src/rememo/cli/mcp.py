@@ -75,8 +75,8 @@ def mcp(
                 "Memory", Client(where, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)
             )  # its surface is the same
         # Clients start this without a shell, so nobody else does it.
-        here = str(Path(where).expanduser()) if where.startswith("~") else where
-        return open_memory(here, make=True, tenant=tenant).scope(**labels)
+        path = str(Path(where).expanduser()) if where.startswith("~") else where
+        return open_memory(path, make=True, tenant=tenant).scope(**labels)
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
     opening = BackgroundMemory(opened)

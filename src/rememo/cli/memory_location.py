@@ -39,7 +39,7 @@ def default_location() -> str:
 
 def without_password(file: str) -> str:
     """Return it as it may be printed: without a password."""
-    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}{'@' if found[1] else '***'}", resolve_location(file))
+    return _PASSWORD.sub(lambda match: f"{match[1] or match[2]}{'@' if match[1] else '***'}", resolve_location(file))
 
 
 def existing_location(file: str) -> str:

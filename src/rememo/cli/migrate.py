@@ -40,26 +40,30 @@ def migrate(
 ) -> None:
     """Bring a file or a server up to date, while others use it."""
     wishes = MigrationOptions(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
-    found = migrate_store(existing_location(file), wishes, dry=plan)
+    migration_plan = migrate_store(existing_location(file), wishes, dry=plan)
     if json:
-        print_json(_to_json(found))
+        print_json(_to_json(migration_plan))
         return
-    for step in found.steps:
+    for step in migration_plan.steps:
         console.print(f"{step.name} ({step.phase})", markup=False, highlight=False)
         if plan:
             console.print(step.sql, markup=False, highlight=False, soft_wrap=True)
     if plan:
-        for statement in found.statements:
+        for statement in migration_plan.statements:
             console.print(f"{statement};", markup=False, highlight=False, soft_wrap=True)
-    elif found.statements:
-        console.print(f"{len(found.statements):,} statements beside the migrations; --plan shows them before")
-    for step in found.waiting:
+    elif migration_plan.statements:
+        console.print(f"{len(migration_plan.statements):,} statements beside the migrations; --plan shows them before")
+    for step in migration_plan.waiting:
         console.print(f"{step.name} waits for --contract", markup=False, highlight=False)
-    for note in found.notes:
+    for note in migration_plan.notes:
         errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    done = bool(found.steps or found.statements)
+    done = bool(migration_plan.steps or migration_plan.statements)
     ending = ("would be done" if plan else "done") if done else "is up to date"
-    console.print(f"{found.place}: {ending}" if done else f"{found.place} {ending}", markup=False, highlight=False)
+    console.print(
+        f"{migration_plan.place}: {ending}" if done else f"{migration_plan.place} {ending}",
+        markup=False,
+        highlight=False,
+    )
 
 
 def index(file: FileArgument, json: JsonOption = False) -> None:

@@ -69,7 +69,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole:
 
 def escape_control(text: str) -> str:
     """Return a text with what moves a terminal's cursor, sets its title or turns text around written out."""
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def _cell(cell: object) -> Text:
@@ -86,7 +86,7 @@ def _to_plain(value: Any) -> Any:
             "superseded_by": value.superseded_by,
             "reasons": dict(value.reasons),
             "record": value.record.to_dict(),
-            "sources": [one.to_dict() for one in value.sources],
+            "sources": [source.to_dict() for source in value.sources],
         }
     if isinstance(value, datetime):
         return value.isoformat()

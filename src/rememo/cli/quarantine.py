@@ -34,7 +34,7 @@ def list_(
         return
     print_table(
         ["id", "when", "kind", "source", "why", "text"],
-        [[one.id, one.at, one.kind, one.source, one.quarantine, one.text] for one in held],
+        [[record.id, record.at, record.kind, record.source, record.quarantine, record.text] for record in held],
     )
 
 

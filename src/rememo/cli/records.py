@@ -76,16 +76,16 @@ def ask(
 ) -> None:
     """Answer a question from memory and name the records; exit code 1 when it is not in memory."""
     with open_memory(file, tenant=tenant) as memory:
-        said = memory.scope(user=user, room=room, agent=agent).ask(question, model=not words)
+        answer = memory.scope(user=user, room=room, agent=agent).ask(question, model=not words)
     if json:
-        print_json(said)
+        print_json(answer)
     else:
-        console.print(escape_control(said.text), markup=False, highlight=False, soft_wrap=True)
-        if said.citations:
-            console.print(f"from {', '.join(said.citations)}", style="dim", markup=False, soft_wrap=True)
-        if said.fallback is not None:
-            errors.print(f"without the model: {escape_control(said.fallback)}", markup=False)
-    if not said.found:
+        console.print(escape_control(answer.text), markup=False, highlight=False, soft_wrap=True)
+        if answer.citations:
+            console.print(f"from {', '.join(answer.citations)}", style="dim", markup=False, soft_wrap=True)
+        if answer.fallback is not None:
+            errors.print(f"without the model: {escape_control(answer.fallback)}", markup=False)
+    if not answer.found:
         raise typer.Exit(1)
 
 
@@ -118,5 +118,7 @@ def history(
     if json:
         print_json(versions)
         return
-    rows = [[one.version, one.recorded_at, one.superseded_at or "current", one.text] for one in versions]
+    rows = [
+        [version.version, version.recorded_at, version.superseded_at or "current", version.text] for version in versions
+    ]
     print_table(["version", "known from", "until", "text"], rows)

@@ -27,24 +27,24 @@ def spend(
 ) -> None:
     """Show what was spent on language models, by day and purpose, and what is left of today."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
-        found = memory.spending(days=days, backlog=backlog)
+        spending = memory.spending(days=days, backlog=backlog)
     if json:
-        print_json({**asdict(found), "left": found.left, "tokens": found.tokens, "cost": found.cost})
+        print_json({**asdict(spending), "left": spending.left, "tokens": spending.tokens, "cost": spending.cost})
         return
-    if found.entries:
+    if spending.entries:
         print_table(
             ["day", "purpose", "calls", "requests", "failed", "refused", "read", "written", "cost"],
             [
-                [one.day.isoformat(), one.operation, one.calls, one.requests, one.failed, one.refused,
-                 f"{one.prompt:,}", f"{one.completion:,}", f"{one.cost:.4f}"]
-                for one in found.entries
+                [entry.day.isoformat(), entry.operation, entry.calls, entry.requests, entry.failed, entry.refused,
+                 f"{entry.prompt:,}", f"{entry.completion:,}", f"{entry.cost:.4f}"]
+                for entry in spending.entries
             ],
             whole=2,
         )  # fmt: skip
-    console.print(f"{found.tokens:,} tokens, cost {found.cost:.4f}", highlight=False)
-    left = "no ceiling" if found.left is None else f"{found.left:,} of {found.ceiling:,} left"
-    console.print(f"today: {found.today:,} tokens, {left}", highlight=False)
-    if (waits := found.backlog) is not None:
+    console.print(f"{spending.tokens:,} tokens, cost {spending.cost:.4f}", highlight=False)
+    left = "no ceiling" if spending.left is None else f"{spending.left:,} of {spending.ceiling:,} left"
+    console.print(f"today: {spending.today:,} tokens, {left}", highlight=False)
+    if (waits := spending.backlog) is not None:
         console.print(
             f"waiting: {waits.messages:,} messages in {waits.calls:,} calls, at most {waits.prompt:,} tokens read and"
             f" {waits.completion:,} written, cost {waits.cost:.4f}",

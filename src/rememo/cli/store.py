@@ -84,9 +84,9 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
                 console.status("checking"),
                 open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
             ):
-                found = memory.verify()
-            if found.faults:
-                raise Corrupt(f"{source} is damaged: {found.faults[0]}; take another backup, or `rememo repair` it")
+                check = memory.verify()
+            if check.faults:
+                raise Corrupt(f"{source} is damaged: {check.faults[0]}; take another backup, or `rememo repair` it")
             os.link(part, target)
     except KeyMismatch as error:
         raise KeyMismatch(f"{source} needs its master key in {VARIABLE} to be checked") from error
@@ -96,7 +96,7 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
         raise AlreadyExists(f"{target} is there already; restore into a new file") from error
     except OSError as error:
         raise InvalidInput(f"{source} could not be copied to {target}: {error.strerror}") from error
-    console.print(f"{target} is what {source} was: {dict(found.checked)}", markup=False, highlight=False)
+    console.print(f"{target} is what {source} was: {dict(check.checked)}", markup=False, highlight=False)
 
 
 def erase(
@@ -122,13 +122,15 @@ def erase(
     with open_memory(file, tenant=DEFAULT_TENANT if tenant is None else tenant) as memory:
         whole = tenant if everything else None
         named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=whole, ids=id or None).named
-        told = ", ".join(f"{name} {value}" for name, value in named.items())
+        target_text = ", ".join(f"{name} {value}" for name, value in named.items())
         run = partial(memory.erase, user=user, room=room, agent=agent, tenant=whole, ids=id or None)
         if not (yes or dry_run):
-            found = ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
+            counts_text = (
+                ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
+            )
             # Where the answer is to be read by a program, what is asked must not stand in it.
             if not typer.confirm(
-                f"Erase {told} from {without_password(file)} ({found})? Nothing brings it back.", err=json
+                f"Erase {target_text} from {without_password(file)} ({counts_text})? Nothing brings it back.", err=json
             ):
                 raise typer.Exit(1)
         with console.status("erasing"), memory.acting(actor=f"cli:{getuser()}"):
@@ -153,26 +155,26 @@ def erase(
 def verify(file: FileArgument, json: JsonOption = False) -> None:
     """Check that the file is sound; exit code 1 when it is not."""
     with open_memory(file) as memory, console.status("checking"):
-        found = memory.verify()
+        check = memory.verify()
     if json:
-        print_json({"ok": found.ok, **asdict(found)})
-    elif found.ok:
-        console.print("sound: " + ", ".join(f"{count:,} {name}" for name, count in found.checked.items()))
+        print_json({"ok": check.ok, **asdict(check)})
+    elif check.ok:
+        console.print("sound: " + ", ".join(f"{count:,} {name}" for name, count in check.checked.items()))
     else:
-        for fault in (*found.faults, *found.missing_vectors):
+        for fault in (*check.faults, *check.missing_vectors):
             errors.print(fault, markup=False)
-        if found.faults:
+        if check.faults:
             errors.print(f"run: rememo repair {without_password(file)} NEW_FILE", markup=False)
-        if found.missing_vectors:
+        if check.missing_vectors:
             errors.print(
                 f"run: rememo reembed {without_password(file)} MODEL, with the model that it has", markup=False
             )
     if not json:
-        if found.owed_vectors:
-            errors.print(f"{found.owed_vectors:,} vectors are owed: a worker makes them", markup=False)
-        for what in found.unchecked:
+        if check.owed_vectors:
+            errors.print(f"{check.owed_vectors:,} vectors are owed: a worker makes them", markup=False)
+        for what in check.unchecked:
             errors.print(f"not checked: {what}", markup=False)
-    if not found.ok:
+    if not check.ok:
         raise typer.Exit(1)
 
 
@@ -218,11 +220,11 @@ def reembed(
 def stats(file: FileArgument, tenant: Tenant = "default", json: JsonOption = False) -> None:
     """Count what a tenant holds, and weigh the file."""
     with open_memory(file, tenant=tenant) as memory:
-        found = memory.stats()
+        counts = memory.stats()
     if json:
-        print_json(found)
+        print_json(counts)
         return
-    rows = [[name, value] for name, value in asdict(found).items() if value is not None]
+    rows = [[name, value] for name, value in asdict(counts).items() if value is not None]
     print_table(["what", "count"], rows)
 
 
@@ -241,13 +243,19 @@ def maintain(
         console.print("nothing was reclaimed: a dry run" if dry_run else f"{report.reclaimed:,} reclaimed")
         if report.runs:
             rows = [
-                [one.policy, one.does, _describe_scope(one.scope), one.found, one.refused or one.done]
-                for one in report.runs
+                [
+                    run_report.policy,
+                    run_report.does,
+                    _describe_scope(run_report.scope),
+                    run_report.found,
+                    run_report.refused or run_report.done,
+                ]
+                for run_report in report.runs
             ]
             print_table(["policy", "does", "where", "found", "done"], rows)
-        for one in report.runs:
-            if one.failed:
-                errors.print(f"{one.policy} stopped: {one.failed}", markup=False)
+        for run_report in report.runs:
+            if run_report.failed:
+                errors.print(f"{run_report.policy} stopped: {run_report.failed}", markup=False)
     if not report.ok:
         raise typer.Exit(1)
 

@@ -44,7 +44,7 @@ class Client(RemoteMemory):
     ) -> None:
         """Speak to the server at an address, with a key; `timeout` is how many seconds an answer may take."""
         scope = Scope().narrow(tenant=tenant)
-        super().__init__(Transport(web=open_http_client(url, key, timeout), scope=scope))
+        super().__init__(Transport(http=open_http_client(url, key, timeout), scope=scope))
 
     @property
     def bound(self) -> Scope:
@@ -162,7 +162,7 @@ class Client(RemoteMemory):
 
     def close(self) -> None:
         """Let go of the connections, for every view of them; closing twice is harmless."""
-        self._transport.web.close()
+        self._transport.http.close()
 
     def __enter__(self) -> Self:
         """Return the client itself."""

@@ -53,11 +53,11 @@ def _open_stream(transport: Transport, after: str | None) -> Generator[tuple[str
 
 def parse_events(lines: Iterable[str]) -> Generator[tuple[str, str, str]]:
     """Give the events in lines: id, name and data; comments and other fields are passed over."""
-    told: dict[str, str] = {}
+    event: dict[str, str] = {}
     for line in lines:
         if line and not line.startswith(":"):
             name, _, value = line.partition(":")
-            told[name] = value.removeprefix(" ")
-        elif not line and "data" in told:
-            yield told.get("id", ""), told.get("event", "message"), told["data"]
-            told = {}
+            event[name] = value.removeprefix(" ")
+        elif not line and "data" in event:
+            yield event.get("id", ""), event.get("event", "message"), event["data"]
+            event = {}

@@ -31,9 +31,9 @@ def import_(transport: Transport, path: str | Path) -> Transferred:
     except OSError as error:
         raise InvalidInput(f"{source} cannot be read: {error.strerror}") from None
     except RememoError as error:
-        said = str(error)
+        message = str(error)
         raise type(error)(
-            said.replace("the export", str(source), 1) if "the export" in said else f"{source}: {said}"
+            message.replace("the export", str(source), 1) if "the export" in message else f"{source}: {message}"
         ) from None
     return decode(Transferred, answer.content)
 

@@ -78,8 +78,8 @@ class ClientFlow(Flow):
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
         """Return how far a user is: the number of the step, from 1, and how many there are."""
-        found = self._ask("progress", user, {"steps": list(self.steps)})
-        return found.step, found.of
+        position = self._ask("progress", user, {"steps": list(self.steps)})
+        return position.step, position.of
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
         """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""

@@ -23,10 +23,10 @@ class PendingBatch:
     open: bool = True
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """As the server takes them."""
-    made: set[str] = field(default_factory=set[str])
+    created_ids: set[str] = field(default_factory=set[str])
     """The ids of records that the batch makes."""
 
-    def take(self, transport: "Transport", call: str, given: Mapping[str, Any]) -> Receipt | bool | None:
+    def add(self, transport: "Transport", call: str, given: Mapping[str, Any]) -> Receipt | bool | None:
         """Let a write wait; None for a call that only reads and does not wait. What can do neither is refused."""
         known = operation_specs()[call]
         if call not in BATCHED:
@@ -35,28 +35,28 @@ class PendingBatch:
             raise InvalidInput(f"{call}() cannot be part of a batch; call it before or after the batch")
         if given.get("key") is not None:
             raise InvalidInput("a key names a whole batch: give it to batch(key=…), not to a write inside")
-        arguments = select_arguments(known, adapt_arguments(call, self._named(call, given), transport.scope))
+        arguments = select_arguments(known, adapt_arguments(call, self._assign_ids(call, given), transport.scope))
         if call == "update":
             self._note_version(transport, arguments)
         labels = {name: value for name in LABELS if (value := getattr(transport.scope, name)) is not None}
         self.steps.append({"call": call, "arguments": arguments, "scope": labels, "pool": transport.pool})
         if call == "working.context.delete":
             return True
-        ids = [one["id"] for one in arguments["items"]] if call == "add_many" else [arguments.get("id")]
+        ids = [item["id"] for item in arguments["items"]] if call == "add_many" else [arguments.get("id")]
         if call == "add_many" or call.rpartition(".")[2] == "add":
-            self.made.update(one for one in ids if one is not None)
-        return Receipt(ids=tuple(one for one in ids if one is not None), status="pending")
+            self.created_ids.update(id for id in ids if id is not None)
+        return Receipt(ids=tuple(id for id in ids if id is not None), status="pending")
 
-    def _named(self, call: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _assign_ids(self, call: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Name what the batch makes now, so that later writes in it can speak of it."""
-        found = dict(given)
+        arguments = dict(given)
         if call == "add_many" and not isinstance(given["items"], str | Mapping):
             listed: list[Any] = list(given["items"])
-            items: list[dict[str, Any]] = [{**one} if isinstance(one, Mapping) else {"text": one} for one in listed]
-            found["items"] = [{**one, "id": new_id() if one.get("id") is None else one["id"]} for one in items]
+            items: list[dict[str, Any]] = [{**item} if isinstance(item, Mapping) else {"text": item} for item in listed]
+            arguments["items"] = [{**item, "id": new_id() if item.get("id") is None else item["id"]} for item in items]
         elif call.endswith("add") and "id" in given and given["id"] is None and given.get("external_id") is None:
-            found["id"] = new_id()
-        return found
+            arguments["id"] = new_id()
+        return arguments
 
     def _note_version(self, transport: "Transport", arguments: dict[str, Any]) -> None:
         """Let a change be of the version that is there now: one that somebody makes before the end is not overwritten."""
@@ -65,7 +65,7 @@ class PendingBatch:
         try:
             record = transport.ask("get", {"id": arguments["id"]})
         except NotFound:
-            if arguments["id"] not in self.made:
+            if arguments["id"] not in self.created_ids:
                 raise
         except Forbidden:  # a key that may only write cannot look
             return

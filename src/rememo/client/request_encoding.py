@@ -50,7 +50,7 @@ def adapt_arguments(call: str, given: Mapping[str, Any], scope: Scope) -> dict[s
         items = given["items"]
         if isinstance(items, str | Mapping):
             raise InvalidInput("add_many() takes a collection of items; use add() for one")
-        arguments["items"] = [_encode_item(one) for one in items]
+        arguments["items"] = [_encode_item(item) for item in items]
     if call in _FILTERED_CALLS:
         make_filter(scope, **{name: given[name] for name in _FILTERS if name in given})
     if call == "archive.list":
@@ -65,13 +65,13 @@ def select_arguments(known: OperationSpec, given: Mapping[str, Any]) -> dict[str
     for name in known.operation.without:
         if name in given and not _is_default(given[name], known.defaults[name]):
             raise InvalidInput(f"{name}= cannot be used over HTTP")
-    found: dict[str, Any] = {}
-    for one in known.parameters:
-        value = given.get(one.name)
-        if one.name in given and (one.required or not _is_default(value, known.defaults[one.name])):
-            found[one.name] = encode_argument(one, value)
-    own = {one.name for one in known.parameters} | set(known.operation.without)
-    return found | {name: _encode_value(name, value) for name, value in given.items() if name not in own}
+    selected: dict[str, Any] = {}
+    for parameter in known.parameters:
+        value = given.get(parameter.name)
+        if parameter.name in given and (parameter.required or not _is_default(value, known.defaults[parameter.name])):
+            selected[parameter.name] = encode_argument(parameter, value)
+    own = {parameter.name for parameter in known.parameters} | set(known.operation.without)
+    return selected | {name: _encode_value(name, value) for name, value in given.items() if name not in own}
 
 
 def place_arguments(
@@ -80,24 +80,24 @@ def place_arguments(
     """Return the path, the query, the headers and the body of a request."""
     path, query = known.operation.path, _encode_query(known, values)
     headers, body = dict[str, bytes](), dict[str, Any]()
-    parameters = {one.name: one for one in known.parameters}
+    parameters = {parameter.name: parameter for parameter in known.parameters}
     for name, value in values.items():
-        one = parameters.get(name)
-        if one is None or one.place == "body":
+        parameter = parameters.get(name)
+        if parameter is None or parameter.place == "body":
             body[name] = value
-        elif one.place == "path":
+        elif parameter.place == "path":
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
-        elif one.place == "header":
+        elif parameter.place == "header":
             headers[HEADERS[name]] = (value if name == "key" else f'"{value}"').encode()
     return path, query, headers, body
 
 
-def encode_argument(one: Parameter, value: Any) -> Any:
+def encode_argument(parameter: Parameter, value: Any) -> Any:
     """Return an argument as JSON values; whole records are named by their ids or told by their texts."""
-    name = one.name
-    if one.place == "path":
+    name = parameter.name
+    if parameter.place == "path":
         return check_label(value, name)
-    if one.place == "header":
+    if parameter.place == "header":
         return check_label(value, name) if name == "key" else check_version(value)
     if name in _VECTOR_PARAMETERS:
         return _encode_vector(name, value)
@@ -105,7 +105,7 @@ def encode_argument(one: Parameter, value: Any) -> Any:
         many = not isinstance(value, str | bytes | Path)
         return [image_url(each) for each in value] if many else image_url(value)
     if isinstance(value, bytes | bytearray):
-        if bytes not in type_parts(one.hint)[1]:
+        if bytes not in type_parts(parameter.hint)[1]:
             raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
         return b64encode(value).decode()
     record = getattr(value, "record", value)
@@ -128,7 +128,7 @@ def _encode_item(item: object) -> Any:
     """Return one of many records to add, each field as `add` takes it."""
     if not isinstance(item, Mapping):
         return item if not isinstance(item, str) else check_text(item, "text", max_bytes=_MAX_BYTES)
-    parameters = {one.name: one for one in operation_specs()["add"].parameters}
+    parameters = {parameter.name: parameter for parameter in operation_specs()["add"].parameters}
     fields = cast("Mapping[Any, Any]", item)
     for name in fields:
         if not isinstance(name, str):
@@ -174,33 +174,33 @@ def _encode_vector(name: str, value: Any) -> Any:
     listed = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
         raise InvalidInput(f"{name} must be a list of numbers")
-    found = [one.tolist() if hasattr(one, "tolist") else one for one in cast("Iterable[Any]", listed)]
-    if any(isinstance(one, float) and not math.isfinite(one) for one in found):
+    numbers = [number.tolist() if hasattr(number, "tolist") else number for number in cast("Iterable[Any]", listed)]
+    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{name} holds NaN, infinity or nothing but zeros")
-    if any(isinstance(one, str | bytes) for one in found):
+    if any(isinstance(number, str | bytes) for number in numbers):
         raise InvalidInput(f"{name} must be a list of numbers")
-    if any(isinstance(one, list) for one in found):
-        raise InvalidInput(f"{name} has the shape {np.shape(found)}, but must be a plain list of numbers")
-    return found
+    if any(isinstance(number, list) for number in numbers):
+        raise InvalidInput(f"{name} has the shape {np.shape(numbers)}, but must be a plain list of numbers")
+    return numbers
 
 
 def _encode_query(known: OperationSpec, values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return parameters as they stand in an address, where everything is text: their types are checked before."""
-    parameters = {one.name: one for one in known.placed("query") if one.name in values}
+    parameters = {parameter.name: parameter for parameter in known.parameters_in("query") if parameter.name in values}
     asked = {name: values[name] for name in parameters}
     try:
         known.query.model_validate_json(to_json_text(asked), strict=True)
     except ValidationError as error:
         raise InvalidInput(describe_errors(error)) from None
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for name, value in asked.items():
         if parameters[name].as_json:
-            found.append((name, to_json_text(value).decode()))
+            pairs.append((name, to_json_text(value).decode()))
             continue
         many = cast("list[Any]", value) if isinstance(value, list) else [value]
         many = many or [""]  # how an empty list is told
-        found += [(name, part if isinstance(part, str) else json.dumps(part)) for part in many]
-    return found
+        pairs += [(name, part if isinstance(part, str) else json.dumps(part)) for part in many]
+    return pairs
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -32,7 +32,7 @@ _FIRST_ERROR_STATUS: Final = 400
 class Transport:
     """A server, seen through a scope and perhaps at a moment."""
 
-    web: "httpx.Client"
+    http: "httpx.Client"
     scope: Scope
     pool: str | None = None
     as_of: tuple[str, ...] = ()
@@ -44,14 +44,14 @@ class Transport:
         return replace(self, as_of=(*self.as_of, moment.isoformat() if isinstance(moment, datetime) else moment))
 
     @property
-    def batching(self) -> PendingBatch | None:
+    def open_batch(self) -> PendingBatch | None:
         """The batch that writes wait in, while it is open."""
         return self.batch if self.batch is not None and self.batch.open else None
 
     def call(self, call: str, given: Mapping[str, Any]) -> Any:
         """Call a method over there, or let it wait for the end of a batch."""
-        if self.batching is not None:
-            waiting = self.batching.take(self, call, given)
+        if self.open_batch is not None:
+            waiting = self.open_batch.add(self, call, given)
             if waiting is not None:
                 return waiting
         return self.ask(call, given)
@@ -62,16 +62,16 @@ class Transport:
         path, query, headers, body = place_arguments(
             known, select_arguments(known, adapt_arguments(call, given, self.scope))
         )
-        has_body = bool(known.placed("body")) or bool(body)
+        has_body = bool(known.parameters_in("body")) or bool(body)
         answer = self.send(
             known.operation.verb,
             path,
-            query=[*self._where(), *query] if call != "archive.list" else self._labelled(given),
+            query=[*self._scope_query(), *query] if call != "archive.list" else self._query_with_labels(given),
             headers=headers,
             content=to_json_text(body) if has_body else None,
         )
-        found = _decode_response(known, answer.content)
-        return replace(found, follow=self._follow) if isinstance(found, Receipt) else found
+        value = _decode_response(known, answer.content)
+        return replace(value, follow=self._follow) if isinstance(value, Receipt) else value
 
     def send(
         self,
@@ -84,10 +84,10 @@ class Transport:
         kind: str = JSON,
     ) -> "httpx.Response":
         """Send a request and return its answer; an error over there is raised here."""
-        where: Any = self._where() if query is None else query
-        told: Any = dict(headers or {}) | ({} if content is None else {"Content-Type": kind.encode()})
-        with self._speaking():
-            answer = self.web.request(verb, f"/v1{path}", params=where, headers=told, content=content)
+        where: Any = self._scope_query() if query is None else query
+        all_headers: Any = dict(headers or {}) | ({} if content is None else {"Content-Type": kind.encode()})
+        with self._translate_errors():
+            answer = self.http.request(verb, f"/v1{path}", params=where, headers=all_headers, content=content)
         if answer.status_code >= _FIRST_ERROR_STATUS:
             raise _error_of_response(answer)
         return answer
@@ -97,38 +97,38 @@ class Transport:
         self, path: str, query: list[tuple[str, str]] | None = None, headers: Mapping[str, str] | None = None
     ) -> "Generator[httpx.Response]":
         """Lend an answer that is read bit by bit."""
-        where: Any = [*self._where(), *(query or [])]
+        where: Any = [*self._scope_query(), *(query or [])]
         with (
-            self._speaking(),
-            self.web.stream("GET", f"/v1{path}", params=where, headers=dict(headers or {})) as answer,
+            self._translate_errors(),
+            self.http.stream("GET", f"/v1{path}", params=where, headers=dict(headers or {})) as answer,
         ):
             if answer.status_code >= _FIRST_ERROR_STATUS:
                 raise _error_of_response(answer)
             yield answer
 
     @contextmanager
-    def _speaking(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         import httpx  # noqa: PLC0415 - the extra may not be installed
 
-        if self.web.is_closed:
+        if self.http.is_closed:
             raise Closed("this client was closed; open it again with Client(url)")
         try:
             yield
         except httpx.HTTPError as error:
-            raise Unavailable(f"the server at {self.web.base_url} cannot be asked: {error}") from error
+            raise Unavailable(f"the server at {self.http.base_url} cannot be asked: {error}") from error
         except UnicodeEncodeError:
             raise InvalidInput("what goes into a header or an address must be text that can be encoded") from None
 
-    def _where(self) -> list[tuple[str, str]]:
-        found = [("tenant", self.scope.tenant)]
-        found += [(name, value) for name in LABELS if (value := getattr(self.scope, name)) is not None]
+    def _scope_query(self) -> list[tuple[str, str]]:
+        pairs = [("tenant", self.scope.tenant)]
+        pairs += [(name, value) for name in LABELS if (value := getattr(self.scope, name)) is not None]
         if self.pool is not None:
-            found.append(("pool", self.pool))
-        return [*found, *(("as_of", one) for one in self.as_of)]
+            pairs.append(("pool", self.pool))
+        return [*pairs, *(("as_of", moment) for moment in self.as_of)]
 
-    def _labelled(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def _query_with_labels(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Narrow the scope by labels that are arguments."""
-        return replace(self, scope=self.scope.narrow(**given))._where()  # noqa: SLF001 - its own
+        return replace(self, scope=self.scope.narrow(**given))._scope_query()  # noqa: SLF001 - its own
 
     def _follow(self, receipt: Receipt, timeout: float) -> Receipt:
         """Wait over there, in pieces."""
@@ -147,7 +147,7 @@ class Transport:
 
 def _decode_response(known: OperationSpec, content: bytes) -> Any:
     """Return the value that an answer holds, read in one go."""
-    under = known.wrapped
+    under = known.wrapper_key
     if under is None:
         return decode(known.returns, content)
     return getattr(decode(_wrapper_model(under, known.returns), content), under)

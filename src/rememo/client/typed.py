@@ -59,7 +59,7 @@ class RemoteView:
 
     def need_no_batch(self, verb: str) -> None:
         """Refuse what cannot wait."""
-        if self._transport.batching is not None:
+        if self._transport.open_batch is not None:
             raise InvalidInput(f"{verb} cannot be part of a batch; call it before or after the batch")
 
     def put(self, items: Sequence[Mapping[str, Any]]) -> Receipt:
@@ -78,10 +78,10 @@ class RemoteView:
 
     def commit(self, writes: Sequence[_Revision | Remove]) -> Receipt:
         """Make one write."""
-        [one] = writes
-        if isinstance(one, _Revision):
-            return self.revise(one.record.id, one.changes, one.record.version)
-        return self._transport.call("delete", {"id": one.id, "expected_version": one.expected})
+        [write] = writes
+        if isinstance(write, _Revision):
+            return self.revise(write.record.id, write.changes, write.record.version)
+        return self._transport.call("delete", {"id": write.id, "expected_version": write.expected})
 
     def find(self, id: str, *, known_at: datetime | None = None) -> Record | None:
         """Return a record, or None when there is none."""

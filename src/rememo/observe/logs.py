@@ -22,7 +22,7 @@ class OperationLog:
     def __init__(self, level: int) -> None:
         self._level = level
 
-    def watch(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
+    def observe(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
         """Return what writes the line of an operation when it ends."""
         return self._telling(operation, tenant)
 
@@ -40,8 +40,8 @@ class OperationLog:
             raise
         finally:
             taken = round((time.perf_counter() - began) * 1e3, 3)
-            told = {"operation": operation, "tenant": tenant, "outcome": outcome, "milliseconds": taken}
-            _log.log(self._level, "%s %s in %.1f ms", operation, outcome, taken, extra=told)
+            fields = {"operation": operation, "tenant": tenant, "outcome": outcome, "milliseconds": taken}
+            _log.log(self._level, "%s %s in %.1f ms", operation, outcome, taken, extra=fields)
 
 
 def log(level: int | str = "INFO") -> OperationLog:

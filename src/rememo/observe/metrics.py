@@ -66,7 +66,7 @@ class Metrics:
         """Return everything as text, as Prometheus wants it."""
         return generate_latest(self.registry)
 
-    def watch(self, operation: str, _tenant: str | None, /) -> AbstractContextManager[object]:
+    def observe(self, operation: str, _tenant: str | None, /) -> AbstractContextManager[object]:
         """Count an operation; what it calls in turn is part of it."""
         return self._counting(operation)
 
@@ -99,7 +99,7 @@ class _StoreCollector:
         yield _gauge("rememo_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
         now = engine.store.health()
         yield _gauge(
-            "rememo_jobs", "Later work of all tenants, by state.", [((one,), now.jobs.get(one, 0)) for one in _STATES],
+            "rememo_jobs", "Later work of all tenants, by state.", [((state,), now.jobs.get(state, 0)) for state in _STATES],
             ("state",),
         )  # fmt: skip
         weighed = {"data": now.file_bytes, "log": now.log_bytes, "free": now.free_bytes}
@@ -111,8 +111,8 @@ class _StoreCollector:
             yield _gauge("rememo_disk_free_bytes", "What is free where the file lies.", [((), now.disk_bytes)])
         yield from _server_metrics(engine)
         counted = counts.read()
-        for name, told in _COUNTER_TEXTS.items():
-            family = CounterMetricFamily(f"rememo_{name}", told)
+        for name, text in _COUNTER_TEXTS.items():
+            family = CounterMetricFamily(f"rememo_{name}", text)
             family.add_metric([], counted.get(name, 0))
             yield family
 
@@ -120,18 +120,18 @@ class _StoreCollector:
 def _server_metrics(engine: Engine) -> Iterator[Metric]:
     """Tell of the servers that a memory leans on beside its store, where it has any."""
     if known := engine.health():
-        told = "Whether the last call reached a server beside the store."
-        yield _gauge("rememo_server_up", told, [((one.name,), float(one.ok)) for one in known], ("server",))
+        text = "Whether the last call reached a server beside the store."
+        yield _gauge("rememo_server_up", text, [((server.name,), float(server.ok)) for server in known], ("server",))
         failures = CounterMetricFamily("rememo_server_failures", "Calls that did not reach it.", labels=("server",))
-        for one in known:
-            failures.add_metric((one.name,), one.failures)
+        for server in known:
+            failures.add_metric((server.name,), server.failures)
         yield failures
 
 
 def _gauge(
-    name: str, told: str, samples: Iterable[tuple[tuple[str, ...], float]], labels: tuple[str, ...] = ()
+    name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float]], labels: tuple[str, ...] = ()
 ) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, told, labels=labels)
+    family = GaugeMetricFamily(name, text, labels=labels)
     for values, value in samples:
         family.add_metric(values, value)
     return family

@@ -15,7 +15,7 @@ from rememo.observe.operations import operations
 class Observer(Protocol):
     """Wants to know of operations."""
 
-    def watch(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
+    def observe(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
         """Return what is entered before an operation and left after it, with what it raised."""
         ...
 
@@ -44,7 +44,7 @@ def remove_observer(watcher: Observer) -> None:
     """Tell it no more; the last one to go leaves the classes as they were."""
     global _observers  # noqa: PLW0603 - the same
     with _lock:
-        _observers = tuple(one for one in _observers if one is not watcher)
+        _observers = tuple(observer for observer in _observers if observer is not watcher)
         if not _observers:
             for (face, name), before in _original_methods.items():
                 if before is _MISSING:
@@ -61,7 +61,7 @@ def _wrap(operation: str, method: Callable[..., Any]) -> Callable[..., Any]:
         tenant = None if view is None else view.scope.tenant
         with ExitStack() as stack:
             for watcher in _observers:
-                stack.enter_context(watcher.watch(operation, tenant))
+                stack.enter_context(watcher.observe(operation, tenant))
             return method(self, *arguments, **named)
 
     return observed

@@ -20,7 +20,7 @@ class OperationTracing:
     def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer
 
-    def watch(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
+    def observe(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
         """Return the span of an operation."""
         return self._span(operation, tenant)
 
@@ -32,9 +32,9 @@ class OperationTracing:
     def _span(self, operation: str, tenant: str | None) -> Generator[None]:
         from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - the extra is there, or nobody traces
 
-        told = {"rememo.operation": operation} | ({} if tenant is None else {"rememo.tenant": tenant})
+        attributes = {"rememo.operation": operation} | ({} if tenant is None else {"rememo.tenant": tenant})
         with self._tracer.start_as_current_span(
-            _PREFIX + operation, attributes=told, record_exception=False, set_status_on_exception=False
+            _PREFIX + operation, attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
             try:
                 yield

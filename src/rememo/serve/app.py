@@ -74,7 +74,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     live = ChangeStreams(service)
     for call in SPECS:
         answer = make_endpoint(service, call)
-        answer = live.endpoint(answer) if call.operation.calls == "changes" else answer
+        answer = live.endpoint(answer) if call.operation.method_path == "changes" else answer
         _add_route(app, call.operation.verb, f"/v1{call.operation.path}", answer)
     _add_route(app, "GET", "/v1/export", export_endpoint(service))
     _add_route(app, "POST", "/v1/import", import_endpoint(service))
@@ -100,13 +100,13 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
 
     if door is not None:
         app.router.routes.append(ExactRoute("/mcp", door, methods=[]))  # every verb: what is not for it is told there
-    for path, told in (
+    for path, endpoint in (
         ("/healthz", healthz),
         ("/readyz", readyz),
         ("/openapi.json", openapi),
         ("/metrics", metrics_endpoint(service, metrics)),
     ):
-        _add_route(app, "GET", path, told)
+        _add_route(app, "GET", path, endpoint)
     warm = add_routes(service, lambda verb, path, answer: _add_route(app, verb, path, answer))
     app.state.warming = Warmup(memory, warm)
     for kind, handler in (
@@ -151,12 +151,12 @@ def _handle_rememo_error(_: Request, error: Exception) -> Response:
     code = getattr(error, "code", "error")
     status = STATUS[code]
     # What went wrong inside is for the log, not for whoever asks.
-    said = (
+    message = (
         str(error) if status != _SERVER_FAULT else "the server could not do this; its log says why, by the request's id"
     )
     if status == _SERVER_FAULT:
         _log.error("%s: %s", code, error)
-    return Response(error_body(code, said, getattr(error, "detail", None)), status, _retry_headers(status), JSON)
+    return Response(error_body(code, message, getattr(error, "detail", None)), status, _retry_headers(status), JSON)
 
 
 def _handle_http_error(_: Request, error: Exception) -> Response:
@@ -167,11 +167,11 @@ def _handle_http_error(_: Request, error: Exception) -> Response:
 def _handle_routing_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else _SERVER_FAULT
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    said = {
+    message = {
         404: "there is no such route; GET /openapi.json lists them",
         405: f"{request.method} is not for this route; GET /openapi.json says what is",
     }.get(status, "the request cannot be read")
-    return Response(error_body(HTTP_CODES.get(status, "invalid_input"), said), status, headers, JSON)
+    return Response(error_body(HTTP_CODES.get(status, "invalid_input"), message), status, headers, JSON)
 
 
 def _retry_headers(status: int) -> dict[str, str]:
@@ -211,8 +211,8 @@ class RequestMiddleware:
                 status = message["status"]
                 if status == _FORBIDDEN:
                     await self._note(Request(scope))
-                said = {name for name, _ in message["headers"]}
-                ours = [one for one in SECURITY_HEADERS if one[0] not in said]
+                sent = {name for name, _ in message["headers"]}
+                ours = [header for header in SECURITY_HEADERS if header[0] not in sent]
                 message["headers"] = [*message["headers"], *ours, (b"x-request-id", state["id"].encode())]
             await send(message)
 
@@ -225,8 +225,8 @@ class RequestMiddleware:
             _log.exception("request %s failed", state["id"])
             if status:
                 raise  # half an answer is out: the connection is cut
-            said = "something went wrong inside the server; its log says what, by the request's id"
-            await Response(error_body("error", said), _SERVER_FAULT, media_type=JSON)(scope, receive, answering)
+            text = "something went wrong inside the server; its log says what, by the request's id"
+            await Response(error_body("error", text), _SERVER_FAULT, media_type=JSON)(scope, receive, answering)
         finally:
             seconds, key = time.perf_counter() - began, state.get("key", "-")
             self._requests.end(scope, status, seconds)
@@ -240,7 +240,7 @@ class RequestMiddleware:
 
     async def _note(self, request: Request) -> None:
         try:
-            await self._service.refused(request)
+            await self._service.audit_refusal(request)
         except RememoError as error:  # it is refused all the same
             _log.error("request %s was refused, and that could not be noted: %s", request.state.id, error)
 

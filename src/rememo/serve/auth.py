@@ -65,7 +65,7 @@ class ApiKey:
         return Scope(tenant=tenant, agent=self.agent, user=self.user, room=self.room)
 
     @property
-    def labelled(self) -> bool:
+    def is_bound(self) -> bool:
         """Whether it is bound to an agent, a user or a room."""
         return (self.agent, self.user, self.room) != (None, None, None)
 
@@ -125,10 +125,8 @@ class ApiKeys:
         """Return all keys, revoked and expired ones too, oldest first."""
         kv, now = self._engine.kv, self._engine.now()
         used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _LAST_USED, now)}
-        found = [_key_from_json(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
-        shown = [
-            replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in found
-        ]
+        keys = [_key_from_json(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
+        shown = [replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in keys]
         return sorted(shown, key=lambda key: (key.created_at, key.id))
 
     def any(self) -> bool:
@@ -153,17 +151,17 @@ class ApiKeys:
             if grace is None:
                 return key, [digest]
             until = (now + timedelta(seconds=to_seconds(grace, "grace"))).isoformat()
-            kept = [{**one, "until": min(one["until"] or until, until)} for one in digests]
+            kept = [{**digest, "until": min(digest["until"] or until, until)} for digest in digests]
             return key, [digest, *kept]
 
         return self._change(id, change), _format_key(id, secret)
 
     def check(self, text: str) -> ApiKey:
         """Return the key that a text is; raises `Unauthorised`, which does not tell why to whom it does not concern."""
-        return self.proven(text)[0]
+        return self.check_with_proof(text)[0]
 
-    def proven(self, text: str) -> tuple[ApiKey, str]:
-        """Do what `check` does, and return beside the key what `still` knows it by later, without its text."""
+    def check_with_proof(self, text: str) -> tuple[ApiKey, str]:
+        """Do what `check` does, and return beside the key what `recheck` knows it by later, without its text."""
         prefix, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
         held = None
@@ -173,19 +171,22 @@ class ApiKeys:
         now = self._engine.now()
         # All are compared, and one for nobody too: the time it takes tells nothing.
         fits = [
-            hmac.compare_digest(_digest(secret, bytes.fromhex(one["salt"])), one["digest"]) and _is_live(one, now)
-            for one in stored["digests"]
+            hmac.compare_digest(_digest(secret, bytes.fromhex(digest["salt"])), digest["digest"])
+            and _is_live(digest, now)
+            for digest in stored["digests"]
         ]
         if held is None or True not in fits:
             raise Unauthorised("this key is not known here; `rememo keys list` shows those that are")
         return self._require_valid(stored, now), stored["digests"][fits.index(True)]["digest"]
 
-    def still(self, id: str, proof: str) -> ApiKey:
+    def recheck(self, id: str, proof: str) -> ApiKey:
         """Return a key that was proven before, as it is now; raises `Unauthorised` once it or its secret has ended."""
         now = self._engine.now()
         held = self._engine.kv.get(RESERVED, _SPACE, id, now)
         stored: dict[str, Any] = {"digests": []} if held is None else json.loads(held.value)
-        if not any(hmac.compare_digest(one["digest"], proof) and _is_live(one, now) for one in stored["digests"]):
+        if not any(
+            hmac.compare_digest(digest["digest"], proof) and _is_live(digest, now) for digest in stored["digests"]
+        ):
             raise Unauthorised(f"key {id} is not what it was; log in again")
         return self._require_valid(stored, now)
 
@@ -266,7 +267,7 @@ def _check_rights(given: Iterable[str]) -> tuple[Right, ...]:
         raise InvalidInput(f"there is no right {min(unknown)!r}; the rights are {', '.join(RIGHTS)}")
     if not wanted:
         raise InvalidInput(f"a key needs a right: {', '.join(RIGHTS)}")
-    return cast("tuple[Right, ...]", tuple(one for one in RIGHTS if one in wanted))
+    return cast("tuple[Right, ...]", tuple(right for right in RIGHTS if right in wanted))
 
 
 def _parse_expiry(expires: float | str | timedelta | datetime | None, now: datetime) -> datetime | None:

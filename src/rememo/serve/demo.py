@@ -38,12 +38,12 @@ def load_demo(memory: Memory, *, ask: bool) -> Memory:
     free = {name: value for name, value in _LABELS.items() if getattr(memory.bound, name) is None}
     chat = memory.scope(**free)
     begin = memory._engine.now() - timedelta(days=_DAYS)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    told = [*TALK, (_MOVED, "user", MOVE)]
+    talk = [*TALK, (_MOVED, "user", MOVE)]
     if ask:
         chat.facts.policy("favourite_colour", "ask")
-        told.append((_MOVED, "user", "My favourite colour is blue."))
+        talk.append((_MOVED, "user", "My favourite colour is blue."))
     receipt: Receipt | None = None
-    for minute, (day, role, text) in enumerate(told):
+    for minute, (day, role, text) in enumerate(talk):
         receipt = chat.messages.add(role, text, at=begin + timedelta(days=day, minutes=2 * minute))
         receipt.wait()
     chat.documents.add(title="The cat's handbook", text=HANDBOOK, media_type="text/markdown")

@@ -8,7 +8,7 @@ from rememo import errors
 from rememo.errors import RememoError
 
 _CLASSES: Final = {
-    one.code: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RememoError)
+    value.code: value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, RememoError)
 }
 STATUS: Final[Mapping[str, int]] = {
     "error": 500,
@@ -85,11 +85,11 @@ def error_body(code: str, message: str, detail: Any = None) -> bytes:
 
 def error_from_response(status: int, body: object) -> RememoError:
     """Return the exception that a server's error stands for."""
-    told: Any = body.get("error") if isinstance(body, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
-    if not isinstance(told, Mapping):
+    body_error: Any = body.get("error") if isinstance(body, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+    if not isinstance(body_error, Mapping):
         return RememoError(f"the server answered {status} without saying what is wrong; is it a Rememo server?")
-    error: Mapping[str, Any] = told  # pyright: ignore[reportUnknownVariableType] - JSON
+    error: Mapping[str, Any] = body_error  # pyright: ignore[reportUnknownVariableType] - JSON
     kind = _CLASSES.get(str(error.get("code")), RememoError)
-    found = kind(str(error.get("message")))
-    found.detail = error.get("detail")
-    return found
+    raised = kind(str(error.get("message")))
+    raised.detail = error.get("detail")
+    return raised

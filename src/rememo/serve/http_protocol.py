@@ -96,19 +96,19 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Tell whoever speaks no HTTP so."""
         self.refuse(400, f"{msg.rstrip('.')}: this is an HTTP/1.1 server")
 
-    def refuse(self, status: int, said: str, more: bytes = b"") -> None:
+    def refuse(self, status: int, message: str, more: bytes = b"") -> None:
         """Answer in place of the application, and close the line."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        id, body = new_id(), error_body(HTTP_CODES.get(status, "unavailable"), said)
+        id, body = new_id(), error_body(HTTP_CODES.get(status, "unavailable"), message)
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in SECURITY_HEADERS)
         self.transport.write(
             STATUS_LINE[status] + headers + more + b"content-type: application/json\r\ncontent-length: "
             + str(len(body)).encode() + b"\r\nx-request-id: " + id.encode() + b"\r\nconnection: close\r\n\r\n" + body
         )  # fmt: skip
         self.transport.close()
-        _log.info("%s refused %d: %s", id, status, said)
+        _log.info("%s refused %d: %s", id, status, message)
 
     def _refuse_head(self) -> None:
         most = self._options.max_head

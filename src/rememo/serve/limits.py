@@ -183,8 +183,8 @@ class FairThreadPool:
                 raise Unavailable("the server is being stopped; come back when it is up again")
             self._enter(call)
             started = self._start()
-        for one in started:
-            self._pool.submit(self._do, one)
+        for call in started:
+            self._pool.submit(self._do, call)
         # By the thread's end and not by the request's: whoever stops waiting leaves a call that still runs.
         return await asyncio.wrap_future(call.future)
 
@@ -260,8 +260,8 @@ class FairThreadPool:
             self._running = +self._running
             started = self._start()
             self._idle.notify_all()
-        for one in started:
-            self._pool.submit(self._do, one)
+        for started_call in started:
+            self._pool.submit(self._do, started_call)
         if failure is not None:
             call.future.set_exception(failure)
         elif wanted:

@@ -34,9 +34,9 @@ def to_json(value: Any) -> Any:
     if kind is Record:
         return value.to_dict()
     if kind is list or kind is tuple:
-        return [one if type(one) in _PLAIN else to_json(one) for one in value]
+        return [item if type(item) in _PLAIN else to_json(item) for item in value]
     if kind is dict:
-        return {str(name): one if type(one) in _PLAIN else to_json(one) for name, one in value.items()}
+        return {str(name): item if type(item) in _PLAIN else to_json(item) for name, item in value.items()}
     if isinstance(value, str | int | float):
         return value
     if isinstance(value, datetime):
@@ -46,11 +46,11 @@ def to_json(value: Any) -> Any:
     if isinstance(value, State):
         return _state_to_json(value)
     if isinstance(value, Mapping):
-        return {str(name): to_json(one) for name, one in cast("Mapping[Any, Any]", value).items()}
+        return {str(name): to_json(item) for name, item in cast("Mapping[Any, Any]", value).items()}
     if names := field_names(kind):
         return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, Iterable):
-        return [to_json(one) for one in cast("Iterable[Any]", value)]
+        return [to_json(item) for item in cast("Iterable[Any]", value)]
     raise TypeError(f"{kind.__name__} has no shape on the wire")
 
 
@@ -92,9 +92,9 @@ def field_names(kind: type) -> tuple[str, ...]:
         return tuple(cast("Any", kind)._fields)
     if not is_dataclass(kind):
         return ()
-    own = [one.name for one in fields(kind) if one.name not in _FUNCTIONS]
-    found: list[tuple[str, Any]] = getmembers(kind, lambda one: isinstance(one, property))
-    more = [name for name, _ in found if not name.startswith("_")]
+    own = [field.name for field in fields(kind) if field.name not in _FUNCTIONS]
+    members: list[tuple[str, Any]] = getmembers(kind, lambda member: isinstance(member, property))
+    more = [name for name, _ in members if not name.startswith("_")]
     if "ids" in own:
         more = [name for name in more if name not in _SINGLE_WRITE_ONLY]
     return (*own, *more)
@@ -105,7 +105,7 @@ def _state_to_json(state: State) -> dict[str, Any]:
         "text": state.text,
         "values": state.values,
         "data": state.data,
-        "left_out": [to_json(one) for one in state.left_out],
+        "left_out": [to_json(entry) for entry in state.left_out],
         "at": state.at.isoformat(),
         "cached": state.cached,
     }
@@ -116,7 +116,7 @@ def _state_from_json(value: Mapping[str, Any]) -> State:
         text=value["text"],
         values=json.dumps(value["values"]),
         data=json.dumps(value["data"]),
-        left_out=[LeftOut(**one) for one in value["left_out"]],
+        left_out=[LeftOut(**entry) for entry in value["left_out"]],
         at=datetime.fromisoformat(value["at"]),
         cached=value["cached"],
     )

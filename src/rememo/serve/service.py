@@ -144,11 +144,11 @@ class Service:
         known = self._proven.find(_credentials(request))
         return Requester(*known) if known else Requester(_UNPROVEN, request.client.host if request.client else "")
 
-    def is_proven(self, request: Request) -> bool:
+    def is_verified(self, request: Request) -> bool:
         """Whether the key of a request has proven itself here before; it is checked again all the same."""
         return self._proven.find(_credentials(request)) is not None
 
-    def prove(self, request: Request, key: ApiKey) -> None:
+    def mark_verified(self, request: Request, key: ApiKey) -> None:
         """Count a request for its key from now on, and those that come with the same credentials."""
         if (asker := current_requester()) is not SERVER:
             asker.tenant, asker.key = key.tenant, key.id
@@ -167,9 +167,9 @@ class Service:
 
     async def admit(self, request: Request) -> ApiKey:
         """Return the key of a request, and count the request; raises `Unauthorised` or `RateLimited`."""
-        return await self.run(lambda: self.known(request))
+        return await self.run(lambda: self.authenticate(request))
 
-    def known(self, request: Request) -> ApiKey:
+    def authenticate(self, request: Request) -> ApiKey:
         """Do what `admit` does, on a thread that works already."""
         given = request.headers.get("authorization")
         scheme, _, text = (given or "").partition(" ")
@@ -188,18 +188,18 @@ class Service:
             raise Unauthorised("this server wants a key: send it as `Authorization: Bearer rememo_…`")
         else:
             # A page's simple requests, such as a form, are sent without asking first; a key it cannot know.
-            self.need_origin(request)
+            self.check_origin(request)
             key = _ANONYMOUS
         request.state.key = key.id
         request.state.reach = key.scope
-        request.state.most = key.max_body
-        self.prove(request, key)
+        request.state.body_limit = key.max_body
+        self.mark_verified(request, key)
         self.rate.take(key.id, key.rate)
         if key.max_body is not None and _declared_size(request) > key.max_body:
             raise too_large(key.max_body)
         return key
 
-    async def refused(self, request: Request) -> None:
+    async def audit_refusal(self, request: Request) -> None:
         """Note in the audit trail, where it is on, that a key was refused what it asked for.
 
         Who has no key is not noted there: anybody could fill it.
@@ -216,20 +216,20 @@ class Service:
 
         await self.run(note)
 
-    def need_origin(self, request: Request) -> None:
+    def check_origin(self, request: Request) -> None:
         """Refuse what a web page sends that nobody allowed: its visitors are on this machine, and it is not."""
         origin = request.headers.get("origin")
         if origin is None or origin in self.options.origins:
             return
-        here, there = hostname(f"//{request.headers.get('host', '')}"), hostname(origin)
-        if not (is_loopback(here) and is_loopback(there)):
+        host, there = hostname(f"//{request.headers.get('host', '')}"), hostname(origin)
+        if not (is_loopback(host) and is_loopback(there)):
             raise Forbidden(f"web pages of {origin[:200]!r} may not ask here; `rememo serve --origin` allows them")
 
-    def most(self, request: Request, limit: int) -> int:
+    def body_limit(self, request: Request, limit: int) -> int:
         """Return the largest body that a request may have: what the server allows, or its key if that is less."""
-        return min(limit, getattr(request.state, "most", None) or limit)
+        return min(limit, getattr(request.state, "body_limit", None) or limit)
 
-    def still_known(self, request: Request, key: ApiKey) -> None:
+    def reauthenticate(self, request: Request, key: ApiKey) -> None:
         """Raise `Unauthorised` when the key of a request that lasts is not good any more."""
         given = request.headers.get("authorization")
         if given is not None:
@@ -239,12 +239,12 @@ class Service:
 
     async def body(self, request: Request, *, most: int | None = None) -> bytes:
         """Return the body of a request; one that is too large is not read to its end."""
-        limit = self.most(request, most or self.options.max_body)
+        limit = self.body_limit(request, most or self.options.max_body)
         parts: list[bytes] = []
         size = 0
-        if (told := _declared_size(request)) > limit:
+        if (declared := _declared_size(request)) > limit:
             raise too_large(limit)
-        if not told and "transfer-encoding" not in request.headers:
+        if not declared and "transfer-encoding" not in request.headers:
             return b""
         try:
             async with asyncio.timeout(self.options.body_seconds):
@@ -271,7 +271,7 @@ class Service:
                 raise Forbidden(f"key {key.id} reaches {name} {held!r} only, not {value!r}")
         memory = walled(self.memory, reach).scope(**labels)
         if "pool" in words:
-            if key.labelled:
+            if key.is_bound:
                 raise Forbidden(f"key {key.id} is bound to labels and reaches no pools")
             memory = memory.pool(words["pool"])
         for moment in asked.get("as_of", ()):
@@ -285,7 +285,7 @@ def require_right(key: ApiKey, right: Right, reach: Reach) -> None:
         raise Forbidden(f"key {key.id} has no right to {right}; it may {', '.join(key.rights)}")
     if reach == "room" and (key.agent is not None or key.user is not None):
         raise Forbidden(f"key {key.id} is bound to an agent or a user, and this concerns all who speak in a room")
-    if reach in ("tenant", "store") and key.labelled:
+    if reach in ("tenant", "store") and key.is_bound:
         raise Forbidden(f"key {key.id} is bound to labels, and this concerns the whole tenant")
     if reach == "store" and key.tenant != ALL_TENANTS:
         raise Forbidden(f"key {key.id} reaches one tenant, and this concerns them all")
@@ -314,5 +314,5 @@ def _credentials(request: Request) -> str:
 
 
 def _declared_size(request: Request) -> int:
-    told = request.headers.get("content-length", "0")
-    return int(told) if told.isdecimal() and len(told) <= _DIGITS else 0
+    length = request.headers.get("content-length", "0")
+    return int(length) if length.isdecimal() and len(length) <= _DIGITS else 0

@@ -46,28 +46,30 @@ _TIME_ERRORS: Final = {"datetime_parsing", "datetime_from_date_parsing", "dateti
 
 def list_errors(error: "ValidationError") -> list[tuple[str, str]]:
     """Return each field that does not fit, and what is wrong with it."""
-    found: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    groups: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     every = error.errors(include_url=False)
-    for one in every:
+    for problem in every:
         # Where a value may be one of several, each of them says at the same place why it is not.
-        sides = [other for other in every if _is_alternative(one, other)]
-        found.setdefault(one["loc"][:-1] if len(sides) > 1 and len(one["loc"]) > 1 else one["loc"], []).append(one)
-    return [(_location(loc), _describe_error(_location(loc), group)) for loc, group in found.items()]
+        sides = [other for other in every if _is_alternative(problem, other)]
+        groups.setdefault(
+            problem["loc"][:-1] if len(sides) > 1 and len(problem["loc"]) > 1 else problem["loc"], []
+        ).append(problem)
+    return [(_location(loc), _describe_error(_location(loc), group)) for loc, group in groups.items()]
 
 
-def _is_alternative(one: "ErrorDetails", other: "ErrorDetails") -> bool:
-    types = one["type"] in _NOUNS and other["type"] in _NOUNS
-    return types and other["loc"][:-1] == one["loc"][:-1] and bool(other["input"] == one["input"])
+def _is_alternative(problem: "ErrorDetails", other: "ErrorDetails") -> bool:
+    types = problem["type"] in _NOUNS and other["type"] in _NOUNS
+    return types and other["loc"][:-1] == problem["loc"][:-1] and bool(other["input"] == problem["input"])
 
 
 def describe_errors(error: "ValidationError") -> str:
     """Return what does not fit, in one line."""
-    return "; ".join(said for _, said in list_errors(error)[:_MOST_ERRORS])
+    return "; ".join(problem for _, problem in list_errors(error)[:_MOST_ERRORS])
 
 
 def _describe_error(place: str, group: "list[ErrorDetails]") -> str:
-    one = group[0]
-    kind, value = one["type"], one["input"]
+    problem = group[0]
+    kind, value = problem["type"], problem["input"]
     own = _CHECKS.get(place.rpartition(".")[2])
     if own is not None and kind != "missing":
         try:
@@ -80,18 +82,18 @@ def _describe_error(place: str, group: "list[ErrorDetails]") -> str:
     if kind == "extra_forbidden":
         return f"{place} is not known here"
     if kind == "json_invalid":
-        return f"it is not JSON: {one.get('ctx', {}).get('error', one['msg'])}"
+        return f"it is not JSON: {problem.get('ctx', {}).get('error', problem['msg'])}"
     if nouns and len(group) == len([each for each in group if each["type"] in _NOUNS]):
         shown = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
         return f"{place} must be {' or '.join(nouns)}, not {shown}"
     if kind in _TIME_ERRORS:
         return f"{place} is not an ISO 8601 time: {reprlib.repr(value)}"
     if kind == "literal_error":
-        choice = str(one.get("ctx", {}).get("expected", "")).replace("'", '"')
+        choice = str(problem.get("ctx", {}).get("expected", "")).replace("'", '"')
         return f"{place} must be {choice}, not {reprlib.repr(value)}"
-    if kind == "value_error" and isinstance(cause := one.get("ctx", {}).get("error"), InvalidInput):
+    if kind == "value_error" and isinstance(cause := problem.get("ctx", {}).get("error"), InvalidInput):
         return f"{place}: {cause}"
-    return f"{place}: {one['msg']}"
+    return f"{place}: {problem['msg']}"
 
 
 def _location(loc: tuple[Any, ...]) -> str:

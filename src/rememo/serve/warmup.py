@@ -28,8 +28,8 @@ class Warmup:
             self._thread.join()
 
     def _warm(self) -> None:
-        for one in self._more:
-            one()
+        for task in self._more:
+            task()
         try:
             # A word nobody uses: the view, the vectors and the model are read all the same.
             self._memory.search("rememo", limit=1)

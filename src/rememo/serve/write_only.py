@@ -37,24 +37,24 @@ def strip_contents(value: Any) -> Any:
 def strip_mem0_contents(value: Any) -> Any:
     """Return an answer of mem0's routes without what is kept in the memory."""
     if isinstance(value, Mapping):
-        told = cast("Mapping[str, Any]", value)
+        fields = cast("Mapping[str, Any]", value)
         return {
-            name: strip_mem0_contents(one) if name == "results" else one
-            for name, one in told.items()
+            name: strip_mem0_contents(item) if name == "results" else item
+            for name, item in fields.items()
             if name in _KEPT or name in _MEM0_KEPT or name == "count"
         }
     if isinstance(value, list):
-        return [strip_mem0_contents(one) for one in cast("list[Any]", value)]
+        return [strip_mem0_contents(item) for item in cast("list[Any]", value)]
     return None
 
 
 def _strip(value: Any) -> Any:
     kind = cast("type[Any]", type(value))
     if isinstance(value, list | tuple):
-        return [_strip(one) for one in cast("Iterable[Any]", value)]
+        return [_strip(item) for item in cast("Iterable[Any]", value)]
     if isinstance(value, BaseModel):
-        named = {one.alias or name: getattr(value, name) for name, one in kind.model_fields.items()}
-        named = {name: one for name, one in named.items() if one is not None}
+        named = {field.alias or name: getattr(value, name) for name, field in kind.model_fields.items()}
+        named = {name: item for name, item in named.items() if item is not None}
     elif names := field_names(kind):
         # A record tells its fields alone.
         named = {name: getattr(value, name) for name in (value.to_dict() if isinstance(value, Record) else names)}
@@ -62,8 +62,8 @@ def _strip(value: Any) -> Any:
         return _empty_value(value)
     plain, anything = _declared(kind)
     return {
-        name: to_json(one) if name in plain else None if name in anything else _strip_field(name, one)
-        for name, one in named.items()
+        name: to_json(item) if name in plain else None if name in anything else _strip_field(name, item)
+        for name, item in named.items()
     }
 
 
@@ -73,7 +73,7 @@ def _strip_field(name: str, value: Any) -> Any:
     if name == "quarantined":
         return dict.fromkeys(value, "held back")
     some = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
-    nested = all(isinstance(one, BaseModel) or field_names(cast("type[Any]", type(one))) for one in some)
+    nested = all(isinstance(part, BaseModel) or field_names(cast("type[Any]", type(part))) for part in some)
     return _strip(value) if nested else _empty_value(value)
 
 

@@ -86,7 +86,7 @@ def test_any_call_of_an_assistant(memory: Memory, number: int, data: st.DataObje
 
     def call() -> None:
         arguments = tool.arguments(given_)
-        tool.does(view, ToolCaller(bound=frozenset({"user"})), arguments)
+        tool.handler(view, ToolCaller(bound=frozenset({"user"})), arguments)
 
     tried(call)
 

@@ -19,17 +19,17 @@ def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return lines of the trail, latest first, and what verifying found where the address asks for it."""
     memory, query = visit.memory, visit.query
     up_to = _parse_number(query["up_to"], "up_to") if "up_to" in query else None
-    found = memory.audit.list(
+    entries = memory.audit.list(
         after=visit.time("after"), before=visit.time("before"), actor=query.get("actor"),
         operation=query.get("operation"), up_to=up_to, limit=_PAGE_SIZE + 1,
     )  # fmt: skip
-    shown = found[-_PAGE_SIZE:]
+    shown = entries[-_PAGE_SIZE:]
     whole = visit.may("read", "tenant")
     return "audit.html", {
         "lines": [(line, summarise(line.detail)) for line in reversed(shown)],
         "named": _NAMED,
         "linked": _LINKED,
-        "older": shown[0].number - 1 if len(found) > _PAGE_SIZE else None,
+        "older": shown[0].number - 1 if len(entries) > _PAGE_SIZE else None,
         "on": visit.service.memory._engine.audit is not None,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         "head": memory.audit.head() if whole else None,
         "checked": _verify_chain(visit) if "check" in query else None,

@@ -52,10 +52,10 @@ def delete(visit: Visit) -> tuple[str, Receipt | None]:
 
 def undo(visit: Visit) -> tuple[str, Receipt | None]:
     """Take back what was done a moment ago."""
-    if visit.done is None or visit.done.at is None:
+    if visit.flash is None or visit.flash.at is None:
         raise InvalidInput("what was done cannot be taken back from here any more; its versions are still there")
-    view = visit.service.view(visit.key, {"tenant": [visit.done.tenant]})
-    undo_write(view, visit.done.at)
+    view = visit.service.view(visit.key, {"tenant": [visit.flash.tenant]})
+    undo_write(view, visit.flash.at)
     return "Taken back.", None
 
 

@@ -43,10 +43,10 @@ def chart_columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) ->
     step = WIDTH / max(1, len(counts))
     return [
         ChartColumn(
-            since=edges[place], until=edges[place + 1], count=sum(found), counts=found, x=round(place * step, 1),
-            width=round(step - _GAP, 1), pieces=_segments(found, most),
+            since=edges[place], until=edges[place + 1], count=sum(column), counts=column, x=round(place * step, 1),
+            width=round(step - _GAP, 1), pieces=_segments(column, most),
         )
-        for place, found in enumerate(counts)
+        for place, column in enumerate(counts)
     ]  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         for name, text in split_context(made.text)
         if text.strip()
     ]
-    left_out = [one for one in made.left_out if one.record is not None]
+    left_out = [entry for entry in made.left_out if entry.record is not None]
     return "context.html", {
         **form,
         "made": made,
@@ -49,11 +49,11 @@ def split_context(text: str) -> list[tuple[str, str]]:
     An item is one line that begins with its mark, so that no text can pass for a heading.
     """
     names = {heading: part for part, heading in HEADINGS.items()}
-    found: list[tuple[str, list[str]]] = [("frame", [])]
+    sections: list[tuple[str, list[str]]] = [("frame", [])]
     for line in text.split("\n"):
         if line in names:
-            found.append((names[line], []))
+            sections.append((names[line], []))
         elif line.startswith("</recalled-"):
-            found.append(("frame", []))
-        found[-1][1].append(line)
-    return [(name, "\n".join(lines)) for name, lines in found]
+            sections.append(("frame", []))
+        sections[-1][1].append(line)
+    return [(name, "\n".join(lines)) for name, lines in sections]

@@ -41,9 +41,9 @@ def cut(value: object, most: int = PREVIEW) -> Cut:
     """Return at most so many characters of a text, fewer where they would take too much room on a page."""
     text, room = str(value), most * _BYTES_A_CHARACTER
     taken = min(most, len(text))
-    while len(html.escape(said := visible(text[:taken])).encode(errors="replace")) > room:
+    while len(html.escape(visible_text := visible(text[:taken])).encode(errors="replace")) > room:
         taken = taken * 3 // 4
-    return Cut(said, len(text) - taken)
+    return Cut(visible_text, len(text) - taken)
 
 
 def parts(text: str) -> int:
@@ -74,8 +74,8 @@ def cut_fields(values: Mapping[str, Any]) -> dict[str, Cut]:
 
 def summarise(values: Mapping[str, Any]) -> str:
     """Return a mapping as one short line."""
-    said, more = cut(", ".join(f"{name} {to_text(value)}" for name, value in list(values.items())[:40]), 300)
-    return said + ("…" if more else "")
+    text, more = cut(", ".join(f"{name} {to_text(value)}" for name, value in list(values.items())[:40]), 300)
+    return text + ("…" if more else "")
 
 
 def format_time(value: datetime | None) -> str:

@@ -17,19 +17,19 @@ def facts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return facts with bars for when they hold, as known and as valid at the moments that the address names."""
     valid_at, now = visit.time("valid_at"), visit.time("known_at") or visit.now
     every = "all" in visit.query
-    found = visit.memory.facts.list(
+    listed = visit.memory.facts.list(
         subject=visit.query.get("subject"), predicate=visit.query.get("predicate"), current_only=not every,
         valid_at=valid_at, limit=_FACTS + 1,
     )  # fmt: skip
-    facts = found[-_FACTS:]
+    facts = listed[-_FACTS:]
     begin, end = _time_span(facts, now)
-    ordered = sorted(facts, key=lambda one: (one.subject, one.predicate, one.valid_from or begin, one.id))
+    ordered = sorted(facts, key=lambda fact: (fact.subject, fact.predicate, fact.valid_from or begin, fact.id))
     return "facts.html", {
         "facts": [(fact, _validity_bar(fact, begin, end)) for fact in ordered],
         "begin": begin,
         "end": end,
         "mark": None if valid_at is None else _position(valid_at, begin, end),
-        "more": len(found) > _FACTS,
+        "more": len(listed) > _FACTS,
         "every": every,
         "slider": {"begin": int(begin.timestamp()), "end": int(end.timestamp()), "at": int((valid_at or now).timestamp())},
     }  # fmt: skip
@@ -48,8 +48,8 @@ def conflicts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def _time_span(facts: Sequence[Fact], now: datetime) -> tuple[datetime, datetime]:
-    begins = [one.valid_from for one in facts if one.valid_from is not None]
-    ends = [one.valid_to for one in facts if one.valid_to is not None]
+    begins = [fact.valid_from for fact in facts if fact.valid_from is not None]
+    ends = [fact.valid_to for fact in facts if fact.valid_to is not None]
     end = max([now, *begins, *ends])
     return min([end - _MIN_SPAN, *begins, *ends]), end
 

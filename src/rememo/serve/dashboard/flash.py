@@ -32,7 +32,7 @@ _STEP: Final = timedelta(microseconds=1)
 class Flash:
     """A change that was made a moment ago, and may be taken back by who made it."""
 
-    said: str
+    message: str
     tenant: str
     at: datetime | None
     """The system time of the write that can be taken back."""
@@ -48,8 +48,8 @@ class FlashSigner:
     def of(self, done: Flash, key: str) -> str:
         """Return the mark of a change, good for one key."""
         at = None if done.at is None else to_micros(done.at)
-        told = dump_json([done.said[:_LONGEST], done.tenant, at]).encode()
-        return urlsafe_b64encode(self._sign(f"done {key}", told) + told).decode().rstrip("=")
+        payload = dump_json([done.message[:_LONGEST], done.tenant, at]).encode()
+        return urlsafe_b64encode(self._sign(f"done {key}", payload) + payload).decode().rstrip("=")
 
     def read(self, mark: str, key: str) -> Flash | None:
         """Return what a mark tells; None for one that was not made here for this key."""
@@ -57,18 +57,18 @@ class FlashSigner:
             whole = urlsafe_b64decode(mark.encode("ascii") + b"=" * (-len(mark) % 4))
         except ValueError:
             return None
-        signature, told = whole[:_SIGNATURE], whole[_SIGNATURE:]
-        if not hmac.compare_digest(signature, self._sign(f"done {key}", told)):
+        signature, payload = whole[:_SIGNATURE], whole[_SIGNATURE:]
+        if not hmac.compare_digest(signature, self._sign(f"done {key}", payload)):
             return None
-        said, tenant, at = json.loads(told)
-        return Flash(said=said, tenant=tenant, at=None if at is None else from_micros(at))
+        message, tenant, at = json.loads(payload)
+        return Flash(message=message, tenant=tenant, at=None if at is None else from_micros(at))
 
     def token(self) -> str:
         """Return what other sites cannot know, for where nobody logs in."""
         return self._sign("open", b"").hex()
 
-    def _sign(self, purpose: str, told: bytes) -> bytes:
-        return hmac.new(self._secret(), purpose.encode() + b"\0" + told, hashlib.sha256).digest()[:_SIGNATURE]
+    def _sign(self, purpose: str, payload: bytes) -> bytes:
+        return hmac.new(self._secret(), purpose.encode() + b"\0" + payload, hashlib.sha256).digest()[:_SIGNATURE]
 
     def _secret(self) -> bytes:
         if self._held is None:
@@ -93,11 +93,11 @@ def find_receipt(memory: Memory, at: datetime) -> Receipt:
     versions: dict[str, int] = {}
     outcomes: dict[str, Outcome] = {}
     for id in engine.store.touched(memory.bound, at - _STEP, at, engine.now()):
-        for one in engine.store.history(memory.bound, id):
-            if one.recorded_at == at:
-                versions[id], outcomes[id] = one.version, "updated"
-            elif one.superseded_at == at and one.deleted:
-                versions[id], outcomes[id] = one.version, "deleted"
+        for version in engine.store.history(memory.bound, id):
+            if version.recorded_at == at:
+                versions[id], outcomes[id] = version.version, "updated"
+            elif version.superseded_at == at and version.deleted:
+                versions[id], outcomes[id] = version.version, "deleted"
     return Receipt(ids=tuple(versions), versions=versions, outcomes=outcomes, recorded_at=at)
 
 

@@ -17,10 +17,10 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the flows that somebody is in."""
     offset = visit.number("offset")
     # Flows have no past: what is shown is so now, whatever moment is looked at.
-    found = underway(visit.present._view, limit=_FLOWS + 1, offset=offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    flows = underway(visit.present._view, limit=_FLOWS + 1, offset=offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return "flows.html", {
-        "flows": [(one, summarise(one.state.data), _flow_token(one)) for one in found[:_FLOWS]],
-        "after": offset + _FLOWS if len(found) > _FLOWS else None,
+        "flows": [(flow, summarise(flow.state.data), _flow_token(flow)) for flow in flows[:_FLOWS]],
+        "after": offset + _FLOWS if len(flows) > _FLOWS else None,
         "before": max(0, offset - _FLOWS) if offset else None,
         "changes": visit.may("write"),
     }
@@ -29,15 +29,15 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 def clear_flow(visit: Visit) -> tuple[str, Receipt | None]:
     """End a flow for one user; its data is forgotten."""
     memory, mark = visit.memory, visit.form.get("flow", "")
-    for one in underway(memory._view):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-        if _flow_token(one) == mark:
-            view = memory.scope(agent=one.scope.agent, room=one.scope.room)._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-            end_flow(view, one.name, one.state.user)
+    for flow in underway(memory._view):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        if _flow_token(flow) == mark:
+            view = memory.scope(agent=flow.scope.agent, room=flow.scope.room)._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            end_flow(view, flow.name, flow.state.user)
             return "The flow is over.", None
     raise NotFound("this flow is not under way any more: it was cleared or has expired")
 
 
-def _flow_token(one: Underway) -> str:
+def _flow_token(flow: Underway) -> str:
     """Return a short name of a state: whole names in every row would make a page too large."""
-    told = dump_json([one.scope.agent, one.scope.room, one.name, one.state.user])
-    return hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    labels = dump_json([flow.scope.agent, flow.scope.room, flow.name, flow.state.user])
+    return hashlib.blake2b(labels.encode(errors="surrogatepass"), digest_size=16).hexdigest()

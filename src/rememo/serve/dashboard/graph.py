@@ -54,7 +54,7 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     latest = _read_edges(memory, valid_at)
     degrees = Counter(end for tie in latest for end in tie.ends)
     names = _display_names(latest)
-    choices = [names[end] for end, _ in sorted(degrees.items(), key=lambda one: (-one[1], one[0]))[:_CHOICES]]
+    choices = [names[end] for end, _ in sorted(degrees.items(), key=lambda item: (-item[1], item[0]))[:_CHOICES]]
     asked = visit.query.get("entity", "").strip()
     wanted = asked or (choices[0] if choices else "")
     form = {"asked": asked, "choices": choices, "slider": _slider(latest, valid_at, now)}
@@ -63,7 +63,7 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     direct = _edges_around(memory, [folded(wanted)], valid_at)
     centre = _display_names(direct).get(folded(wanted), wanted)
     inner, outer, left_out = _select_nodes(memory, folded(centre), direct, valid_at)
-    drawn = {folded(centre), *inner, *(one for some in outer.values() for one in some)}
+    drawn = {folded(centre), *inner, *(name for some in outer.values() for name in some)}
     ties = sorted(
         (tie for tie in {tie.record.id: tie for tie in [*direct, *left_out.ties]}.values() if set(tie.ends) <= drawn),
         key=_by_strength,
@@ -71,8 +71,8 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     names = _display_names(ties) | {folded(centre): centre}
     spots = layout_nodes(
         centre,
-        [names[one] for one in inner],
-        {names[one]: [names[other] for other in some] for one, some in outer.items()},
+        [names[name] for name in inner],
+        {names[name]: [names[other] for other in some] for name, some in outer.items()},
     )
     return "graph.html", {
         **form,
@@ -84,7 +84,7 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         "undrawn": left_out.direct,
         "undrawn_further": left_out.further,
         "many": len(direct) >= _READ,
-        "frame": " ".join(f"{one:g}" for one in view_box(spots)),
+        "frame": " ".join(f"{number:g}" for number in view_box(spots)),
     }
 
 
@@ -108,11 +108,11 @@ def _select_nodes(
     rest = [tie for tie in sorted(further, key=_by_strength) if len(set(tie.ends) - seen) == 1]
     outside = list(dict.fromkeys(end for tie in rest for end in tie.ends if end not in seen))
     outer: dict[str, list[str]] = {}
-    for one in outside[:_OUTER]:
-        tie = next(tie for tie in rest if one in tie.ends)
-        holder = next(end for end in tie.ends if end != one)
+    for name in outside[:_OUTER]:
+        tie = next(tie for tie in rest if name in tie.ends)
+        holder = next(end for end in tie.ends if end != name)
         if holder in inner:
-            outer.setdefault(holder, []).append(one)
+            outer.setdefault(holder, []).append(name)
     return inner, outer, _LeftOut(ties=further, direct=len(near) - len(inner), further=max(0, len(outside) - _OUTER))
 
 
@@ -136,19 +136,19 @@ def _draw_lines(spots: Sequence[NodePosition], ties: Sequence[GraphEdge]) -> lis
     pairs: dict[tuple[str, ...], list[GraphEdge]] = {}
     for tie in ties:
         pairs.setdefault(tuple(sorted(tie.ends)), []).append(tie)
-    told = sum(spot.ring == 1 for spot in spots) <= _LABELLED
-    found: list[dict[str, Any]] = []
-    for (one, other), between in pairs.items():
-        a, b = where[one], where[other]
+    are_labelled = sum(spot.ring == 1 for spot in spots) <= _LABELLED
+    lines: list[dict[str, Any]] = []
+    for (first, other), between in pairs.items():
+        a, b = where[first], where[other]
         types = ", ".join(dict.fromkeys(tie.type.replace("_", " ") for tie in between))
-        found.append(
+        lines.append(
             {
                 "a": a, "b": b, "width": round(1 + 5 * between[0].strength, 1), "says": label(types),
                 "x": round((a.x + b.x) / 2, 1), "y": round((a.y + b.y) / 2, 1),
-                "told": told and {a.ring, b.ring} == {0, 1},
+                "told": are_labelled and {a.ring, b.ring} == {0, 1},
             }
         )  # fmt: skip
-    return found
+    return lines
 
 
 def _short_name(spot: NodePosition) -> str:
@@ -167,8 +167,8 @@ def _slider(ties: Sequence[GraphEdge], valid_at: datetime | None, now: datetime)
 
 def _edges_around(memory: Memory, names: Sequence[str], valid_at: datetime | None) -> list[GraphEdge]:
     """Return the relationships from or to some names."""
-    found = [tie for end in (0, 1) for tie in _read_edges(memory, valid_at, end, names)]
-    return list({tie.record.id: tie for tie in found}.values())
+    edges = [tie for end in (0, 1) for tie in _read_edges(memory, valid_at, end, names)]
+    return list({tie.record.id: tie for tie in edges}.values())
 
 
 def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: Sequence[str] = ()) -> list[GraphEdge]:
@@ -179,19 +179,19 @@ def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: 
     """
     ties = [
         tie
-        for one in _read_records(memory, "relationship", "entity target", end, names)
-        if (tie := _edge_from_record(one)) is not None
+        for record in _read_records(memory, "relationship", "entity target", end, names)
+        if (tie := _edge_from_record(record)) is not None
     ]
     if valid_at is None:
         return ties
     by_hand = [tie for tie in ties if tie.by_hand and (tie.first is None or tie.first <= valid_at)]
-    told = {(*tie.ends, tie.type) for tie in by_hand}
+    by_hand_keys = {(*tie.ends, tie.type) for tie in by_hand}
     strengths = {(*tie.ends, tie.type): tie.strength for tie in ties}
     facts = _read_records(memory, "fact", "subject object", end, names, valid_at=valid_at)
     learned = [
         tie
-        for one in facts
-        if (tie := _edge_from_fact(one, strengths)) is not None and (*tie.ends, tie.type) not in told
+        for fact in facts
+        if (tie := _edge_from_fact(fact, strengths)) is not None and (*tie.ends, tie.type) not in by_hand_keys
     ]
     return [*by_hand, *learned]
 

@@ -20,13 +20,13 @@ def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     counts = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False).jobs
     state = _check_state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
-    found = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))
-    shown = found[-_JOBS:]
+    listed = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))
+    shown = listed[-_JOBS:]
     return "jobs.html", {
-        "counts": [(one, counts.get(one, 0)) for one in STATES],
+        "counts": [(state, counts.get(state, 0)) for state in STATES],
         "state": state,
         "jobs": [(job, summarise(job.payload)) for job in reversed(shown)],
-        "older": shown[0].id if len(found) > _JOBS else None,
+        "older": shown[0].id if len(listed) > _JOBS else None,
         "changes": visit.may("write", "tenant"),
     }
 

@@ -46,11 +46,11 @@ def revoke_key(visit: Visit) -> tuple[str, Receipt | None]:
 
 
 def _key_list(visit: Visit) -> dict[str, Any]:
-    found, offset = _reachable_keys(visit)[::-1], visit.number("offset")
+    reachable, offset = _reachable_keys(visit)[::-1], visit.number("offset")
     return {
-        "keys": [(key, _has_ended(key, visit.now)) for key in found[offset : offset + _KEYS]],
-        "count": len(found),
-        "after": offset + _KEYS if offset + _KEYS < len(found) else None,
+        "keys": [(key, _has_ended(key, visit.now)) for key in reachable[offset : offset + _KEYS]],
+        "count": len(reachable),
+        "after": offset + _KEYS if offset + _KEYS < len(reachable) else None,
         "before": max(0, offset - _KEYS) if offset else None,
         "rights": [right for right in RIGHTS if right in visit.key.rights],
         "changes": visit.may("admin", "tenant"),
@@ -68,10 +68,10 @@ def _has_ended(key: ApiKey, now: datetime) -> bool:
 
 
 def _expiry(visit: Visit) -> datetime | None:
-    told, last = visit.form.get("expires", "").strip(), visit.key.expires_at
-    if not told:
+    requested, last = visit.form.get("expires", "").strip(), visit.key.expires_at
+    if not requested:
         return last
-    end = visit.now + timedelta(seconds=to_seconds(told, "expires"))
+    end = visit.now + timedelta(seconds=to_seconds(requested, "expires"))
     return end if last is None else min(end, last)
 
 

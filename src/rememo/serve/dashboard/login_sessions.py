@@ -41,7 +41,7 @@ class LoginSessions:
 
     def begin(self, text: str) -> str:
         """Log in by a key and return the session's token; raises `Unauthorised`."""
-        key, proof = self._keys.proven(text)
+        key, proof = self._keys.check_with_proof(text)
         token = secrets.token_urlsafe(32)
         value = dump_json({"key": key.id, "proof": proof, "csrf": secrets.token_urlsafe(32)})
         self._engine.kv.set(RESERVED, SPACE, _digest(token), value, self._engine.now(), ttl=SECONDS)
@@ -55,7 +55,7 @@ class LoginSessions:
         if held is None:
             raise Unauthorised("log in with a key; what you had is over")
         value = json.loads(held.value)
-        return LoginSession(key=self._keys.still(value["key"], value["proof"]), csrf=value["csrf"])
+        return LoginSession(key=self._keys.recheck(value["key"], value["proof"]), csrf=value["csrf"])
 
     def end(self, token: str) -> None:
         """Log out."""

@@ -31,7 +31,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
         if stats is None
         else _count_visible(visit, stats.kinds, held)
     )
-    shown = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda one: (-one[1], one[0]))
+    shown = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda item: (-item[1], item[0]))
     if not shown and not held and "known_at" not in visit.query:
         return "first.html", {"narrowed": visit.narrowed}
     conflicts = memory.facts.conflicts()
@@ -47,7 +47,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
         "jobs": None if stats is None else [(state, stats.jobs.get(state, 0)) for state in STATES],
         "chart": chart,
         "series": [name for name, _ in series],
-        "growth": _growth(visit, sum(one.count for one in chart)),
+        "growth": _growth(visit, sum(column.count for column in chart)),
         "spending": visit.present.spending() if whole else None,
         "latest": list(reversed(memory.list(limit=_LATEST))),
         "conflicts": conflicts[:_SHOWN_CONFLICTS],

@@ -20,12 +20,12 @@ def quarantine_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         shown = {"record": record, "text": part(record.text, number), "part": number, "parts": of}
         return "held.html", {**shown, "changes": changes}
     offset = visit.number("offset")
-    found = quarantine.list(limit=_HELD + 1, offset=offset, known_at=known_at)
+    held = quarantine.list(limit=_HELD + 1, offset=offset, known_at=known_at)
     return "quarantine.html", {
-        "held": list(reversed(found))[:_HELD],
+        "held": list(reversed(held))[:_HELD],
         "count": None if known_at else quarantine.count(),
         "rules": sorted(quarantine.rules().items()),
-        "older": offset + _HELD if len(found) > _HELD else None,
+        "older": offset + _HELD if len(held) > _HELD else None,
         "newer": max(0, offset - _HELD) if offset else None,
         "changes": changes,
     }

@@ -30,7 +30,7 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     ended = record.superseded_at is not None and (then is None or record.superseded_at <= then)
     current = not ended and (record.expires_at is None or record.expires_at > (then or visit.now))
     wanted = visit.number("version") if "version" in visit.query else record.version
-    chosen = [one for one in versions if one.version == wanted]
+    chosen = [version for version in versions if version.version == wanted]
     if not chosen:
         raise NotFound(f"record {id!r} has no version {wanted}")
     record, latest = chosen[0], record
@@ -67,9 +67,9 @@ def _validity_status(visit: Visit, record: Record) -> Standing:
 
 def _learned_records(visit: Visit, record: Record) -> list[Record]:
     memory = visit.memory
-    said = Condition("data", ("sources",), "$contains", record.id)
+    condition = Condition("data", ("sources",), "$contains", record.id)
     engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    filter = view.filter(kind=("fact", "relationship", "summary"), conditions=(said,))
+    filter = view.filter(kind=("fact", "relationship", "summary"), conditions=(condition,))
     return engine.store.read(filter, engine.now(), limit=_LEARNED)
 
 

@@ -28,11 +28,11 @@ def rooms_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the list of rooms."""
     begin = visit.number("from")
     # A key that is bound to labels reaches no pools: it is not shown what it cannot open.
-    found = [room for room in visit.memory.rooms() if not (visit.key.labelled and room.startswith(POOL))]
-    shown = [{"name": room, "pool": room.startswith(POOL)} for room in found[begin : begin + _ROOMS]]
-    after = begin + _ROOMS if begin + _ROOMS < len(found) else None
+    rooms = [room for room in visit.memory.rooms() if not (visit.key.is_bound and room.startswith(POOL))]
+    shown = [{"name": room, "pool": room.startswith(POOL)} for room in rooms[begin : begin + _ROOMS]]
+    after = begin + _ROOMS if begin + _ROOMS < len(rooms) else None
     before = max(0, begin - _ROOMS) if begin else None
-    return "rooms.html", {"rooms": shown, "count": len(found), "after": after, "before": before}
+    return "rooms.html", {"rooms": shown, "count": len(rooms), "after": after, "before": before}
 
 
 def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -45,20 +45,20 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     if around is not None:
         offset = max(0, memory.count(kind="message", after=memory.get(around).at) - PAGE // 2)
     messages = memory.messages.history(PAGE, offset=offset)
-    wanted = {one.reply_to for one in messages if one.reply_to is not None}
-    replied = {one.id: one for one in memory.list(ids=wanted, limit=PAGE)} if wanted else {}
-    learned = _learned_by_message(memory, {one.id for one in messages})
+    wanted = {message.reply_to for message in messages if message.reply_to is not None}
+    replied = {record.id: record for record in memory.list(ids=wanted, limit=PAGE)} if wanted else {}
+    learned = _learned_by_message(memory, {message.id for message in messages})
     return "room.html", {
         "room": memory.bound.room,
         "total": total,
         "days": _group_by_day(messages, learned),
         "calls": {
-            str(call.get("id")): {"message": one.id, "name": _tool_call(call)["name"]}
-            for one in messages
-            for call in one.tool_calls
+            str(call.get("id")): {"message": message.id, "name": _tool_call(call)["name"]}
+            for message in messages
+            for call in message.tool_calls
         },
         "replied": replied,
-        "here": {one.id for one in messages},
+        "here": {message.id for message in messages},
         "around": around,
         "older": offset + PAGE if offset + PAGE < total else None,
         "newer": max(0, offset - PAGE) if offset else None,
@@ -70,20 +70,25 @@ def _group_by_day(
     messages: Sequence[Message], learned: Mapping[str, Sequence[Record]]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     days: dict[str, list[dict[str, Any]]] = {}
-    for one in messages:
-        found = learned.get(one.id, ())
-        days.setdefault(format_day(one.at), []).append(
+    for message in messages:
+        records = learned.get(message.id, ())
+        days.setdefault(format_day(message.at), []).append(
             {
-                "message": one,
-                "who": label(one.name or one.username or (one.user if one.role == "user" else None) or one.role),
-                "content": pretty_json(one.content) if one.role == "tool" else one.content,
-                "calls": [_tool_call(call) for call in one.tool_calls[:_MOST_CALLS]],
-                "more_calls": max(0, len(one.tool_calls) - _MOST_CALLS),
-                "images": [place for place, image in enumerate(one.images, 1) if is_embedded(image)][:_MOST_IMAGES],
-                "elsewhere": [label(image) for image in one.images if not is_embedded(image)][:_MOST_IMAGES],
-                "more_images": max(0, len(one.images) - _MOST_IMAGES),
-                "learned": [_learned_item(record) for record in found[:_LEARNED]],
-                "more_learned": max(0, len(found) - _LEARNED),
+                "message": message,
+                "who": label(
+                    message.name
+                    or message.username
+                    or (message.user if message.role == "user" else None)
+                    or message.role
+                ),
+                "content": pretty_json(message.content) if message.role == "tool" else message.content,
+                "calls": [_tool_call(call) for call in message.tool_calls[:_MOST_CALLS]],
+                "more_calls": max(0, len(message.tool_calls) - _MOST_CALLS),
+                "images": [place for place, image in enumerate(message.images, 1) if is_embedded(image)][:_MOST_IMAGES],
+                "elsewhere": [label(image) for image in message.images if not is_embedded(image)][:_MOST_IMAGES],
+                "more_images": max(0, len(message.images) - _MOST_IMAGES),
+                "learned": [_learned_item(record) for record in records[:_LEARNED]],
+                "more_learned": max(0, len(records) - _LEARNED),
             }
         )
     return list(days.items())
@@ -102,12 +107,12 @@ def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]
                 view.filter(kind="fact", conditions=(Condition("data", ("sources",), "$contains", id),)), engine.now(), limit=20
             )
         ]  # fmt: skip
-    found: dict[str, dict[str, Record]] = {}
+    learned: dict[str, dict[str, Record]] = {}
     links: dict[str, set[str]] = {}
     for fact in filter(is_fact, facts):
-        mine = ids.intersection(one for one in fact.data.get("sources", ()) if isinstance(one, str))
+        mine = ids.intersection(source for source in fact.data.get("sources", ()) if isinstance(source, str))
         for id in mine:
-            found.setdefault(id, {})[fact.id] = fact
+            learned.setdefault(id, {})[fact.id] = fact
         if mine and fact.data.get("predicate") in CONNECTING:
             link = Link.make_id(
                 engine, fact.scope, str(fact.data["subject"]), str(fact.data["object"]), fact.data["predicate"]
@@ -115,8 +120,8 @@ def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]
             links.setdefault(link, set()).update(mine)
     for record in memory.list(ids=links, kind="relationship", limit=len(links)) if links else ():
         for id in links[record.id]:
-            found[id][record.id] = record
-    return {id: list(records.values()) for id, records in found.items()}
+            learned[id][record.id] = record
+    return {id: list(records.values()) for id, records in learned.items()}
 
 
 def _learned_item(record: Record) -> dict[str, Any]:
@@ -128,11 +133,11 @@ def _learned_item(record: Record) -> dict[str, Any]:
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, str]:
     function: Any = call.get("function")
-    said: Mapping[str, Any] = function if isinstance(function, Mapping) else call  # pyright: ignore[reportUnknownVariableType] - JSON
+    details: Mapping[str, Any] = function if isinstance(function, Mapping) else call  # pyright: ignore[reportUnknownVariableType] - JSON
     return {
         "id": to_text(call.get("id", "")),
-        "name": to_text(said.get("name", "?")),
-        "arguments": pretty_json(to_text(said.get("arguments", ""))),
+        "name": to_text(details.get("name", "?")),
+        "arguments": pretty_json(to_text(details.get("arguments", ""))),
     }
 
 

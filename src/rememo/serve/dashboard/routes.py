@@ -148,14 +148,16 @@ class Dashboard:
                 visit = self._visit(request)
                 require_right(visit.key, *needs)
                 if visit.path not in _FRAGMENT_PAGES:
-                    visit.began = lambda: opening.tell(self._top(visit))
+                    visit.on_start = lambda: opening.tell(self._top(visit))
                 with acting_as_key(visit.key, request):
                     name, values = page(visit)
                 return self._html(name, visit, values)
 
             def late(error: Exception) -> bytes:
                 return (
-                    self._templates.get_template("late.html").render(said=_describe_error(request, error)[1]).encode()
+                    self._templates.get_template("late.html")
+                    .render(message=_describe_error(request, error)[1])
+                    .encode()
                 )
 
             try:
@@ -183,12 +185,12 @@ class Dashboard:
         def make(request: Request, body: bytes) -> Response:
             visit = self._visit(request, body)
             self._need_token(visit)
-            visit.done = self._marks.read(visit.form.get("done", ""), visit.key.id)
+            visit.flash = self._marks.read(visit.form.get("done", ""), visit.key.id)
             with acting_as_key(visit.key, request):
-                said, receipt = make_change(visit, name)
+                message, receipt = make_change(visit, name)
             back = self._local(visit.form.get("back", ""))
             at = None if receipt is None else receipt.recorded_at
-            token = self._marks.of(Flash(said=said, tenant=visit.memory.bound.tenant, at=at), visit.key.id)
+            token = self._marks.of(Flash(message=message, tenant=visit.memory.bound.tenant, at=at), visit.key.id)
             place, mark, spot = back.partition("#")
             return RedirectResponse(f"{place}{'&' if '?' in place else '?'}done={token}{mark}{spot}", _SEE_OTHER)
 
@@ -232,14 +234,14 @@ class Dashboard:
         return make(request, body)
 
     def _fault(self, request: Request, error: RememoError | HttpError) -> Response:
-        status, said = _describe_error(request, error)
+        status, message = _describe_error(request, error)
         path = request.url.path
         fragment = path in _FRAGMENT_PAGES
         if isinstance(error, Unauthorised) and request.method == "GET" and not fragment and path != "/login":
             back = self._root + path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"{self._root}/login?{urlencode({'next': back})}", _SEE_OTHER)
         name = "fault_part.html" if fragment else "fault.html"
-        html = self._templates.get_template(name).render(said=said)
+        html = self._templates.get_template(name).render(message=message)
         headers = {**_HEADERS, "Retry-After": "1"} if status in RETRY_STATUSES else _HEADERS
         return Response(html.encode(errors="replace"), status, headers, _HTML)
 
@@ -256,16 +258,16 @@ class Dashboard:
             session = self._sessions.find(token)
             key, csrf = session.key, session.csrf
             request.state.key, request.state.reach = key.id, key.scope
-            service.prove(request, key)
+            service.mark_verified(request, key)
             service.rate.take(key.id, key.rate)
         else:
-            key, csrf = service.known(request), self._marks.token()
+            key, csrf = service.authenticate(request), self._marks.token()
         query = parse_query(request.query_params)
         visit = Visit(
             service=service, key=key, csrf=csrf, path=request.url.path, query=query, form=parse_form(body),
             open=not locked,
         )  # fmt: skip
-        visit.done = self._marks.read(query.get("done", ""), key.id)
+        visit.flash = self._marks.read(query.get("done", ""), key.id)
         return visit
 
     def _need_token(self, visit: Visit) -> None:
@@ -276,7 +278,7 @@ class Dashboard:
         """Return the form for a key; where none is needed, lead on."""
         back = self._local(request.query_params.get("next", ""))
         if not self._service.keys.any():
-            self._service.known(request)
+            self._service.authenticate(request)
             return RedirectResponse(back, _SEE_OTHER)
         return self._log_in_form(back, "", 200)
 
@@ -303,8 +305,8 @@ class Dashboard:
         answer.delete_cookie(COOKIE, path=self._root or "/", httponly=True, samesite="strict")
         return answer
 
-    def _log_in_form(self, back: str, said: str, status: int) -> Response:
-        html = self._templates.get_template("login.html").render(back=back, said=said)
+    def _log_in_form(self, back: str, message: str, status: int) -> Response:
+        html = self._templates.get_template("login.html").render(back=back, message=message)
         return Response(html.encode(errors="replace"), status, _HEADERS, _HTML)
 
     def image(self, request: Request, _: bytes) -> Response:

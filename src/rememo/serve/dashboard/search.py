@@ -41,11 +41,11 @@ def _search(visit: Visit) -> dict[str, Any]:
 
 def score_parts(parts: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the parts of a score with what they mean, and how wide their bars are, of 100."""
-    told = sorted(((name, value) for name, value in parts.items() if abs(value) >= _SMALLEST), key=_by_size)
-    most = abs(told[0][1]) if told else 1.0
+    largest = sorted(((name, value) for name, value in parts.items() if abs(value) >= _SMALLEST), key=_by_size)
+    most = abs(largest[0][1]) if largest else 1.0
     return [
         {"name": name, "value": value, "says": MEANINGS.get(name, name), "width": round(abs(value) / most * 100, 1)}
-        for name, value in told
+        for name, value in largest
     ]
 
 

@@ -50,13 +50,13 @@ def setting_rows(settings: Settings | ServerOptions) -> list[SettingRow]:
     plain = type(settings)()
     return [
         SettingRow(
-            one.name,
-            _format_value(value, secret=not one.repr),
-            value != getattr(plain, one.name),
-            says.get(one.name, ""),
+            field.name,
+            _format_value(value, secret=not field.repr),
+            value != getattr(plain, field.name),
+            says.get(field.name, ""),
         )
-        for one in fields(settings)
-        for value in (getattr(settings, one.name),)
+        for field in fields(settings)
+        for value in (getattr(settings, field.name),)
     ]
 
 
@@ -84,11 +84,11 @@ def _without_credentials(text: str) -> str:
 def _field_texts(kind: type) -> dict[str, str]:
     """Return what stands below each field of a class: the source is its one description."""
     body = [
-        one for made in ast.parse(inspect.getsource(kind)).body if isinstance(made, ast.ClassDef) for one in made.body
+        node for made in ast.parse(inspect.getsource(kind)).body if isinstance(made, ast.ClassDef) for node in made.body
     ]
-    found: dict[str, str] = {}
-    for one, next_one in pairwise(body):
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and isinstance(next_one, ast.Expr):
+    texts: dict[str, str] = {}
+    for node, next_one in pairwise(body):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(next_one, ast.Expr):
             value = next_one.value
-            found[one.target.id] = str(value.value).replace("`", "") if isinstance(value, ast.Constant) else ""
-    return found
+            texts[node.target.id] = str(value.value).replace("`", "") if isinstance(value, ast.Constant) else ""
+    return texts

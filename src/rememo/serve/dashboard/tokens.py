@@ -17,21 +17,21 @@ def tokens_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     days = visit.number("days", least=1) if "days" in visit.query else 30
     if days not in _DAYS:
         raise InvalidInput(f"days must be one of {', '.join(map(str, _DAYS))} here, not {days}")
-    found, today = visit.present.spending(days=days), visit.now.astimezone(UTC).date()
+    spending, today = visit.present.spending(days=days), visit.now.astimezone(UTC).date()
     read, written = Counter[Any](), Counter[Any]()
-    for one in found.entries:
-        read[one.day] += one.prompt
-        written[one.day] += one.completion
+    for entry in spending.entries:
+        read[entry.day] += entry.prompt
+        written[entry.day] += entry.completion
     every = [today - timedelta(days=ago) for ago in reversed(range(days))]
     edges = [datetime.combine(day, time(), UTC) for day in (*every, today + timedelta(days=1))]
-    share = None if not found.ceiling else round(min(1.0, found.today / found.ceiling) * 100, 1)
+    share = None if not spending.ceiling else round(min(1.0, spending.today / spending.ceiling) * 100, 1)
     return "tokens.html", {
-        "spending": found,
+        "spending": spending,
         "days": days,
         "choices": _DAYS,
         "chart": chart_columns(edges, [[read[day] for day in every], [written[day] for day in every]]),
         "series": ["read", "written"],
-        "entries": list(reversed(found.entries))[:_LISTED],
-        "more": max(0, len(found.entries) - _LISTED),
+        "entries": list(reversed(spending.entries))[:_LISTED],
+        "more": max(0, len(spending.entries) - _LISTED),
         "share": share,
     }

@@ -51,8 +51,14 @@ def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]
     some = ids[-_COMPARED:]
     old, new = (states(engine, scope, some, at, quarantined=False, kinds=LISTED) for at in (since, until))
     pairs: list[Pair] = [(old.get(id), new.get(id)) for id in some]
-    told = _describe_changes([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
-    return told | {"compared": "moments", "since": since, "until": until, "touched": len(ids), "looked_at": len(some)}
+    changes = _describe_changes([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
+    return changes | {
+        "compared": "moments",
+        "since": since,
+        "until": until,
+        "touched": len(ids),
+        "looked_at": len(some),
+    }
 
 
 def _preview_rollback(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
@@ -123,9 +129,9 @@ def _parse_moment(text: str, named: dict[str, datetime]) -> datetime:
     if text in named:
         return named[text]
     try:
-        found = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(
             f"{text[:50]!r} is neither a snapshot nor a time; write a time like 2026-05-01T10:00"
         ) from None
-    return to_utc(found if found.tzinfo else found.replace(tzinfo=UTC), "the moment")
+    return to_utc(at if at.tzinfo else at.replace(tzinfo=UTC), "the moment")

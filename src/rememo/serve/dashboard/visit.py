@@ -46,12 +46,12 @@ class Visit:
     """What a change was sent with."""
     open: bool = False
     """Whether nobody needs to log in here."""
-    done: Flash | None = None
-    began: Callable[[], None] | None = None
+    flash: Flash | None = None
+    on_start: Callable[[], None] | None = None
     """Sends what stands on every page, if the rest takes a while."""
 
     @property
-    def asked(self) -> dict[str, list[str]]:
+    def scope_query(self) -> dict[str, list[str]]:
         """The scope and the moment, as a view is asked for."""
         asked = {name: [self.query[name]] for name in SCOPE if name in self.query}
         known = self.time("known_at")
@@ -60,7 +60,7 @@ class Visit:
     @property
     def memory(self) -> Memory:
         """The view; never wider than the key."""
-        return self.service.view(self.key, self.asked)
+        return self.service.view(self.key, self.scope_query)
 
     @property
     def present(self) -> Memory:
@@ -75,7 +75,7 @@ class Visit:
     @property
     def narrowed(self) -> bool:
         """Whether less than a whole tenant is looked at, or a moment of the past."""
-        return self.key.labelled or any(name in self.query for name in (*LABELS, "pool", "known_at"))
+        return self.key.is_bound or any(name in self.query for name in (*LABELS, "pool", "known_at"))
 
     @property
     def all_tenants(self) -> bool:
@@ -86,12 +86,12 @@ class Visit:
         """Whether the key has a right, and reaches so far. In a view of the past nothing can be changed."""
         return self._has(right, reach) and (right == "read" or "known_at" not in self.query)
 
-    def places(self) -> list[tuple[str, list[tuple[str, str]]]]:
+    def navigation(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """Return the views that the key reaches, by the lists they stand in."""
-        found = [(name, [one for one in views if self._has(*required_right(one[0]))]) for name, views in GROUPS]
-        return [(name, views) for name, views in found if views]
+        groups = [(name, [view for view in views if self._has(*required_right(view[0]))]) for name, views in GROUPS]
+        return [(name, views) for name, views in groups if views]
 
-    def at(self, path: str) -> bool:
+    def is_current(self, path: str) -> bool:
         """Whether this page belongs to a view."""
         return path == PARENT_PAGES.get(self.path, self.path)
 
@@ -104,10 +104,10 @@ class Visit:
 
     def begin(self) -> None:
         """Say that what is asked is sound and its answer may take a while; what goes wrong from here on is told in the page."""
-        if self.began is not None:
-            self.began()
+        if self.on_start is not None:
+            self.on_start()
 
-    def held(self, name: str) -> str | None:
+    def bound_label(self, name: str) -> str | None:
         """Return the label that the key is bound to."""
         return getattr(self.key, name)
 
@@ -117,10 +117,10 @@ class Visit:
         if text is None:
             return None
         try:
-            found = datetime.fromisoformat(text)
+            at = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidInput(f"{name} is no time: {text[:50]!r}; write it like 2026-05-01T10:00") from None
-        return to_utc(found if found.tzinfo else found.replace(tzinfo=UTC), name)
+        return to_utc(at if at.tzinfo else at.replace(tzinfo=UTC), name)
 
     def number(self, name: str, *, least: int = 0) -> int:
         """Return a whole number that the address names; the least one when it names none."""
@@ -138,7 +138,7 @@ class Visit:
         path = self.service.options.root_path + path
         return f"{path}?{urlencode(wanted)}" if wanted else path
 
-    def here(self, /, **changes: object) -> str:
+    def same_page(self, /, **changes: object) -> str:
         """Return the address of this very page with something changed."""
         return self.link(self.path, **{**self.query, "done": None, **changes})
 

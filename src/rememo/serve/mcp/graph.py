@@ -81,7 +81,9 @@ class KnowledgeGraph:
         shown = set(names).intersection(self.nodes)
         return GraphResult(
             entities=[self.entity(name) for name in self.nodes if name in shown],
-            relations=[_to_relation(one) for one in self.relations if one[0] in shown or one[1] in shown],
+            relations=[
+                _to_relation(relation) for relation in self.relations if relation[0] in shown or relation[1] in shown
+            ],
         )
 
 
@@ -110,8 +112,8 @@ def _graph_records(memory: "Memory") -> "Iterable[Record]":
         while not pages or len(pages[-1]) == _PAGE:
             pages.append(memory.list(kind=kind, metadata={_METADATA_KEY: mark}, limit=_PAGE, offset=_PAGE * len(pages)))
         # A page is the latest of what is left, oldest first.
-        for one in reversed(pages):
-            yield from one
+        for page in reversed(pages):
+            yield from page
 
 
 # ---- writing
@@ -120,13 +122,13 @@ def _graph_records(memory: "Memory") -> "Iterable[Record]":
 def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArguments) -> ToolOutput:
     """Create those whose names are new."""
     graph = load_graph(memory)
-    new = {one.name: one for one in reversed(given.entities) if one.name not in graph.nodes}
-    fresh = [new[name] for name in dict.fromkeys(one.name for one in given.entities) if name in new]
+    new = {entity.name: entity for entity in reversed(given.entities) if entity.name not in graph.nodes}
+    fresh = [new[name] for name in dict.fromkeys(entity.name for entity in given.entities) if name in new]
     items: list[dict[str, Any]] = []
-    for one in fresh:
-        one.observations = list(dict.fromkeys(one.observations))
-        items.append(_entity_item(one))
-        items += [_observation_item(one.name, text) for text in one.observations]
+    for entity in fresh:
+        entity.observations = list(dict.fromkeys(entity.observations))
+        items.append(_entity_item(entity))
+        items += [_observation_item(entity.name, text) for text in entity.observations]
     receipt = _write(memory, caller, items)
     return EntitiesResult(entities=fresh), _to_json_text(fresh) + _describe_quarantined(receipt)
 
@@ -134,8 +136,8 @@ def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArgumen
 def create_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
     """Connect what is not connected yet; as over there, an end need not be an entity."""
     graph = load_graph(memory)
-    new = {one.parts: one for one in given.relations if one.parts not in graph.relations}
-    receipt = _write(memory, caller, [_relation_item(one) for one in new.values()])
+    new = {relation.parts: relation for relation in given.relations if relation.parts not in graph.relations}
+    receipt = _write(memory, caller, [_relation_item(relation) for relation in new.values()])
     fresh = list(new.values())
     return RelationsResult(relations=fresh), _to_json_text(fresh) + _describe_quarantined(receipt)
 
@@ -143,13 +145,13 @@ def create_relations(memory: "Memory", caller: ToolCaller, given: RelationsArgum
 def add_observations(memory: "Memory", caller: ToolCaller, given: ObservationsArguments) -> ToolOutput:
     """Add what is not known yet of entities that are there."""
     graph, added, items = load_graph(memory), list[AddedObservations](), list[dict[str, Any]]()
-    for one in given.observations:
-        node = graph.need(one.entity_name)
-        new = [text for text in dict.fromkeys(one.contents) if text not in node.observations]
-        added.append(AddedObservations(entityName=one.entity_name, addedObservations=new))
+    for observation in given.observations:
+        node = graph.need(observation.entity_name)
+        new = [text for text in dict.fromkeys(observation.contents) if text not in node.observations]
+        added.append(AddedObservations(entityName=observation.entity_name, addedObservations=new))
         for text in new:
             node.observations[text] = []
-            items.append(_observation_item(one.entity_name, text))
+            items.append(_observation_item(observation.entity_name, text))
     receipt = _write(memory, caller, items)
     return ObservationsResult(results=added), _to_json_text(added) + _describe_quarantined(receipt)
 
@@ -168,24 +170,24 @@ def delete_entities(memory: "Memory", caller: ToolCaller, given: NamesArguments)
 def delete_observations(memory: "Memory", caller: ToolCaller, given: DeletionsArguments) -> ToolOutput:
     """Delete observations, word for word."""
     graph, ids = load_graph(memory), list[str]()
-    for one in given.deletions:
-        node = graph.nodes.get(one.entity_name)
+    for deletion in given.deletions:
+        node = graph.nodes.get(deletion.entity_name)
         if node is not None:
-            ids += [id for text in one.observations for id in node.observations.pop(text, ())]
+            ids += [id for text in deletion.observations for id in node.observations.pop(text, ())]
     return _delete_records(memory, ids, "Observations deleted successfully")
 
 
 def delete_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
     """Delete relations."""
-    graph, gone = load_graph(memory), {one.parts for one in given.relations}
+    graph, gone = load_graph(memory), {relation.parts for relation in given.relations}
     ids = [id for parts, kept in graph.relations.items() if parts in gone for id in kept]
     return _delete_records(memory, ids, "Relations deleted successfully")
 
 
-def _entity_item(one: GraphEntity) -> dict[str, Any]:
-    part = {"entity": one.name, "type": one.entity_type}
+def _entity_item(entity: GraphEntity) -> dict[str, Any]:
+    part = {"entity": entity.name, "type": entity.entity_type}
     return {
-        "text": f"{one.name} ({one.entity_type})",
+        "text": f"{entity.name} ({entity.entity_type})",
         "data": {_METADATA_KEY: part},
         "metadata": {_METADATA_KEY: "entity"},
     }
@@ -196,14 +198,14 @@ def _observation_item(name: str, text: str) -> dict[str, Any]:
     return {"text": f"{name}: {text}", "data": {_METADATA_KEY: part}, "metadata": {_METADATA_KEY: "observation"}}
 
 
-def _relation_item(one: GraphRelation) -> dict[str, Any]:
+def _relation_item(relation: GraphRelation) -> dict[str, Any]:
     from rememo.extract.predicates import normalise_predicate  # noqa: PLC0415 - see the package
     from rememo.learn.relationships import link_fields  # noqa: PLC0415 - the same
 
-    type = normalise_predicate(one.relation_type) or "related_to"
-    fields = link_fields({"entity": one.begin, "target": one.end, "type": type, "own": {}})
-    data = {**fields["data"], _METADATA_KEY: {"relation": list(one.parts)}}
-    text = f"{one.begin} {one.relation_type} {one.end}"
+    type = normalise_predicate(relation.relation_type) or "related_to"
+    fields = link_fields({"entity": relation.begin, "target": relation.end, "type": type, "own": {}})
+    data = {**fields["data"], _METADATA_KEY: {"relation": list(relation.parts)}}
+    text = f"{relation.begin} {relation.relation_type} {relation.end}"
     return {"text": text, "kind": "relationship", "data": data, "metadata": {_METADATA_KEY: "relation"}}
 
 
@@ -213,16 +215,16 @@ def _write(memory: "Memory", caller: ToolCaller, items: list[dict[str, Any]]) ->
         return None
     now = datetime.now(UTC)
     # What was deleted and is created again stands last, and things of one moment in their order.
-    told = [
-        {**one, "source": caller.source, "occurred_at": now + place * _MICROSECOND} for place, one in enumerate(items)
+    stamped = [
+        {**item, "source": caller.source, "occurred_at": now + place * _MICROSECOND} for place, item in enumerate(items)
     ]
-    return memory.add_many(told)
+    return memory.add_many(stamped)
 
 
-def _delete_records(memory: "Memory", ids: list[str], said: str) -> ToolOutput:
+def _delete_records(memory: "Memory", ids: list[str], message: str) -> ToolOutput:
     if ids:
         memory.delete_where(ids=ids)
-    return MessageResult(success=True, message=said), said
+    return MessageResult(success=True, message=message), message
 
 
 def _describe_quarantined(receipt: "Receipt | None") -> str:
@@ -239,10 +241,11 @@ def _describe_quarantined(receipt: "Receipt | None") -> str:
 def read_graph(memory: "Memory", caller: ToolCaller, given: NoArguments) -> ToolOutput:
     """Return all of it."""
     graph = load_graph(memory)
-    found = GraphResult(
-        entities=[graph.entity(name) for name in graph.nodes], relations=[_to_relation(one) for one in graph.relations]
+    result = GraphResult(
+        entities=[graph.entity(name) for name in graph.nodes],
+        relations=[_to_relation(relation) for relation in graph.relations],
     )
-    return found, _to_json_text(found)
+    return result, _to_json_text(result)
 
 
 def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) -> ToolOutput:
@@ -262,14 +265,14 @@ def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) ->
         names = [
             hit.record.data[_METADATA_KEY]["entity"] for hit in hits if hit.score >= _MIN_RELATIVE_SCORE * hits[0].score
         ]
-    found = graph.around(names)
-    return found, _to_json_text(found)
+    result = graph.around(names)
+    return result, _to_json_text(result)
 
 
 def open_nodes(memory: "Memory", caller: ToolCaller, given: NodesArguments) -> ToolOutput:
     """Return the nodes of these names."""
-    found = load_graph(memory).around(given.names)
-    return found, _to_json_text(found)
+    result = load_graph(memory).around(given.names)
+    return result, _to_json_text(result)
 
 
 def _to_relation(parts: tuple[str, str, str]) -> GraphRelation:
@@ -281,7 +284,7 @@ def _to_json_text(value: BaseModel | Iterable[BaseModel]) -> str:
     plain = (
         value.model_dump(by_alias=True)
         if isinstance(value, BaseModel)
-        else [one.model_dump(by_alias=True) for one in value]
+        else [model.model_dump(by_alias=True) for model in value]
     )
     return json.dumps(plain, ensure_ascii=False, indent=2)
 
@@ -290,7 +293,9 @@ def _make_tool(
     name: str, description: str, takes: type[ToolArguments], gives: type[ToolResult], does: Any, **more: Any
 ) -> Tool:
     title = name.replace("_", " ").title()
-    return Tool(name=name, title=title, description=description, takes=takes, gives=gives, does=does, **more)
+    return Tool(
+        name=name, title=title, description=description, arguments_model=takes, result_model=gives, handler=does, **more
+    )
 
 
 _CREATE_HINTS: Final[Mapping[str, Any]] = {"right": "write", "idempotent": False}

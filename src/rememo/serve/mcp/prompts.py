@@ -33,16 +33,16 @@ def _write_about_me(memory: "Memory", given: Mapping[str, str]) -> str:
     user = given.get("user") or None
     view = memory.scope(user=user)
     who = view.bound.user
-    lines = [fact_line(fact_item(one)) for one in view.facts.list(limit=_MOST_FACTS)]
-    found = view.context(_QUERY, max_tokens=_MOST_TOKENS, threshold=0.0).text
+    lines = [fact_line(fact_item(fact)) for fact in view.facts.list(limit=_MOST_FACTS)]
+    context = view.context(_QUERY, max_tokens=_MOST_TOKENS, threshold=0.0).text
     facts = fenced("\n".join(lines)) if lines else ""
-    said = "\n\n".join(filter(None, (facts, found))) or "(Nothing is remembered yet.)"
+    known = "\n\n".join(filter(None, (facts, context))) or "(Nothing is remembered yet.)"
     return (
         f"What do you know about {'me' if user is None else user}{'' if who is None or user else f' ({who})'}? Answer from"
         " what is remembered below, grouped by subject, in plain sentences. Say what is certain, what is uncertain or"
         " contradicted, and since when it holds where that is known. Do not add anything that does not stand there, and"
         " tell me that I can have any of it corrected or forgotten.\n\n"
-        f"{said}"
+        f"{known}"
     )
 
 
@@ -51,14 +51,14 @@ def _write_summary(memory: "Memory", given: Mapping[str, str]) -> str:
     if not room:
         raise InvalidInput("say which room: room is one of " + ", ".join(memory.rooms()[:20]))
     try:
-        said = read_resource(memory, f"rememo://rooms/{quote(room, safe='')}")
+        transcript = read_resource(memory, f"rememo://rooms/{quote(room, safe='')}")
     except NotFound:
         known = ", ".join(memory.rooms()[:20]) or "none yet"
         raise NotFound(f"there is no room {room!r} here; the rooms are: {known}") from None
     return (
         f"Summarise the room {room!r} from what was said in it, below: what it was about, what was decided, what is open and"
         " who does it, and what I should remember. Keep names, numbers and dates as they stand there.\n\n"
-        f"{said}"
+        f"{transcript}"
     )
 
 
@@ -82,9 +82,9 @@ PROMPTS: Final = (
 
 def render_prompt(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
     """Return a prompt's text; one that is not there raises `NotFound`."""
-    for one in PROMPTS:
-        if one.name == name:
-            if unknown := set(given) - set(one.arguments):
-                raise InvalidInput(f"{name} has no argument {min(unknown)!r}; it takes {', '.join(one.arguments)}")
-            return one.render(memory, given)
+    for prompt in PROMPTS:
+        if prompt.name == name:
+            if unknown := set(given) - set(prompt.arguments):
+                raise InvalidInput(f"{name} has no argument {min(unknown)!r}; it takes {', '.join(prompt.arguments)}")
+            return prompt.render(memory, given)
     raise NotFound(f"there is no prompt {name!r}; there are {', '.join(one.name for one in PROMPTS)}")

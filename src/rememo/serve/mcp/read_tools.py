@@ -87,10 +87,10 @@ class ContextResult(ToolResult):
 
 def context(memory: "Memory", caller: ToolCaller, asked: ContextArguments) -> ToolOutput:
     """Return the best use of a budget."""
-    found = memory.context(asked.query, max_tokens=asked.max_tokens, at=parse_time(asked.at, "at"))
-    ids = [record.id for record in found.records]
-    said = found.text or "Nothing was remembered about this."
-    return ContextResult(text=found.text, tokens=found.tokens, ids=ids), said
+    built = memory.context(asked.query, max_tokens=asked.max_tokens, at=parse_time(asked.at, "at"))
+    ids = [record.id for record in built.records]
+    text = built.text or "Nothing was remembered about this."
+    return ContextResult(text=built.text, tokens=built.tokens, ids=ids), text
 
 
 class FactsArguments(ScopedArguments):
@@ -111,14 +111,14 @@ class FactsResult(FencedResult):
 
 def facts(memory: "Memory", caller: ToolCaller, asked: FactsArguments) -> ToolOutput:
     """Return what holds."""
-    found = memory.facts.list(
+    known = memory.facts.list(
         subject=asked.subject or None,
         predicate=asked.predicate or None,
         valid_at=parse_time(asked.at, "at"),
         current_only=not asked.all,
         limit=asked.limit,
     )
-    shown = [fact_item(one) for one in found]
+    shown = [fact_item(fact) for fact in known]
     return FactsResult(facts=shown), fence_lines(map(fact_line, shown), nothing="No such fact is known.")
 
 
@@ -143,12 +143,12 @@ class HistoryResult(FencedResult):
 def history(memory: "Memory", caller: ToolCaller, asked: HistoryArguments) -> ToolOutput:
     """Return the versions of one memory, or the latest of all."""
     if asked.id:
-        items = [memory_item(one) for one in memory.history(asked.id)][-asked.limit :]
-        lines = [f"version {one.version}: {memory_line(one)}" for one in items]
+        items = [memory_item(version) for version in memory.history(asked.id)][-asked.limit :]
+        lines = [f"version {item.version}: {memory_line(item)}" for item in items]
     else:
-        found = memory.list(kind=_SAID_KINDS, before=parse_time(asked.before, "before"), limit=asked.limit)
-        items = [memory_item(one) for one in found]
-        lines = [memory_line(one) for one in items]
+        records = memory.list(kind=_SAID_KINDS, before=parse_time(asked.before, "before"), limit=asked.limit)
+        items = [memory_item(record) for record in records]
+        lines = [memory_line(item) for item in items]
     return HistoryResult(items=items), fence_lines(lines, nothing="Nothing was said or noted here.")
 
 
@@ -178,8 +178,8 @@ class TasksResult(FencedResult):
 
 def tasks(memory: "Memory", caller: ToolCaller, asked: TasksArguments) -> ToolOutput:
     """Return what is to be done."""
-    found = memory.tasks.due(limit=asked.limit) if asked.due else memory.tasks.open(limit=asked.limit)
-    shown = [task_item(one) for one in found]
+    open_tasks = memory.tasks.due(limit=asked.limit) if asked.due else memory.tasks.open(limit=asked.limit)
+    shown = [task_item(task) for task in open_tasks]
     return TasksResult(tasks=shown), fence_lines(map(task_line, shown), nothing="There is nothing to be done.")
 
 
@@ -196,16 +196,16 @@ def task_item(task: "Task") -> TaskItem:
     )
 
 
-def task_line(one: TaskItem) -> str:
+def task_line(task: TaskItem) -> str:
     """Return a task as a line."""
     held = [
-        f"due {one.due[:16].replace('T', ' ')}" if one.due else "",
-        f"repeats {one.repeats}" if one.repeats else "",
-        f"priority {one.priority}" if one.priority else "",
-        one.status if one.status != "open" else "",
+        f"due {task.due[:16].replace('T', ' ')}" if task.due else "",
+        f"repeats {task.repeats}" if task.repeats else "",
+        f"priority {task.priority}" if task.priority else "",
+        task.status if task.status != "open" else "",
     ]
     more = ", ".join(filter(None, held))
-    return f"[{one.id}] {one.text}{f' ({more})' if more else ''}"
+    return f"[{task.id}] {task.text}{f' ({more})' if more else ''}"
 
 
 TOOLS: Final = (
@@ -218,9 +218,9 @@ TOOLS: Final = (
             " remember something, to see whether it is known. Ask in full sentences; times such as 'last week' are"
             " understood."
         ),
-        takes=RecallArguments,
-        gives=RecallResult,
-        does=recall,
+        arguments_model=RecallArguments,
+        result_model=RecallResult,
+        handler=recall,
     ),
     Tool(
         name="context",
@@ -230,9 +230,9 @@ TOOLS: Final = (
             " that hold now, passages, open tasks and the user's profile. Use it once at the start of a conversation or"
             " a task; use recall for single look-ups."
         ),
-        takes=ContextArguments,
-        gives=ContextResult,
-        does=context,
+        arguments_model=ContextArguments,
+        result_model=ContextResult,
+        handler=context,
     ),
     Tool(
         name="facts",
@@ -241,9 +241,9 @@ TOOLS: Final = (
             "List what is known as facts (subject, predicate, object) with confidence and validity. Newer facts have"
             " ended those they contradict. Use it for 'what do you know about …' and, with at, for what was true then."
         ),
-        takes=FactsArguments,
-        gives=FactsResult,
-        does=facts,
+        arguments_model=FactsArguments,
+        result_model=FactsResult,
+        handler=facts,
     ),
     Tool(
         name="history",
@@ -252,16 +252,16 @@ TOOLS: Final = (
             "See the past. With an id: every version of one memory, to learn how it changed. Without: what was said and"
             " noted lately, oldest first; go further back with before."
         ),
-        takes=HistoryArguments,
-        gives=HistoryResult,
-        does=history,
+        arguments_model=HistoryArguments,
+        result_model=HistoryResult,
+        handler=history,
     ),
     Tool(
         name="tasks",
         title="Open tasks",
         description="List what is still to be done, what is due first coming first. note_task adds and ends tasks.",
-        takes=TasksArguments,
-        gives=TasksResult,
-        does=tasks,
+        arguments_model=TasksArguments,
+        result_model=TasksResult,
+        handler=tasks,
     ),
 )

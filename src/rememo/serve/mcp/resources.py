@@ -67,12 +67,12 @@ def _read_room(memory: "Memory", room: str) -> str:
     lines: list[str] = []
     if (summary := view.summaries.current()) is not None:
         lines += ["Summary of what was said before:", summary.text, ""]
-    lines += [memory_line(memory_item(one)) for one in view.list(kind=_SAID_KINDS, limit=_MOST_TURNS)]
+    lines += [memory_line(memory_item(record)) for record in view.list(kind=_SAID_KINDS, limit=_MOST_TURNS)]
     return "\n".join(lines)
 
 
 def _list_documents(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
-    return [(one.id, one.title) for one in memory.documents.list(limit=most, offset=start)]
+    return [(document.id, document.title) for document in memory.documents.list(limit=most, offset=start)]
 
 
 def _read_document(memory: "Memory", id: str) -> str:
@@ -81,7 +81,7 @@ def _read_document(memory: "Memory", id: str) -> str:
 
 def _list_profiles(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
     known = sorted({*memory.profiles.keys(), *memory.users()})
-    return [(one, one) for one in known[start : start + most]]
+    return [(user, user) for user in known[start : start + most]]
 
 
 def _read_profile(memory: "Memory", user: str) -> str:
@@ -95,7 +95,7 @@ def _read_profile(memory: "Memory", user: str) -> str:
     lines = [
         f"{name.replace('_', ' ')}: {_to_text(value)}" for name, value in (profile.fields if profile else {}).items()
     ]
-    lines += [f"{one.subject} {one.predicate.replace('_', ' ')} {one.object}" for one in facts]
+    lines += [f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}" for fact in facts]
     return "\n".join(lines)
 
 
@@ -134,21 +134,24 @@ KINDS: Final = (
 def list_page(memory: "Memory", cursor: str | None) -> tuple[list[ListedResource], str | None]:
     """Return a page of all resources, and the cursor of the next one."""
     kind, start = _parse_cursor(cursor)
-    found: list[ListedResource] = []
+    listed: list[ListedResource] = []
     while kind < len(KINDS):
-        one = KINDS[kind]
-        here = one.list(memory, start, PAGE - len(found) + 1)
-        taken = here[: PAGE - len(found)]
-        found += [
+        resource_kind = KINDS[kind]
+        names = resource_kind.list(memory, start, PAGE - len(listed) + 1)
+        taken = names[: PAGE - len(listed)]
+        listed += [
             ListedResource(
-                uri=one.uri(name), name=f"{one.name}/{name}", title=title or name, description=one.description
+                uri=resource_kind.uri(name),
+                name=f"{resource_kind.name}/{name}",
+                title=title or name,
+                description=resource_kind.description,
             )
             for name, title in taken
         ]
-        if len(here) > len(taken):
-            return found, urlsafe_b64encode(json.dumps([kind, start + len(taken)]).encode()).decode()
+        if len(names) > len(taken):
+            return listed, urlsafe_b64encode(json.dumps([kind, start + len(taken)]).encode()).decode()
         kind, start = kind + 1, 0
-    return found, None
+    return listed, None
 
 
 def _parse_cursor(cursor: str | None) -> tuple[int, int]:
@@ -172,16 +175,16 @@ def read_resource(memory: "Memory", uri: str) -> str:
 def _parse_uri(uri: str) -> tuple[ResourceKind, str]:
     head, _, rest = uri.removeprefix(SCHEME).partition("/")
     name = unquote(rest)
-    for one in KINDS:
-        if uri.startswith(SCHEME) and one.name == head and name:
-            return one, name
+    for kind in KINDS:
+        if uri.startswith(SCHEME) and kind.name == head and name:
+            return kind, name
     raise NotFound(f"there is no resource {uri[:200]!r}; they are {', '.join(one.template for one in KINDS)}")
 
 
 def complete_names(memory: "Memory", template: str, argument: str, begun: str) -> list[str]:
     """Return the names that begin like this, for an argument of a template or a prompt."""
-    for one in KINDS:
-        if argument == one.argument and template in ("", one.template):
-            names = [name for name, _ in one.list(memory, 0, 1_000)]
+    for kind in KINDS:
+        if argument == kind.argument and template in ("", kind.template):
+            names = [name for name, _ in kind.list(memory, 0, 1_000)]
             return [name for name in names if name.casefold().startswith(begun.casefold())]
     return []

@@ -53,16 +53,16 @@ class FencedResult(ToolResult):
     opens: str | None = None
     closes: str | None = None
 
-    def told(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """Return them as they are sent: the marks around them, and nothing where there is nothing."""
-        return fenced_value(super().told())
+        return fenced_value(super().to_wire())
 
 
 def hit_item(hit: "Hit") -> MemoryItem:
     """Return a hit for programs: whether it still holds, and what a fact was learned from."""
-    told = memory_item(hit.record, score=hit.score)
-    sources = [without_recalled(one.text) for one in hit.sources]
-    return told.model_copy(update={"status": hit.status, "superseded_by": hit.superseded_by, "sources": sources})
+    item = memory_item(hit.record, score=hit.score)
+    sources = [without_recalled(source.text) for source in hit.sources]
+    return item.model_copy(update={"status": hit.status, "superseded_by": hit.superseded_by, "sources": sources})
 
 
 def memory_item(record: "Record", *, score: float | None = None) -> MemoryItem:
@@ -96,30 +96,32 @@ def fact_item(fact: "Fact") -> FactItem:
     )
 
 
-def memory_line(one: MemoryItem) -> str:
+def memory_line(item: MemoryItem) -> str:
     """Return a memory as a line."""
-    where = f" in {one.room}" if one.room else ""
-    who = f" by {one.speaker}" if one.speaker else ""
+    where = f" in {item.room}" if item.room else ""
+    who = f" by {item.speaker}" if item.speaker else ""
     held = (
-        f" (superseded by [{one.superseded_by}])"
-        if one.superseded_by
+        f" (superseded by [{item.superseded_by}])"
+        if item.superseded_by
         else " (superseded)"
-        if one.status == "superseded"
+        if item.status == "superseded"
         else ""
     )
-    learned = f" (from: {' / '.join(one.sources)})" if one.sources else ""
-    return f"[{one.id}] {one.at[:16].replace('T', ' ')} {one.kind}{who}{where}{held}: {one.text}{learned}"
+    learned = f" (from: {' / '.join(item.sources)})" if item.sources else ""
+    return f"[{item.id}] {item.at[:16].replace('T', ' ')} {item.kind}{who}{where}{held}: {item.text}{learned}"
 
 
-def fact_line(one: FactItem) -> str:
+def fact_line(fact: FactItem) -> str:
     """Return a fact as a line."""
     held = [
-        f"from {one.valid_from[:10]}" if one.valid_from else "",
-        f"until {one.valid_to[:10]}" if one.valid_to else "",
-        one.status if one.status != "current" else "",
-        f"confidence {one.confidence:g}",
+        f"from {fact.valid_from[:10]}" if fact.valid_from else "",
+        f"until {fact.valid_to[:10]}" if fact.valid_to else "",
+        fact.status if fact.status != "current" else "",
+        f"confidence {fact.confidence:g}",
     ]
-    return f"[{one.id}] {one.subject} {one.predicate.replace('_', ' ')} {one.object} ({', '.join(filter(None, held))})"
+    return (
+        f"[{fact.id}] {fact.subject} {fact.predicate.replace('_', ' ')} {fact.object} ({', '.join(filter(None, held))})"
+    )
 
 
 def fence_lines(lines: Iterable[str], *, nothing: str) -> str:

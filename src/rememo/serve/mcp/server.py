@@ -79,7 +79,7 @@ class RequestHandlers:
 
     def __init__(self, house: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
         """Offer tools; `in_turn` lets one change end before the next begins, in the order they came."""
-        self._house = house
+        self._access = house
         self._tools = {tool.name: tool for tool in tools}
         self._turn = anyio.Lock() if in_turn else None
 
@@ -87,17 +87,17 @@ class RequestHandlers:
         """List the tools that the caller may use."""
         if params is not None and params.cursor is not None:
             raise MCPError(INVALID_PARAMS, _ONE_PAGE)
-        caller = await self._house.caller(ctx)
+        caller = await self._access.caller(ctx)
         return ListToolsResult(
-            tools=[_tool_declaration(one, caller) for one in self._tools.values() if one.right in caller.rights]
+            tools=[_tool_declaration(tool, caller) for tool in self._tools.values() if tool.right in caller.rights]
         )
 
     async def use(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         """Call a tool; what goes wrong is told to the assistant, with what to do."""
-        caller = await self._house.caller(ctx)
+        caller = await self._access.caller(ctx)
         tool = self._tools.get(params.name)
         if tool is None or tool.right not in caller.rights:
-            allowed = [one.name for one in self._tools.values() if one.right in caller.rights]
+            allowed = [tool.name for tool in self._tools.values() if tool.right in caller.rights]
             raise MCPError(
                 INVALID_PARAMS, f"Unknown tool: {params.name[:100]}; there are {', '.join(allowed) or 'none'}"
             )
@@ -107,8 +107,8 @@ class RequestHandlers:
         try:
             given = tool.arguments(params.arguments)
             async with turn:
-                answer, text = await self._house.call(
-                    ctx, lambda memory: tool.does(_narrow_view(memory, given), caller, given)
+                answer, text = await self._access.call(
+                    ctx, lambda memory: tool.handler(_narrow_view(memory, given), caller, given)
                 )
         except RememoError as error:
             return CallToolResult(content=[TextContent(text=describe_error(error))], is_error=True)
@@ -118,18 +118,24 @@ class RequestHandlers:
         if tool.right != "read" and "read" not in caller.rights:
             emptied = strip_contents(answer)
             return CallToolResult(content=[TextContent(text=dump_json(emptied))], structured_content=emptied)
-        return CallToolResult(content=[TextContent(text=text)], structured_content=answer.told())
+        return CallToolResult(content=[TextContent(text=text)], structured_content=answer.to_wire())
 
     async def resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """List rooms, documents and profiles, page by page."""
         await self._need_read(ctx)
         cursor = None if params is None else params.cursor
-        found, following = await self._run(ctx, lambda memory: resources.list_page(memory, cursor))
+        page, next_cursor = await self._run(ctx, lambda memory: resources.list_page(memory, cursor))
         listed = [
-            Resource(uri=one.uri, name=one.name, title=one.title, description=one.description, mime_type=_MARKDOWN)
-            for one in found
+            Resource(
+                uri=resource.uri,
+                name=resource.name,
+                title=resource.title,
+                description=resource.description,
+                mime_type=_MARKDOWN,
+            )
+            for resource in page
         ]
-        return ListResourcesResult(resources=listed, next_cursor=following)
+        return ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
     async def templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         """List the shapes of their addresses."""
@@ -138,10 +144,10 @@ class RequestHandlers:
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(
-                    uri_template=one.template, name=one.name, title=one.title, description=one.description,
+                    uri_template=kind.template, name=kind.name, title=kind.title, description=kind.description,
                     mime_type=_MARKDOWN,
                 )
-                for one in resources.KINDS
+                for kind in resources.KINDS
             ]
         )  # fmt: skip
 
@@ -155,22 +161,22 @@ class RequestHandlers:
         """List the prompts."""
         if params is not None and params.cursor is not None:
             raise MCPError(INVALID_PARAMS, _ONE_PAGE)
-        caller = await self._house.caller(ctx)
+        caller = await self._access.caller(ctx)
         if "read" not in caller.rights:
             return ListPromptsResult(prompts=[])
         return ListPromptsResult(
             prompts=[
                 McpPrompt(
-                    name=one.name,
-                    title=one.title,
-                    description=one.description,
+                    name=prompt.name,
+                    title=prompt.title,
+                    description=prompt.description,
                     arguments=[
                         PromptArgument(name=name, description=about, required=needed)
-                        for name, (about, needed) in one.arguments.items()
+                        for name, (about, needed) in prompt.arguments.items()
                         if name not in caller.bound
                     ],
                 )
-                for one in prompts.PROMPTS
+                for prompt in prompts.PROMPTS
             ]
         )
 
@@ -186,26 +192,26 @@ class RequestHandlers:
         await self._need_read(ctx)
         template = "" if isinstance(params.ref, PromptReference) else params.ref.uri
         argument = params.argument
-        found = await self._run(
+        names = await self._run(
             ctx, lambda memory: resources.complete_names(memory, template, argument.name, argument.value)
         )
         return CompleteResult(
             completion=Completion(
-                values=found[:_MOST_COMPLETED], total=len(found), has_more=len(found) > _MOST_COMPLETED
+                values=names[:_MOST_COMPLETED], total=len(names), has_more=len(names) > _MOST_COMPLETED
             )
         )
 
     async def graph_listed(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """List the one resource of a graph."""
         await self._need_read(ctx)
-        one = Resource(
+        resource = Resource(
             uri=graph.RESOURCE,
             name="knowledge-graph",
             title="Knowledge Graph",
             description="The full knowledge graph with all entities and relations",
             mime_type=_JSON,
         )
-        return ListResourcesResult(resources=[one])
+        return ListResourcesResult(resources=[resource])
 
     async def graph_read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """Read it."""
@@ -216,13 +222,13 @@ class RequestHandlers:
         return _resource_result(params.uri, text, _JSON)
 
     async def _need_read(self, ctx: Context) -> None:
-        if "read" not in (await self._house.caller(ctx)).rights:
+        if "read" not in (await self._access.caller(ctx)).rights:
             raise MCPError(INVALID_PARAMS, "this key has no right to read; ask for one that has")
 
     async def _run(self, ctx: Context, work: "Callable[[Memory], T]", about: object = None) -> T:
         """Run something; what goes wrong is an error of the protocol, which may say what it is about."""
         try:
-            return await self._house.call(ctx, work)
+            return await self._access.call(ctx, work)
         except (InvalidInput, NotFound) as error:
             raise MCPError(INVALID_PARAMS, str(error), about) from None
         except RememoError as error:
@@ -234,35 +240,35 @@ class RequestHandlers:
 
 def build_server(house: MemoryAccess) -> Server[Any]:
     """Return the server of a memory."""
-    told = RequestHandlers(house, TOOLS)
+    handlers = RequestHandlers(house, TOOLS)
     return Server(
         "rememo",
         version=__version__,
         title="Rememo",
         description="Long-term memory for assistants and agents.",
         instructions=INSTRUCTIONS,
-        on_list_tools=told.tools,
-        on_call_tool=told.use,
-        on_list_resources=told.resources,
-        on_list_resource_templates=told.templates,
-        on_read_resource=told.read,
-        on_list_prompts=told.prompts,
-        on_get_prompt=told.prompt,
-        on_completion=told.complete,
+        on_list_tools=handlers.tools,
+        on_call_tool=handlers.use,
+        on_list_resources=handlers.resources,
+        on_list_resource_templates=handlers.templates,
+        on_read_resource=handlers.read,
+        on_list_prompts=handlers.prompts,
+        on_get_prompt=handlers.prompt,
+        on_completion=handlers.complete,
     )
 
 
 def build_graph_server(house: MemoryAccess) -> Server[Any]:
     """Return the server that takes the place of the reference knowledge-graph memory server."""
-    told = RequestHandlers(house, graph.TOOLS, in_turn=True)
+    handlers = RequestHandlers(house, graph.TOOLS, in_turn=True)
     return Server(
         "rememo",
         version=__version__,
         title="Rememo (knowledge graph)",
-        on_list_tools=told.tools,
-        on_call_tool=told.use,
-        on_list_resources=told.graph_listed,
-        on_read_resource=told.graph_read,
+        on_list_tools=handlers.tools,
+        on_call_tool=handlers.use,
+        on_list_resources=handlers.graph_listed,
+        on_read_resource=handlers.graph_read,
     )
 
 
@@ -275,8 +281,12 @@ def describe_error(error: RememoError) -> str:
 
 def source_of(ctx: Context) -> str:
     """Return the source of what a client has remembered: `mcp`, and the client's name where it told one."""
-    told = ctx.session.client_params
-    name = "" if told is None else "".join(one for one in told.client_info.name if one.isprintable())[:64].strip()
+    client = ctx.session.client_params
+    name = (
+        ""
+        if client is None
+        else "".join(letter for letter in client.client_info.name if letter.isprintable())[:64].strip()
+    )
     return f"mcp:{name}" if name else "mcp"
 
 

@@ -93,18 +93,18 @@ class McpEndpoint:
         """Answer one request."""
         request = Request(scope, receive)
         if request.method != "POST":
-            said = f"{PATH} takes POST: every request stands for itself, and there is no stream to listen to"
-            refused = error_body(HTTP_CODES[_METHOD_NOT_ALLOWED], said)
+            message = f"{PATH} takes POST: every request stands for itself, and there is no stream to listen to"
+            refused = error_body(HTTP_CODES[_METHOD_NOT_ALLOWED], message)
             await Response(refused, _METHOD_NOT_ALLOWED, {"Allow": "POST"}, "application/json")(scope, receive, send)
             return
-        self._service.need_origin(request)
+        self._service.check_origin(request)
         scope["state"]["mcp"] = await self._service.run(lambda: self._admit(request))
         body = await self._service.body(request)
         await self._sessions.handle_request(scope, _replay_body(body, receive), send)
 
     def _admit(self, request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
         """Return who asks, and for which view; whoever may not see it is told so before the protocol begins."""
-        key, asked = self._service.known(request), _scope_parameters(request)
+        key, asked = self._service.authenticate(request), _scope_parameters(request)
         self._service.view(key, asked)
         return key, asked
 

@@ -55,7 +55,7 @@ class ScopedArguments(ToolArguments):
 class ToolResult(BaseModel):
     """What a tool gives back, as values."""
 
-    def told(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """Return them as they are sent."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -71,9 +71,9 @@ class Tool:
     name: str
     title: str
     description: str
-    takes: type[ToolArguments]
-    gives: type[ToolResult]
-    does: "Callable[[Memory, ToolCaller, Any], ToolOutput]"
+    arguments_model: type[ToolArguments]
+    result_model: type[ToolResult]
+    handler: "Callable[[Memory, ToolCaller, Any], ToolOutput]"
     right: Right = "read"
     destructive: bool = False
     idempotent: bool = True
@@ -81,7 +81,7 @@ class Tool:
     def arguments(self, given: Mapping[str, Any] | None) -> ToolArguments:
         """Return checked arguments; what is wrong is told field by field."""
         try:
-            return self.takes.model_validate(dict(given or {}))
+            return self.arguments_model.model_validate(dict(given or {}))
         except ValidationError as error:
             raise InvalidInput(f"{self.name} cannot be called like this: {_describe_errors(error)}") from None
 
@@ -89,17 +89,17 @@ class Tool:
         """Return what it takes, as JSON Schema, without the labels that are bound already."""
         whole = self._takes
         hidden = bound.intersection(LABELS)
-        shown = {name: one for name, one in whole["properties"].items() if name not in hidden}
+        shown = {name: property for name, property in whole["properties"].items() if name not in hidden}
         return {**whole, "properties": shown}
 
     @cached_property
     def _takes(self) -> dict[str, Any]:
-        return {"properties": {}, **simple_schema(self.takes)}
+        return {"properties": {}, **simple_schema(self.arguments_model)}
 
     @cached_property
     def output(self) -> dict[str, Any]:
         """What it gives, as JSON Schema."""
-        return simple_schema(self.gives)
+        return simple_schema(self.result_model)
 
 
 def simple_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -110,21 +110,21 @@ def simple_schema(model: type[BaseModel]) -> dict[str, Any]:
 def _simplify_schema(node: Any, *, names: bool = False) -> Any:
     """Return a schema, plainer; `names` says that its keys are names of properties."""
     if isinstance(node, list):
-        return [_simplify_schema(one) for one in cast("list[Any]", node)]
+        return [_simplify_schema(item) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
-    found = cast("dict[str, Any]", node)
+    schema = cast("dict[str, Any]", node)
     if names:
-        return {name: _simplify_schema(one) for name, one in found.items()}
-    choices = found.get("anyOf")
+        return {name: _simplify_schema(value) for name, value in schema.items()}
+    choices = schema.get("anyOf")
     if isinstance(choices, list) and {"type": "null"} in choices:
-        [wanted] = [one for one in cast("list[dict[str, Any]]", choices) if one != {"type": "null"}]
-        found = {**wanted, **{name: one for name, one in found.items() if name != "anyOf"}}
-    idle = {"title", "description"} if "properties" in found else {"title"}
+        [wanted] = [choice for choice in cast("list[dict[str, Any]]", choices) if choice != {"type": "null"}]
+        schema = {**wanted, **{name: value for name, value in schema.items() if name != "anyOf"}}
+    idle = {"title", "description"} if "properties" in schema else {"title"}
     return {
-        name: _simplify_schema(one, names=name in {"properties", "$defs"})
-        for name, one in found.items()
-        if name not in idle and not (name == "default" and one is None)
+        name: _simplify_schema(value, names=name in {"properties", "$defs"})
+        for name, value in schema.items()
+        if name not in idle and not (name == "default" and value is None)
     }
 
 
@@ -143,9 +143,9 @@ def parse_time(text: str | None, field: str) -> datetime | None:
 
 def _describe_errors(error: ValidationError) -> str:
     """Return what is wrong with arguments, without quoting them."""
-    found = [
-        f"{'.'.join(map(str, one['loc'])) or 'the arguments'}: {one['msg'][:1].lower()}{one['msg'][1:]}"
-        for one in error.errors(include_url=False, include_input=False)
+    problems = [
+        f"{'.'.join(map(str, problem['loc'])) or 'the arguments'}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
+        for problem in error.errors(include_url=False, include_input=False)
     ]
-    more = f" (and {len(found) - _MOST_ERRORS} more)" if len(found) > _MOST_ERRORS else ""
-    return "; ".join(found[:_MOST_ERRORS]) + more
+    more = f" (and {len(problems) - _MOST_ERRORS} more)" if len(problems) > _MOST_ERRORS else ""
+    return "; ".join(problems[:_MOST_ERRORS]) + more

@@ -22,24 +22,24 @@ _NAMES: Final[dict[str, Callable[[Memory], list[str]]]] = {
 
 def list_entities(asked: Mem0Request) -> dict[str, Any]:
     """Answer `GET /v1/entities/`: all within the key's reach of whom something is kept, in one page."""
-    asked.asks_only()
+    asked.allow_query()
     memory = asked.view()
-    found = [
+    results = [
         _to_entity(kind, name, *_first_and_last(memory.scope(**{label: name})))
         for kind, label in LABEL_OF.items()
         for name in _NAMES[kind](memory)
         if not name.startswith("pool:")
     ]
-    found += [
+    results += [
         _to_entity("app", name, len(records), records[0], records[-1])
         for name, records in sorted(_records_by_app(memory).items())
     ]
-    return {"count": len(found), "next": None, "previous": None, "results": found}
+    return {"count": len(results), "next": None, "previous": None, "results": results}
 
 
 def delete_entity(asked: Mem0Request) -> dict[str, Any]:
     """Answer `DELETE /v2/entities/{type}/{name}/`: all that belongs to it ends, memories and everything else."""
-    asked.asks_only()
+    asked.allow_query()
     kind, name = asked.path["type"], asked.path["name"]
     if kind not in _TYPES:
         raise InvalidInput(f"there are no entities {kind[:50]!r}; there are {', '.join(_TYPES)}")
@@ -64,11 +64,11 @@ def _first_and_last(memory: Memory) -> tuple[int, Record | None, Record | None]:
 def _records_by_app(memory: Memory) -> dict[str, list[Record]]:
     view = view_of(memory)
     filter = view.filter(kind=MEMORIES, metadata={APP: {"$exists": True}})
-    found: dict[str, list[Record]] = {}
+    records: dict[str, list[Record]] = {}
     for record in view.engine.store.read(filter, view.engine.now()):
         if isinstance(record.metadata[APP], str):
-            found.setdefault(record.metadata[APP], []).append(record)
-    return found
+            records.setdefault(record.metadata[APP], []).append(record)
+    return records
 
 
 def _to_entity(kind: str, name: str, count: int, first: Record | None, last: Record | None) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Alternative:
     before: datetime | None = None
     conditions: tuple[Condition, ...] = ()
 
-    def joined(self, other: "Alternative") -> "Alternative | None":
+    def intersect(self, other: "Alternative") -> "Alternative | None":
         """Return what both mean; None when nothing can be both."""
         for name in self.labels.keys() & other.labels.keys():
             if self.labels[name] != other.labels[name]:
@@ -64,11 +64,14 @@ class Alternative:
 
 def parse_filters(*parts: Mapping[str, Any] | None) -> list[Alternative]:
     """Return what filters mean that must all hold; an empty list means nothing at all, no filter means everything."""
-    found = [Alternative()]
+    alternatives = [Alternative()]
     for part in parts:
         if part is not None:
-            found = _intersect([found, _parse_filter(part, wanted=True, depth=0)])
-    return [one if one.kinds is not None else replace(one, kinds=frozenset(MEMORIES)) for one in found]
+            alternatives = _intersect([alternatives, _parse_filter(part, wanted=True, depth=0)])
+    return [
+        alternative if alternative.kinds is not None else replace(alternative, kinds=frozenset(MEMORIES))
+        for alternative in alternatives
+    ]
 
 
 def parse_day(value: object, field: str) -> date | None:
@@ -87,8 +90,8 @@ def parse_time(value: object, field: str) -> datetime:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
         if isinstance(value, str):
-            found = datetime.fromisoformat(value)
-            return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
+            at = datetime.fromisoformat(value)
+            return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         pass
     raise InvalidFilter(f"{field} is no time: {str(value)[:50]!r}; write ISO 8601, or seconds since 1970")
@@ -122,29 +125,29 @@ def _parse_entry(name: str, value: object, wanted: bool, depth: int) -> list[Alt
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not parts or (name != "NOT" and not isinstance(value, list)):
         raise InvalidFilter(f"{name} takes a list of filters that is not empty")
-    each = [_parse_filter(one, wanted=wanted != (name == "NOT"), depth=depth + 1) for one in parts]
+    each = [_parse_filter(part, wanted=wanted != (name == "NOT"), depth=depth + 1) for part in parts]
     # NOT of several means none of them; what is not wanted turns each into its opposite.
     return _intersect(each) if (name != "OR") == wanted else _unite(each)
 
 
 def _intersect(each: Iterable[list[Alternative]]) -> list[Alternative]:
-    found = [Alternative()]
+    result = [Alternative()]
     for some in each:
-        joined = (one.joined(other) for one, other in product(found, some))
-        found = _check_size([one for one in joined if one is not None])
-    return found
+        joined = (alternative.intersect(other) for alternative, other in product(result, some))
+        result = _check_size([alternative for alternative in joined if alternative is not None])
+    return result
 
 
 def _unite(each: Iterable[list[Alternative]]) -> list[Alternative]:
-    return _check_size([one for some in each for one in some])
+    return _check_size([alternative for some in each for alternative in some])
 
 
-def _check_size(found: list[Alternative]) -> list[Alternative]:
-    if len(found) > _MOST_ALTERNATIVES:
+def _check_size(alternatives: list[Alternative]) -> list[Alternative]:
+    if len(alternatives) > _MOST_ALTERNATIVES:
         raise InvalidFilter(
             f"the filters have more than the {_MOST_ALTERNATIVES} alternatives that one question may have; ask twice"
         )
-    return found
+    return alternatives
 
 
 # ---- the fields
@@ -179,7 +182,8 @@ def _parse_label(name: str, value: object, wanted: bool) -> list[Alternative]:
     values = cast("list[Any]", operand) if operator == "in" else [operand]
     # Whatever it is, none too: our views do not tell these apart.
     return [
-        Alternative() if one == ANY else Alternative(labels={ENTITIES[name]: check_label(one, name)}) for one in values
+        Alternative() if value == ANY else Alternative(labels={ENTITIES[name]: check_label(value, name)})
+        for value in values
     ]
 
 
@@ -206,17 +210,17 @@ def _parse_categories(value: object, wanted: bool) -> list[Alternative]:
     each: list[frozenset[str]] = []
     for operator, operand in _parse_clauses("categories", value, ("eq", "ne", "in", "contains")):
         names = cast("list[Any]", operand) if operator == "in" else [operand]
-        meant = {kind for kind in FOUND for one in names if _matches_kind(kind, one, partly=operator == "contains")}
-        for one in names:
-            if not any(_matches_kind(kind, one, partly=operator == "contains") for kind in FOUND):
+        meant = {kind for kind in FOUND for name in names if _matches_kind(kind, name, partly=operator == "contains")}
+        for name in names:
+            if not any(_matches_kind(kind, name, partly=operator == "contains") for kind in FOUND):
                 raise InvalidFilter(
-                    f"there is no category {str(one)[:50]!r} here: categories are kinds, which are {', '.join(FOUND)}"
+                    f"there is no category {str(name)[:50]!r} here: categories are kinds, which are {', '.join(FOUND)}"
                 )
         excluded = (operator == "ne") == wanted
         each.append(frozenset(MEMORIES) - meant if excluded else frozenset(meant))
-    kinds = [Alternative(kinds=one) for one in each if one]
+    kinds = [Alternative(kinds=kind_set) for kind_set in each if kind_set]
     if wanted:
-        return _intersect([[one] for one in kinds]) if len(kinds) == len(each) else []
+        return _intersect([[alternative] for alternative in kinds]) if len(kinds) == len(each) else []
     return kinds
 
 
@@ -231,8 +235,8 @@ def _parse_ids(value: object, wanted: bool) -> list[Alternative]:
         ("in", cast("list[Any]", value)) if isinstance(value, list) else _single_clause("memory_ids", value)
     )
     ids = operand if operator == "in" else [operand]
-    found = frozenset(check_label(one, "memory_ids") for one in ids)
-    return [Alternative(ids=found)] if found else []
+    id_set = frozenset(check_label(id, "memory_ids") for id in ids)
+    return [Alternative(ids=id_set)] if id_set else []
 
 
 def _parse_metadata_object(value: object, wanted: bool) -> list[Alternative]:
@@ -250,7 +254,7 @@ def _parse_metadata_object(value: object, wanted: bool) -> list[Alternative]:
 def _parse_metadata(path: tuple[str, ...], value: object, wanted: bool) -> list[Alternative]:
     name = "metadata." + ".".join(path)
     if (nested := _mapping(value)) and not set(nested) & set(_OPERATORS):
-        deeper = [_parse_metadata((*path, key), one, wanted) for key, one in nested.items()]
+        deeper = [_parse_metadata((*path, key), nested_value, wanted) for key, nested_value in nested.items()]
         return _intersect(deeper) if wanted else _unite(deeper)
     each: list[list[Alternative]] = []
     for operator, operand in _parse_clauses(name, value, tuple(_METADATA_OPERATORS)):
@@ -272,22 +276,22 @@ def _parse_clauses(name: str, value: object, allowed: tuple[str, ...]) -> list[t
     """Return operators with what they compare with; a plain value means equals."""
     if (clauses := _mapping(value)) is None:
         return [("eq", value)]
-    found = list(clauses.items())
-    for operator, operand in found:
+    pairs = list(clauses.items())
+    for operator, operand in pairs:
         if operator not in allowed:
             raise InvalidFilter(f"{name} has the operator {operator[:50]!r}; the operators are {', '.join(allowed)}")
         if operator in ("in", "nin") and not isinstance(operand, list):
             raise InvalidFilter(f"{name} {operator} takes a list of values, not {str(operand)[:50]!r}")
-    if not found:
+    if not pairs:
         raise InvalidFilter(f"{name} is an empty object; say what it should be")
-    return found
+    return pairs
 
 
 def _single_clause(name: str, value: object) -> tuple[str, Any]:
-    found = _parse_clauses(name, value, ("eq", "in"))
-    if len(found) > 1:
+    clauses = _parse_clauses(name, value, ("eq", "in"))
+    if len(clauses) > 1:
         raise InvalidFilter(f"{name} has several operators; one is enough")
-    return found[0]
+    return clauses[0]
 
 
 def _mapping(value: object) -> Mapping[str, Any] | None:

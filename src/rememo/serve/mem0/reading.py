@@ -46,7 +46,7 @@ class FilterBody(RequestBody):
     end_date: str | None = None
     latest_only: bool | None = None
 
-    def meant(self) -> list[Alternative]:
+    def parse_filters(self) -> list[Alternative]:
         """Return what is meant."""
         names = ("user_id", "agent_id", "app_id", "run_id", "metadata")
         plain: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
@@ -75,7 +75,7 @@ def search_memories(asked: Mem0Request) -> dict[str, Any]:
     Their clients paste what is found into prompts as it is, so what something later superseded is left out, unless the
     question asks about the past or `latest_only` is false.
     """
-    asked.asks_only()
+    asked.allow_query()
     given = asked.body(SearchBody)
     if not given.query.strip():
         raise InvalidInput("the query is empty; ask something")
@@ -111,45 +111,45 @@ def _search_without_retracted(engine: Engine, query: Query) -> list[Hit]:
 
     Where nothing of the best was, testing all the others is not worth its time.
     """
-    found = search(engine, query)
-    if all(_NOT_RETRACTED.holds(hit.record) for hit in found):
-        return found
+    hits = search(engine, query)
+    if all(_NOT_RETRACTED.holds(hit.record) for hit in hits):
+        return hits
     tested = query.filter.narrowed(conditions=(*query.filter.conditions, _NOT_RETRACTED))
     return search(engine, replace(query, filter=tested))
 
 
 def list_memories(asked: Mem0Request) -> dict[str, Any]:
     """Answer `POST /v3/memories/`: a page of what is meant, newest first."""
-    asked.asks_only("page", "page_size")
+    asked.allow_query("page", "page_size")
     number, size = _whole_number(asked, "page", 1), _whole_number(asked, "page_size", _PAGE)
     start, end = check_offset((number - 1) * size, "page"), number * size
     given = asked.body(FilterBody)
     filters = _make_filters(asked, given, _NOT_RETRACTED if given.latest_only is False else _NOT_SUPERSEDED)
     if len(filters) <= 1:
-        found = [one for engine, filter in filters for one in _read_newest(engine, filter, size, start)]
+        records = [record for engine, filter in filters for record in _read_newest(engine, filter, size, start)]
         count = sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
     else:
         # The newest of all are among the newest of each.
-        merged = {one.id: one for engine, filter in filters for one in _read_newest(engine, filter, end, 0)}
-        found = sorted(merged.values(), key=lambda one: (one.at, one.created_at), reverse=True)[start:end]
+        merged = {record.id: record for engine, filter in filters for record in _read_newest(engine, filter, end, 0)}
+        records = sorted(merged.values(), key=lambda record: (record.at, record.created_at), reverse=True)[start:end]
         count = _count_distinct(filters)
     return {
         "count": count,
         "next": _page_url(asked, number + 1, size) if count > end else None,
         "previous": _page_url(asked, number - 1, size) if number > 1 else None,
-        "results": _with_status(asked, found),
+        "results": _with_status(asked, records),
     }
 
 
 def get_memory(asked: Mem0Request) -> dict[str, Any]:
     """Answer `GET /v1/memories/{id}/`."""
-    asked.asks_only()
+    asked.allow_query()
     return _with_status(asked, [find_memory(asked.view(), asked.path["id"])])[0]
 
 
 def memory_history(asked: Mem0Request) -> list[dict[str, Any]]:
     """Answer `GET /v1/memories/{id}/history/`."""
-    asked.asks_only()
+    asked.allow_query()
     return to_history(asked.view().history(asked.path["id"]))
 
 
@@ -181,24 +181,24 @@ def view_of(memory: Memory) -> View:
 
 def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition) -> list[tuple[Engine, Filter]]:
     """Return a filter for each alternative, behind the key's wall."""
-    found: list[tuple[Engine, Filter]] = []
-    for one in given.meant():
-        view = view_of(asked.view(one.labels))
+    filters: list[tuple[Engine, Filter]] = []
+    for alternative in given.parse_filters():
+        view = view_of(asked.view(alternative.labels))
         view.wait_for_lessons()
         filter = view.filter(
-            kind=sorted(one.kinds or ()), ids=None if one.ids is None else sorted(one.ids), after=one.after,
-            before=one.before, conditions=(*one.conditions, *conditions),
+            kind=sorted(alternative.kinds or ()), ids=None if alternative.ids is None else sorted(alternative.ids), after=alternative.after,
+            before=alternative.before, conditions=(*alternative.conditions, *conditions),
         )  # fmt: skip
-        found.append((view.engine, filter))
-    return found
+        filters.append((view.engine, filter))
+    return filters
 
 
 def _with_status(asked: Mem0Request, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return records as memories, each with whether it still holds."""
     view = view_of(asked.view())
     view.wait_for_lessons()
-    found = standings(view.engine, view.scope.tenant, records, view.engine.now())
-    return [{**to_memory(one), **found[one.id].to_dict()} for one in records]
+    statuses = standings(view.engine, view.scope.tenant, records, view.engine.now())
+    return [{**to_memory(record), **statuses[record.id].to_dict()} for record in records]
 
 
 def _read_newest(engine: Engine, filter: Filter, limit: int, offset: int) -> list[Record]:
@@ -206,14 +206,14 @@ def _read_newest(engine: Engine, filter: Filter, limit: int, offset: int) -> lis
 
 
 def _count_distinct(filters: Sequence[tuple[Engine, Filter]]) -> int:
-    if all(_are_disjoint(one.scope, other.scope) for (_, one), (_, other) in combinations(filters, 2)):
+    if all(_are_disjoint(first.scope, other.scope) for (_, first), (_, other) in combinations(filters, 2)):
         return sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
-    return len({one.id for engine, filter in filters for one in engine.store.read(filter, engine.now())})
+    return len({record.id for engine, filter in filters for record in engine.store.read(filter, engine.now())})
 
 
-def _are_disjoint(one: Scope, other: Scope) -> bool:
+def _are_disjoint(first: Scope, other: Scope) -> bool:
     """Whether nothing can belong to both."""
-    return any(None not in (held := {getattr(one, name), getattr(other, name)}) and len(held) > 1 for name in LABELS)
+    return any(None not in (held := {getattr(first, name), getattr(other, name)}) and len(held) > 1 for name in LABELS)
 
 
 def _select_fields(fields: Sequence[str] | None, shown: dict[str, Any]) -> dict[str, Any]:

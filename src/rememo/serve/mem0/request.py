@@ -58,15 +58,15 @@ class Mem0Request:
     def body(self, model: type[B]) -> B:
         """Return the body, checked."""
         try:
-            found = model.model_validate_json(self.raw or b"{}")
+            body = model.model_validate_json(self.raw or b"{}")
         except ValidationError as error:
             raise InvalidInput(f"the body cannot be used: {describe_errors(error)}") from None
-        for name, value in (found.model_extra or {}).items():
+        for name, value in (body.model_extra or {}).items():
             if name not in _IGNORED_FIELDS and value is not None and value is not False:
                 raise InvalidInput(f"{name[:50]} cannot be used here; docs/mem0.md tells what can")
-        return found
+        return body
 
-    def asks_only(self, *names: str) -> None:
+    def allow_query(self, *names: str) -> None:
         """Refuse what an address asks beyond these names."""
         for name in self.query:
             if name not in names and name not in _IGNORED_FIELDS:
@@ -139,23 +139,23 @@ def not_supported(service: Service, what: str) -> Endpoint:
 
 
 def _query_parameters(request: Request) -> dict[str, str]:
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
-        if name in found:
+        if name in parameters:
             raise InvalidInput(f"{name[:50]} stands in the address twice")
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def _handle_error(error: RememoError) -> Response:
-    status, said = STATUS[error.code], str(error)
+    status, message = STATUS[error.code], str(error)
     if status == _SERVER_FAULT:
         _log.error("%s: %s", error.code, error)
-        said = "the server could not do this; its log says why, by the request's id"
-    return _error_response(status, error.code, said, error.detail)
+        message = "the server could not do this; its log says why, by the request's id"
+    return _error_response(status, error.code, message, error.detail)
 
 
-def _error_response(status: int, code: str, said: str, detail: Any = None) -> Response:
+def _error_response(status: int, code: str, message: str, detail: Any = None) -> Response:
     """Return an error with `detail`, where their clients look for it, beside the shape that all our errors have."""
     headers = (
         {"Retry-After": "1"}
@@ -164,5 +164,5 @@ def _error_response(status: int, code: str, said: str, detail: Any = None) -> Re
         if status == _UNAUTHORISED
         else {}
     )
-    body = {"detail": said, "error": {"code": code, "message": said, "detail": detail}}
+    body = {"detail": message, "error": {"code": code, "message": message, "detail": detail}}
     return Response(json.dumps(body).encode(), status, headers, JSON)

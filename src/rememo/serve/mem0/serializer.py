@@ -19,7 +19,7 @@ _DIGITS: Final = 6
 def replaced_ids(record: Record) -> list[str]:
     """Return the ids of what a record took the place of; a caller may have written anything under that name."""
     named: object = record.metadata.get(REPLACES)
-    return [one for one in cast("list[object]", named) if isinstance(one, str)] if isinstance(named, list) else []
+    return [id for id in cast("list[object]", named) if isinstance(id, str)] if isinstance(named, list) else []
 
 
 def to_memory(record: Record, *, score: float | None = None) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def to_search_result(hit: Hit) -> dict[str, Any]:
         **to_memory(hit.record, score=hit.score),
         "status": hit.status,
         "superseded_by": hit.superseded_by,
-        "sources": [{"id": one.id, "memory": one.text} for one in hit.sources],
+        "sources": [{"id": source.id, "memory": source.text} for source in hit.sources],
     }
 
 
@@ -75,16 +75,16 @@ def to_event(record: Record, event: str) -> dict[str, Any]:
 
 def to_history(versions: Sequence[Record]) -> list[dict[str, Any]]:
     """Return what happened to a memory, oldest first."""
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     before: Record | None = None
-    for one in versions:
+    for version in versions:
         # Other changes than of the text have nothing to show here.
-        if before is None or one.text != before.text:
-            told.append(_to_history_entry(one, before, one, "ADD" if before is None else "UPDATE"))
-        before = one
+        if before is None or version.text != before.text:
+            entries.append(_to_history_entry(version, before, version, "ADD" if before is None else "UPDATE"))
+        before = version
     if before is not None and before.deleted:
-        told.append(_to_history_entry(before, before, None, "DELETE"))
-    return told
+        entries.append(_to_history_entry(before, before, None, "DELETE"))
+    return entries
 
 
 def _to_history_entry(record: Record, old: Record | None, new: Record | None, event: str) -> dict[str, Any]:

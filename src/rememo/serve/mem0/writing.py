@@ -122,19 +122,19 @@ def add(asked: Mem0Request) -> DeferredResponse:
 
     With `infer` false each message is a memory of its own and nothing is learned.
     """
-    asked.asks_only()
+    asked.allow_query()
     given = asked.body(AddBody)
     named = _named_entities({name: getattr(given, name) for name in _NAMES}, given.filters)
     if ANY in named.values():
         raise InvalidInput(f"a memory belongs to somebody; {ANY!r} is for filters")
-    if not named and not asked.key.labelled:
+    if not named and not asked.key.is_bound:
         raise InvalidInput(f"say whose memory this is: one of {', '.join(_NAMES)}")
     memory = asked.view(_labels(named))
     metadata = {**(given.metadata or {}), **({APP: named[APP]} if APP in named else {})}
     at = None if given.timestamp is None else parse_time(given.timestamp, "timestamp")
     end = _end_of_day(memory, given.expiration_date)
     if given.infer is False:
-        receipt = view_of(memory).put([_note_from_message(one, metadata, at, end) for one in given.messages])
+        receipt = view_of(memory).put([_note_from_message(message, metadata, at, end) for message in given.messages])
         return DeferredResponse(lambda: None, lambda _: _add_response(memory, receipt, [], learned=True))
     receipt = _add_messages(memory, given.messages, metadata, at, end)
     return DeferredResponse(
@@ -146,13 +146,17 @@ def add(asked: Mem0Request) -> DeferredResponse:
 
 
 def _add_messages(
-    memory: Memory, said: Sequence[IncomingMessage], metadata: dict[str, Any], at: datetime | None, end: datetime | None
+    memory: Memory,
+    messages: Sequence[IncomingMessage],
+    metadata: dict[str, Any],
+    at: datetime | None,
+    end: datetime | None,
 ) -> Receipt:
     with memory.batch() as inside:
-        for one in said:
-            text, images = one.parts()
+        for message in messages:
+            text, images = message.parts()
             waiting = inside.messages.add(
-                one.role, text, name=one.name, tool_calls=one.tool_calls, tool_call_id=one.tool_call_id,
+                message.role, text, name=message.name, tool_calls=message.tool_calls, tool_call_id=message.tool_call_id,
                 images=images or None, metadata=metadata, at=at,
             )  # fmt: skip
             if end is not None:
@@ -162,12 +166,12 @@ def _add_messages(
 
 
 def _note_from_message(
-    one: IncomingMessage, metadata: dict[str, Any], at: datetime | None, end: datetime | None
+    message: IncomingMessage, metadata: dict[str, Any], at: datetime | None, end: datetime | None
 ) -> dict[str, Any]:
-    text, images = one.parts()
+    text, images = message.parts()
     if images or not text.strip():
         raise InvalidInput("with infer false every message must have a text, and nothing but that")
-    data = {"role": one.role, **({"name": one.name} if one.name else {})}
+    data = {"role": message.role, **({"name": message.name} if message.name else {})}
     return {
         "text": text, "data": data, "metadata": metadata, "occurred_at": at, "expires_at": end, "learn": False,
     }  # fmt: skip
@@ -182,17 +186,17 @@ def _learned_facts(
         **({"metadata": metadata} if metadata else {}),
         **({} if end is None else {"expires_at": end}),
     }
-    found: dict[str, tuple[Record, bool]] = {}
+    learned: dict[str, tuple[Record, bool]] = {}
     for id in mine:
         filter = view.filter(kind="fact", conditions=(Condition("data", ("sources",), "$contains", id),))
         for fact in view.engine.store.read(filter, view.engine.now()):
-            if fact.id in found or fact.data.get("status") == "retracted":
+            if fact.id in learned or fact.data.get("status") == "retracted":
                 continue
             is_new = mine.keys() >= set(fact.data["sources"])
             if is_new and more:
                 view.revise(fact.id, more)
-            found[fact.id] = (memory.get(fact.id), is_new)
-    return list(found.values())
+            learned[fact.id] = (memory.get(fact.id), is_new)
+    return list(learned.values())
 
 
 def _add_response(
@@ -201,11 +205,11 @@ def _add_response(
     """Return what was learned; where that is nothing, what was stored."""
     results = [to_event(fact, "ADD" if is_new else "UPDATE") for fact, is_new in facts]
     if not results:
-        stored = {one.id: one for one in memory.list(ids=receipt.ids, limit=len(receipt.ids))}
+        stored = {record.id: record for record in memory.list(ids=receipt.ids, limit=len(receipt.ids))}
         results = [to_event(stored[id], "ADD") for id in receipt.ids if id in stored]
     held = [{"id": id, "event": "NOOP", "reason": f"held back: {why}"} for id, why in receipt.quarantined.items()]
-    told = {"message": "stored; what it says is still being learned"} if not learned else {}
-    return {"results": [*results, *held], "status": "SUCCEEDED" if learned else "PENDING", **told}
+    note = {"message": "stored; what it says is still being learned"} if not learned else {}
+    return {"results": [*results, *held], "status": "SUCCEEDED" if learned else "PENDING", **note}
 
 
 # ---- changing
@@ -213,7 +217,7 @@ def _add_response(
 
 def update(asked: Mem0Request) -> dict[str, Any]:
     """Answer `PUT /v1/memories/{id}/`."""
-    asked.asks_only()
+    asked.allow_query()
     memory, given = asked.view(), asked.body(UpdateBody)
     record = find_memory(memory, asked.path["id"])
     changed = _apply_update(memory, record, given)
@@ -222,16 +226,16 @@ def update(asked: Mem0Request) -> dict[str, Any]:
 
 def update_many(asked: Mem0Request) -> dict[str, Any]:
     """Answer `PUT /v1/batch/`: all are there before the first is changed."""
-    asked.asks_only()
+    asked.allow_query()
     memory, given = asked.view(), asked.body(UpdateManyBody).memories
-    records = [find_memory(memory, one.memory_id) for one in given]
-    facts = [(record, one) for record, one in zip(records, given, strict=True) if is_fact(record)]
+    records = [find_memory(memory, item.memory_id) for item in given]
+    facts = [(record, item) for record, item in zip(records, given, strict=True) if is_fact(record)]
     with memory.batch() as inside:
-        for record, one in zip(records, given, strict=True):
+        for record, item in zip(records, given, strict=True):
             if not is_fact(record):
-                view_of(inside).revise(record.id, _updated_fields(memory, record, one))
-    for record, one in facts:
-        _apply_update(memory, record, one)
+                view_of(inside).revise(record.id, _updated_fields(memory, record, item))
+    for record, item in facts:
+        _apply_update(memory, record, item)
     return {"message": f"Successfully updated {len(given)} memories"}
 
 
@@ -290,15 +294,16 @@ def _replace_fact_text(memory: Memory, fact: Record, changes: dict[str, Any]) ->
 def _object_in_text(memory: Memory, fact: Record, text: str) -> str | None:
     """Return what a text says in the place of a fact's object, where it speaks of the same."""
     predicate: str = fact.data["predicate"]
-    start, said = sentence(fact.data["subject"], predicate, ""), text.strip().removesuffix(".")
-    if said.startswith(start) and len(said) > len(start):
-        return said.removeprefix(start)
-    found = [
-        one.object
-        for one in memory.facts.extract(text, speaker=fact.scope.user)
-        if folded(one.subject) == fact.data["match"]["subject"] and normalise_predicate(one.predicate) == predicate
+    start, statement = sentence(fact.data["subject"], predicate, ""), text.strip().removesuffix(".")
+    if statement.startswith(start) and len(statement) > len(start):
+        return statement.removeprefix(start)
+    objects = [
+        stated.object
+        for stated in memory.facts.extract(text, speaker=fact.scope.user)
+        if folded(stated.subject) == fact.data["match"]["subject"]
+        and normalise_predicate(stated.predicate) == predicate
     ]
-    return found[-1] if found else None
+    return objects[-1] if objects else None
 
 
 # ---- deleting
@@ -306,7 +311,7 @@ def _object_in_text(memory: Memory, fact: Record, text: str) -> str | None:
 
 def delete(asked: Mem0Request) -> dict[str, Any]:
     """Answer `DELETE /v1/memories/{id}/`; with `delete_linked` what it superseded goes too."""
-    asked.asks_only("delete_linked")
+    asked.allow_query("delete_linked")
     memory = asked.view()
     record = find_memory(memory, asked.path["id"])
     linked = asked.query.get("delete_linked", "false").lower()
@@ -326,9 +331,9 @@ def delete(asked: Mem0Request) -> dict[str, Any]:
 
 def delete_many(asked: Mem0Request) -> dict[str, Any]:
     """Answer `DELETE /v1/batch/`: all of them or none."""
-    asked.asks_only()
+    asked.allow_query()
     memory, given = asked.view(), asked.body(DeleteManyBody).memories
-    records = {record.id: record for record in (find_memory(memory, one.memory_id) for one in given)}
+    records = {record.id: record for record in (find_memory(memory, reference.memory_id) for reference in given)}
     with memory.batch() as inside:
         for record in records.values():
             _delete_with_replaced(inside, record)
@@ -345,7 +350,7 @@ def _delete_with_replaced(inside: BatchView, record: Record) -> None:
 
 def delete_all(asked: Mem0Request) -> dict[str, Any]:
     """Answer `DELETE /v1/memories/`: the memories of somebody, whom the request must name."""
-    asked.asks_only(*_NAMES, "filters")
+    asked.allow_query(*_NAMES, "filters")
     filters = asked.query.get("filters")
     named = _named_entities(
         {name: asked.query.get(name) for name in _NAMES}, None if filters is None else _parse_python_dict(filters)
@@ -358,7 +363,7 @@ def delete_all(asked: Mem0Request) -> dict[str, Any]:
     if len(stars) == len(ENTITIES):
         stars, metadata = [], None if app == ANY else metadata  # everything
     memory = asked.view(_labels({name: value for name, value in named.items() if value != ANY}))
-    count = sum(one.delete_where(kind=MEMORIES, metadata=metadata) for one in _expand_wildcards(memory, stars))
+    count = sum(view.delete_where(kind=MEMORIES, metadata=metadata) for view in _expand_wildcards(memory, stars))
     return {"message": f"Memories deleted successfully! ({count})", "count": count}
 
 
@@ -369,7 +374,7 @@ def _expand_wildcards(memory: Memory, stars: Sequence[str]) -> list[Memory]:
     label, *rest = stars
     names = {"user": memory.users, "agent": memory.agents, "room": memory.rooms}[label]()
     own = [name for name in names if label != "room" or not name.startswith("pool:")]
-    return [one for name in own for one in _expand_wildcards(memory.scope(**{label: name}), rest)]
+    return [view for name in own for view in _expand_wildcards(memory.scope(**{label: name}), rest)]
 
 
 # ---- inside
@@ -392,12 +397,12 @@ def _labels(named: Mapping[str, str]) -> dict[str, str]:
 def _parse_python_dict(text: str) -> Mapping[str, Any]:
     """Return filters in an address: their client writes them as Python does."""
     try:
-        found: object = ast.literal_eval(text) if len(text) <= _LONGEST else None
+        parsed: object = ast.literal_eval(text) if len(text) <= _LONGEST else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise InvalidInput("filters in an address cannot be read; give user_id, agent_id, app_id or run_id instead")
-    return {str(name): value for name, value in cast("dict[object, Any]", found).items()}
+    return {str(name): value for name, value in cast("dict[object, Any]", parsed).items()}
 
 
 def _end_of_day(memory: Memory, expiration: str | None) -> datetime | None:

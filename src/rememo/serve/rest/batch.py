@@ -44,9 +44,9 @@ def batch(memory: Memory, *, operations: Sequence[BatchStep], key: str | None = 
     if len(operations) > _MOST:
         raise InvalidInput(f"a batch has at most {_MOST:,} operations, not {len(operations):,}; add_many takes more")
     with memory.batch(key=key) as inside:
-        for number, one in enumerate(operations):
+        for number, operation in enumerate(operations):
             try:
-                _run_step(inside, one)
+                _run_step(inside, operation)
             except RememoError as error:
                 error.detail = {"operation": number, "detail": error.detail}
                 raise
@@ -55,22 +55,24 @@ def batch(memory: Memory, *, operations: Sequence[BatchStep], key: str | None = 
     return inside.receipt
 
 
-def _run_step(inside: Memory, one: BatchStep) -> None:
-    call = batchable().get(one.call.removeprefix("memory."))
+def _run_step(inside: Memory, step: BatchStep) -> None:
+    call = batchable().get(step.call.removeprefix("memory."))
     if call is None:
         raise InvalidInput(
-            f"{one.call[:100]!r} cannot be part of a batch; these can: {', '.join(sorted(BATCHED))}"
+            f"{step.call[:100]!r} cannot be part of a batch; these can: {', '.join(sorted(BATCHED))}"
         )  # fmt: skip
-    if unknown := set(one.scope) - set(LABELS):
+    if unknown := set(step.scope) - set(LABELS):
         raise InvalidInput(f"a scope inside a batch has agent, user and room, not {min(unknown)[:100]!r}")
-    arguments = call.checked(dump_json(one.arguments))
-    face, _, name = call.operation.calls.rpartition(".")
-    view = inside.scope(**one.scope)
-    view = view if one.pool is None else view.pool(one.pool)
+    arguments = call.parse_arguments(dump_json(step.arguments))
+    face, _, name = call.operation.method_path.rpartition(".")
+    view = inside.scope(**step.scope)
+    view = view if step.pool is None else view.pool(step.pool)
     getattr(attrgetter(face)(view) if face else view, name)(**arguments)
 
 
 @cache
 def batchable() -> dict[str, OperationSpec]:
     """Return what can be part of a batch, by name."""
-    return {one.calls: OperationSpec(one) for one in OPERATIONS if one.calls in BATCHED}
+    return {
+        operation.method_path: OperationSpec(operation) for operation in OPERATIONS if operation.method_path in BATCHED
+    }

@@ -80,15 +80,15 @@ class ChangeStreams:
         watch = self._watches.setdefault(follower.tenant, ClockWatch(service, follower.tenant))
         watch.followers += 1
         try:
-            cursor, found = await self._read(follower, after)
+            cursor, changes = await self._read(follower, after)
             yield b"retry: 1000\n" + _event("ready", b"{}", cursor)
             while not service.stopping.is_set():
-                for one in found:
-                    cursor = one.cursor
-                    yield _event("changed", encode(one), cursor)
-                if len(found) < _PAGE and not await watch.wait(service.options.heartbeat):
+                for change in changes:
+                    cursor = change.cursor
+                    yield _event("changed", encode(change), cursor)
+                if len(changes) < _PAGE and not await watch.wait(service.options.heartbeat):
                     yield b": still here\n\n"
-                cursor, found = await self._read(follower, cursor)
+                cursor, changes = await self._read(follower, cursor)
             yield _event("stopping", b"{}", cursor)
         except (Unauthorised, Forbidden) as error:  # the key was revoked, or has ended
             yield _event("error", error_body(error.code, str(error)))
@@ -102,7 +102,7 @@ class ChangeStreams:
         """Return the next changes and where they begin; the key must still be good."""
 
         def read() -> tuple[str, list[Changed]]:
-            self._service.still_known(follower.request, follower.key)
+            self._service.reauthenticate(follower.request, follower.key)
             memory = self._service.view(follower.key, follower.scope)
             view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
             begin = present(view) if after is None else after
@@ -132,8 +132,8 @@ class ClockWatch:
         moved = asyncio.ensure_future(self._moved.wait())
         over = asyncio.ensure_future(self._service.stopping.wait())
         done, waiting = await asyncio.wait((moved, over), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for one in waiting:
-            one.cancel()
+        for waiter in waiting:
+            waiter.cancel()
         return bool(done)
 
     def close(self) -> None:
@@ -179,16 +179,16 @@ class _EventStreamResponse(Response):
     async def _give(self, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         left = asyncio.ensure_future(_wait_for_disconnect(receive))
-        told = asyncio.ensure_future(self._tell(send))
+        sending = asyncio.ensure_future(self._tell(send))
         try:
-            await asyncio.wait((left, told), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((left, sending), return_when=asyncio.FIRST_COMPLETED)
         finally:
             left.cancel()
-            if told.done():
-                told.result()
+            if sending.done():
+                sending.result()
             else:
-                told.cancel()
-                await asyncio.gather(told, return_exceptions=True)
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
             await self._events.aclose()
 
     async def _tell(self, send: Send) -> None:
@@ -200,7 +200,7 @@ class _EventStreamResponse(Response):
                 continue
             _log.warning("a follower has not read for %g seconds and is dropped", self._stall)
             # One that only paused finds out why when it reads on; one that is gone is cut off.
-            said = f"you have not read for {self._stall:g} seconds; come back with Last-Event-ID, nothing is lost"
+            message = f"you have not read for {self._stall:g} seconds; come back with Last-Event-ID, nothing is lost"
             done, _ = await asyncio.wait((sending,), timeout=self._stall)
             if not done:
                 sending.cancel()
@@ -208,7 +208,7 @@ class _EventStreamResponse(Response):
             await send(
                 {
                     "type": "http.response.body",
-                    "body": _event("dropped", error_body("unavailable", said)),
+                    "body": _event("dropped", error_body("unavailable", message)),
                     "more_body": True,
                 }
             )

@@ -152,7 +152,7 @@ def undo_value(memory: Memory, name: str) -> TypedValue:
 
 def value_history(memory: Memory, name: str) -> list[Record]:
     """Return the records of every value it had, oldest first; each has it as `value` in its data."""
-    return [one.record for one in _typed(memory, name).history()]
+    return [version.record for version in _typed(memory, name).history()]
 
 
 def _typed(memory: Memory, name: str) -> Typed[Any]:

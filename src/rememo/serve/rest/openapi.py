@@ -169,26 +169,26 @@ def openapi_document() -> dict[str, Any]:
 
 def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
     operation, doc = call.operation, getdoc(call.function) or ""
-    beside = [one for one in call.parameters if one.place != "body"]
-    told: dict[str, Any] = {
+    beside = [parameter for parameter in call.parameters if parameter.place != "body"]
+    description: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.name.partition(".")[0]],
         "summary": doc.split("\n")[0],
         "description": doc,
         "x-right": operation.right,
         "x-reach": operation.reach,
-        "parameters": [*(_parameter(one, known) for one in beside), *_scope_parameters()],
+        "parameters": [*(_parameter(parameter, known) for parameter in beside), *_scope_parameters()],
         "responses": {
             str(operation.status): _json_response(_result_schema(call, known)),
             **_error_responses(_extra_statuses(call)),
         },
     }
     if call.pages:
-        told["parameters"].append(_query_parameter("cursor", {"type": "string"}, "`next` of the page before."))
-    if operation.calls == "changes":
-        told["responses"][str(operation.status)]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+        description["parameters"].append(_query_parameter("cursor", {"type": "string"}, "`next` of the page before."))
+    if operation.method_path == "changes":
+        description["responses"][str(operation.status)]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
         says = "The id of the last event that was seen: the stream goes on behind it."
-        told["parameters"].append(
+        description["parameters"].append(
             {
                 "name": "Last-Event-ID",
                 "in": "header",
@@ -198,19 +198,19 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
             }
         )
     if call.takes_body:
-        body = call.placed("body")
-        needed = [one.name for one in body if one.required]
+        body = call.parameters_in("body")
+        needed = [parameter.name for parameter in body if parameter.required]
         shape = {
             "type": "object",
-            "properties": {one.name: schema(one.hint, known) for one in body},
+            "properties": {parameter.name: schema(parameter.hint, known) for parameter in body},
             "required": needed,
             "additionalProperties": operation.more,
         }
         content: dict[str, Any] = {"schema": shape}
-        if operation.calls in _EXAMPLES:
-            content["example"] = _EXAMPLES[operation.calls]
-        told["requestBody"] = {"required": bool(needed), "content": {JSON: content}}
-    return told
+        if operation.method_path in _EXAMPLES:
+            content["example"] = _EXAMPLES[operation.method_path]
+        description["requestBody"] = {"required": bool(needed), "content": {JSON: content}}
+    return description
 
 
 def _extra_statuses(call: OperationSpec) -> tuple[int, ...]:
@@ -218,36 +218,40 @@ def _extra_statuses(call: OperationSpec) -> tuple[int, ...]:
     more = (413, 415)
     if call.operation.right != "read":
         more += (507,)
-    if any(one.place == "header" and one.name == "expected_version" for one in call.parameters):
+    if any(parameter.place == "header" and parameter.name == "expected_version" for parameter in call.parameters):
         more += (412,)
-    return (*more, 501) if call.operation.calls == "documents.add" else more
+    return (*more, 501) if call.operation.method_path == "documents.add" else more
 
 
 def _result_schema(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
-    inner, under = schema(call.returns, known), call.wrapped
+    inner, under = schema(call.returns, known), call.wrapper_key
     if under is None:
         return inner
     shapes = {under: inner} | ({"next": {"type": ["string", "null"]}} if under == "items" else {})
     return {"type": "object", "properties": shapes, "required": list(shapes)}
 
 
-def _parameter(one: Parameter, known: dict[str, Any]) -> dict[str, Any]:
-    if one.place == "path":
-        return {"name": one.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    if one.place == "header":
-        says = "A retry under the same key does nothing anew." if one.name == "key" else 'The version expected, as "3".'
+def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
+    if parameter.place == "path":
+        return {"name": parameter.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    if parameter.place == "header":
+        says = (
+            "A retry under the same key does nothing anew."
+            if parameter.name == "key"
+            else 'The version expected, as "3".'
+        )
         return {
-            "name": HEADERS[one.name],
+            "name": HEADERS[parameter.name],
             "in": "header",
             "required": False,
             "description": says,
             "schema": {"type": "string"},
         }
-    shape = schema(one.hint, known)
-    told: dict[str, Any] = {"name": one.name, "in": "query", "required": one.required}
-    if one.as_json:
-        return told | {"content": {JSON: {"schema": shape}}}
-    return told | {"schema": shape}
+    shape = schema(parameter.hint, known)
+    description: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required}
+    if parameter.as_json:
+        return description | {"content": {JSON: {"schema": shape}}}
+    return description | {"schema": shape}
 
 
 def _scope_parameters() -> list[dict[str, Any]]:

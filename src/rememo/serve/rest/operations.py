@@ -19,7 +19,7 @@ class Operation:
     verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     """Below `/v1`; what stands in braces is a parameter."""
-    calls: str
+    method_path: str
     """The face of a memory and its method, as in `messages.add`; a method of the memory itself has no face."""
     right: Right
     reach: Reach = "scope"
@@ -40,14 +40,14 @@ class Operation:
     tells nothing of that, or administrators are to see it. Any other answer to a key without that right is emptied."""
 
     @property
-    def tells(self) -> bool:
+    def shows_answer(self) -> bool:
         """Whether the right that it needs is a right to see the answer."""
         return self.right == "read" or self.verb == "GET" or self.reports
 
     @property
     def name(self) -> str:
         """What it is called in OpenAPI and by the client."""
-        return self.calls if "." in self.calls else f"memory.{self.calls}"
+        return self.method_path if "." in self.method_path else f"memory.{self.method_path}"
 
 
 def _read(verb: Literal["GET", "POST"], path: str, calls: str, **more: object) -> Operation:

@@ -51,7 +51,7 @@ def reset(memory: Memory) -> ResetReport:
 
     The memory stays usable, and the past of its records readable.
     """
-    sessions = [one.name for one in memory.sessions.list()]
+    sessions = [session.name for session in memory.sessions.list()]
     done = ResetReport(
         records=memory.clear(),
         keys=memory.kv.invalidate("*"),

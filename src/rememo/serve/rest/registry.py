@@ -13,4 +13,4 @@ from rememo.serve.rest.signature import OperationSpec
 def operation_specs() -> Mapping[str, OperationSpec]:
     """Return every operation with the method it calls."""
     OVERRIDES["batch"] = batch  # made of the others, so that it comes after them
-    return {one.calls: OperationSpec(one) for one in OPERATIONS}
+    return {operation.method_path: OperationSpec(operation) for operation in OPERATIONS}

@@ -39,13 +39,13 @@ def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
     async def answer(request: Request) -> Response:
         # A small body is read before the key is looked at, so that all the rest needs one thread, once. Whoever is not
         # known yet proves the key first, so that what follows is counted for it.
-        key = None if _is_small(request) and service.is_proven(request) else await service.admit(request)
+        key = None if _is_small(request) and service.is_verified(request) else await service.admit(request)
         body = await service.body(request)
         matched = False
 
         def work() -> tuple[bytes, int | None]:
             nonlocal matched
-            who = key or service.known(request)
+            who = key or service.authenticate(request)
             require_right(who, operation.right, operation.reach)
             require_json(request, body)
             asked = call.arguments(
@@ -55,13 +55,13 @@ def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
                 require_right(who, "write", operation.also if operation.also != "scope" else operation.reach)
             if any(asked.arguments.get(name) for name in operation.guarded):
                 require_right(who, "admin", operation.reach)
-            matched = asked.matched
+            matched = asked.if_match
             with acting_as_key(who, request):
-                shown = operation.tells or "read" in who.rights
+                shown = operation.shows_answer or "read" in who.rights
                 return _call_method(call, service.view(who, asked.scope), asked, shown=shown)
 
         try:
-            content, version = await service.run(work, waits=operation.calls == "wait")
+            content, version = await service.run(work, waits=operation.method_path == "wait")
         except VersionConflict as error:
             if not matched:
                 raise
@@ -74,8 +74,8 @@ def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
 
 def _is_small(request: Request) -> bool:
     """Whether a request says that its body is small, or that it has none."""
-    told = request.headers.get("content-length", "" if "transfer-encoding" in request.headers else "0")
-    return told.isdecimal() and len(told) < _DIGITS and int(told) <= _SMALL
+    length = request.headers.get("content-length", "" if "transfer-encoding" in request.headers else "0")
+    return length.isdecimal() and len(length) < _DIGITS and int(length) <= _SMALL
 
 
 def require_json(request: Request, body: bytes) -> None:
@@ -94,7 +94,7 @@ def path_parameters(request: Request) -> dict[str, str]:
 
 
 def _call_method(call: OperationSpec, memory: Memory, asked: ParsedRequest, *, shown: bool) -> tuple[bytes, int | None]:
-    arguments, method_path = dict(asked.arguments), call.operation.calls
+    arguments, method_path = dict(asked.arguments), call.operation.method_path
     if call.pages:
         _apply_cursor(asked.cursor, arguments)
     face, _, name = method_path.rpartition(".")
@@ -102,7 +102,7 @@ def _call_method(call: OperationSpec, memory: Memory, asked: ParsedRequest, *, s
         result = OVERRIDES[method_path](memory, **arguments)
     else:
         result = getattr(attrgetter(face)(memory) if face else memory, name)(**arguments)
-    under = call.wrapped
+    under = call.wrapper_key
     value: Any = result if shown else strip_contents(result)
     if under == "items":
         value = {"items": value, "next": _next_cursor(call, memory, arguments, len(cast("list[Any]", result)))}
@@ -134,16 +134,16 @@ def _apply_cursor(cursor: str | None, arguments: dict[str, Any]) -> None:
         raise InvalidInput("this is no cursor that this server gave; begin again without it") from None
 
 
-def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any], found: int) -> str | None:
+def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any], count: int) -> str | None:
     if not call.pages:
         return None
-    defaults = {one.name: one.default for one in call.parameters}
+    defaults = {parameter.name: parameter.default for parameter in call.parameters}
     limit = arguments.get("limit", defaults["limit"])
-    if limit is None or found < limit:
+    if limit is None or count < limit:
         return None
     offset = arguments.get("offset", 0) + limit
     moment: datetime | None = arguments.get("known_at")
-    if moment is None and call.fixes_time:
+    if moment is None and call.is_time_fixed:
         # After the page was read: what came in between may be shown twice, and nothing is passed over.
         moment = memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return urlsafe_b64encode(json.dumps([offset, moment and moment.isoformat()]).encode()).decode()

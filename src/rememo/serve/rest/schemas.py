@@ -50,7 +50,7 @@ def wire_type(hint: Any) -> Any:
     """Return the type that a parameter has on the wire, for pydantic; None when nothing of it can come over one."""
     what, parts = type_parts(hint)
     if what == "union":
-        kept = [one for one in map(wire_type, parts) if one is not None]
+        kept = [part for part in map(wire_type, parts) if part is not None]
         return Union[tuple(kept)] if kept else None  # noqa: UP007 - made here
     if what == "list":
         inner = wire_type(parts[0])
@@ -60,7 +60,7 @@ def wire_type(hint: Any) -> Any:
     if what == "map":
         return dict[str, Any]
     if what == "choice":
-        kept = tuple(one for one in parts if one is not NOTHING)
+        kept = tuple(part for part in parts if part is not NOTHING)
         return Literal[kept] if kept else None
     if hint is bytes:
         return Base64Bytes
@@ -82,18 +82,20 @@ def schema(hint: Any, known: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of a type on the wire; objects are put into `known` by name."""
     what, parts = type_parts(hint)
     if what == "union":
-        found = [
-            one for one in (schema(part, known) for part in parts if _is_serializable(part)) if one != {"enum": []}
+        choices = [
+            choice
+            for choice in (schema(part, known) for part in parts if _is_serializable(part))
+            if choice != {"enum": []}
         ]
-        return found[0] if len(found) == 1 else {"anyOf": found}
+        return choices[0] if len(choices) == 1 else {"anyOf": choices}
     if what == "list":
         return {"type": "array", "items": schema(parts[0], known) if parts else {}}
     if what == "tuple":
-        return {"type": "array", "prefixItems": [schema(one, known) for one in parts]}
+        return {"type": "array", "prefixItems": [schema(part, known) for part in parts]}
     if what == "map":
         return {"type": "object", "additionalProperties": schema(parts[0], known) if parts else True}
     if what == "choice":
-        return {"enum": [one for one in parts if one is not NOTHING]}
+        return {"enum": [part for part in parts if part is not NOTHING]}
     if hint in _SIMPLE:
         return dict(_SIMPLE[hint])
     kind: type | None = hint if isinstance(hint, type) else None
@@ -113,17 +115,19 @@ def _add_schema(kind: type, known: dict[str, Any]) -> None:
     known[kind.__name__] = {}  # a type may speak of itself
     hints = get_type_hints(kind)
     # A record is told by its fields alone.
-    names = [one.name for one in fields(cast("Any", kind))] if kind is Record else list(field_names(kind))
-    told: dict[str, Any] = {}
+    names = [field.name for field in fields(cast("Any", kind))] if kind is Record else list(field_names(kind))
+    properties: dict[str, Any] = {}
     for name in names:
         member = getattr(kind, name, None)
         hint = get_type_hints(member.fget).get("return", Any) if isinstance(member, property) else hints[name]
-        told[name] = schema(hint, known)
+        properties[name] = schema(hint, known)
     says = (kind.__doc__ or "").strip().split("\n")[0]
-    shape: dict[str, Any] = {"type": "object", "description": says, "properties": told, "required": names}
+    shape: dict[str, Any] = {"type": "object", "description": says, "properties": properties, "required": names}
     if hasattr(kind, "__pydantic_config__"):  # only ever sent: what has a default may be left out, and nothing added
         needed = [
-            one.name for one in fields(cast("Any", kind)) if (one.default, one.default_factory) == (MISSING, MISSING)
+            field.name
+            for field in fields(cast("Any", kind))
+            if (field.default, field.default_factory) == (MISSING, MISSING)
         ]
         shape |= {"required": needed, "additionalProperties": False}
     known[kind.__name__] = shape

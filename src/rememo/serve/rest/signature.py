@@ -60,39 +60,41 @@ class OperationSpec:
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        self.function = function_of(operation.calls)
+        self.function = function_of(operation.method_path)
         hints = hints_of(self.function)
         self.returns: Any = hints.get("return", type(None))
         taken = [*inspect.signature(self.function).parameters.values()][1:]
         self.parameters = tuple(
-            self._parameter(one, hints[one.name])
-            for one in taken
-            if one.kind is not one.VAR_KEYWORD and one.name not in operation.without
+            self._parameter(parameter, hints[parameter.name])
+            for parameter in taken
+            if parameter.kind is not parameter.VAR_KEYWORD and parameter.name not in operation.without
         )
-        self.defaults = {one.name: one.default for one in taken}
+        self.defaults = {parameter.name: parameter.default for parameter in taken}
         """What each parameter is when it is not given."""
-        self.wrapped = wrapper_key(self.returns)
-        names = {one.name for one in self.parameters}
+        self.wrapper_key = wrapper_key(self.returns)
+        names = {parameter.name for parameter in self.parameters}
         self.pages = {"limit", "offset"} <= names and operation.verb == "GET"
-        self.fixes_time = "known_at" in names
+        self.is_time_fixed = "known_at" in names
 
-    def _parameter(self, one: inspect.Parameter, hint: Any) -> Parameter:
+    def _parameter(self, parameter: inspect.Parameter, hint: Any) -> Parameter:
         operation = self.operation
         place: Place = "query" if operation.verb in ("GET", "DELETE") else "body"
-        if f"{{{one.name}}}" in operation.path:
+        if f"{{{parameter.name}}}" in operation.path:
             place = "path"
-        elif one.name in HEADERS and (one.name == "key" or operation.verb in ("PATCH", "DELETE")):
+        elif parameter.name in HEADERS and (parameter.name == "key" or operation.verb in ("PATCH", "DELETE")):
             place = "header"
-        special = operation.calls.startswith("messages.") and one.name in _SPECIAL
-        kind = str if place == "path" else _SPECIAL[one.name] if special else wire_type(hint)
+        special = operation.method_path.startswith("messages.") and parameter.name in _SPECIAL
+        kind = str if place == "path" else _SPECIAL[parameter.name] if special else wire_type(hint)
         if kind is None:
-            raise TypeError(f"{operation.name}: nothing of {one.name} can come over a wire; leave it out in the table")
-        required = one.default is one.empty
-        default = None if required or one.default is NOTHING else one.default
+            raise TypeError(
+                f"{operation.name}: nothing of {parameter.name} can come over a wire; leave it out in the table"
+            )
+        required = parameter.default is parameter.empty
+        default = None if required or parameter.default is NOTHING else parameter.default
         what, parts = type_parts(hint)
         lists = "list" in ((what, *(type_parts(part)[0] for part in parts)) if what == "union" else (what,))
         return Parameter(
-            one.name, place, hint, kind, default, required,
+            parameter.name, place, hint, kind, default, required,
             as_json=place == "query" and takes_objects(hint),
             many=place == "query" and lists,
             is_moment=what == "union" and str in parts and datetime in parts,
@@ -101,38 +103,40 @@ class OperationSpec:
     @property
     def takes_body(self) -> bool:
         """Whether there is anything to say in a body."""
-        return self.operation.more or bool(self.placed("body"))
+        return self.operation.more or bool(self.parameters_in("body"))
 
-    def placed(self, place: Place) -> list[Parameter]:
+    def parameters_in(self, place: Place) -> list[Parameter]:
         """Return the parameters of one place."""
-        return [one for one in self.parameters if one.place == place]
+        return [parameter for parameter in self.parameters if parameter.place == place]
 
     @cached_property
     def body(self) -> type[BaseModel]:
         """What a body must be."""
-        return _make_model(self.operation.name, self.placed("body"), _OPEN if self.operation.more else _STRICT)
+        return _make_model(self.operation.name, self.parameters_in("body"), _OPEN if self.operation.more else _STRICT)
 
     @cached_property
     def query(self) -> type[BaseModel]:
         """What an address may ask."""
         more = {"cursor": (str | None, None)} if self.pages else {}
-        return _make_model(self.operation.name, self.placed("query"), _LAX, **more)
+        return _make_model(self.operation.name, self.parameters_in("query"), _LAX, **more)
 
     @cached_property
-    def whole(self) -> type[BaseModel]:
+    def all_parameters(self) -> type[BaseModel]:
         """What all parameters together must be, where they stand in one object."""
-        return _make_model(self.operation.name, [one for one in self.parameters if one.name != "key"], _STRICT)
+        return _make_model(
+            self.operation.name, [parameter for parameter in self.parameters if parameter.name != "key"], _STRICT
+        )
 
-    def checked(self, text: str) -> dict[str, Any]:
+    def parse_arguments(self, text: str) -> dict[str, Any]:
         """Return the arguments that a JSON object holds; what cannot be meant raises `InvalidInput`."""
-        return _validated(self.whole, lambda model: model.model_validate_json(text), "arguments")
+        return _validated(self.all_parameters, lambda model: model.model_validate_json(text), "arguments")
 
     def arguments(
         self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes
     ) -> "ParsedRequest":
         """Return what a request asks, checked; what cannot be meant raises `InvalidInput`."""
-        asked: dict[str, Any] = {one.name: path[one.name] for one in self.placed("path")}
-        scope, rest = split_query(query, {one.name: one for one in self.placed("query")})
+        asked: dict[str, Any] = {parameter.name: path[parameter.name] for parameter in self.parameters_in("path")}
+        scope, rest = split_query(query, {parameter.name: parameter for parameter in self.parameters_in("query")})
         asked |= _validated(self.query, lambda model: model.model_validate(rest), "the address")
         cursor = asked.pop("cursor", None)
         if self.takes_body:
@@ -140,16 +144,16 @@ class OperationSpec:
             asked |= _validated(self.body, lambda model: model.model_validate_json(text), "the body")
         elif body.strip() not in (b"", b"{}"):
             raise InvalidInput("this takes no body")
-        for one in self.parameters:
-            if one.is_moment and isinstance(asked.get(one.name), str):
-                asked[one.name] = parse_moment(asked[one.name])
+        for parameter in self.parameters:
+            if parameter.is_moment and isinstance(asked.get(parameter.name), str):
+                asked[parameter.name] = parse_moment(asked[parameter.name])
         matched = False
-        for one in self.placed("header"):
-            value = headers.get(HEADERS[one.name].lower())
+        for parameter in self.parameters_in("header"):
+            value = headers.get(HEADERS[parameter.name].lower())
             if value is not None:
-                asked[one.name] = _decode_utf8(value) if one.name == "key" else parse_if_match(value)
-                matched = matched or one.name != "key"
-        return ParsedRequest(arguments=asked, scope=scope, cursor=cursor, matched=matched)
+                asked[parameter.name] = _decode_utf8(value) if parameter.name == "key" else parse_if_match(value)
+                matched = matched or parameter.name != "key"
+        return ParsedRequest(arguments=asked, scope=scope, cursor=cursor, if_match=matched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +163,7 @@ class ParsedRequest:
     arguments: dict[str, Any]
     scope: dict[str, list[str]]
     cursor: str | None
-    matched: bool
+    if_match: bool
     """Whether a version was given by `If-Match`."""
 
 
@@ -207,8 +211,8 @@ def wrapper_key(returns: Any) -> str | None:
     """Return the name that a result of a type stands under; None where it is an object of its own."""
     what, parts = type_parts(returns)
     if what == "union":
-        found = {wrapper_key(one) for one in parts if one is not type(None)}
-        return found.pop() if len(found) == 1 else "value"
+        keys = {wrapper_key(part) for part in parts if part is not type(None)}
+        return keys.pop() if len(keys) == 1 else "value"
     if what == "list":
         return "items"
     return None if isinstance(returns, type) and (returns is State or field_names(returns)) else "value"
@@ -232,14 +236,14 @@ def parse_if_match(value: str) -> int:
 
 def _validated(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseModel], where: str) -> dict[str, Any]:
     try:
-        found = read(model)
+        model_value = read(model)
     except ValidationError as error:
         refused = InvalidInput(f"{where} cannot be used: {describe_errors(error)}")
-        refused.detail = [{"field": field, "problem": said} for field, said in list_errors(error)[:50]]
+        refused.detail = [{"field": field, "problem": problem} for field, problem in list_errors(error)[:50]]
         raise refused from None
     names = {field.alias or name: name for name, field in model.model_fields.items()}
-    given = {name: getattr(found, held) for name, held in names.items() if held in found.model_fields_set}
-    return given | (found.model_extra or {})
+    given = {name: getattr(model_value, held) for name, held in names.items() if held in model_value.model_fields_set}
+    return given | (model_value.model_extra or {})
 
 
 def _decode_utf8(value: str) -> str:
@@ -260,7 +264,8 @@ def _parse_json(name: str, value: str) -> Any:
 def _make_model(name: str, parameters: list[Parameter], config: ConfigDict, **more: Any) -> type[BaseModel]:
     # By aliases: a parameter may have the name of something that models have, such as `copy` or `json`.
     fields: dict[str, Any] = {
-        f"p_{one.name}": (one.type, Field(... if one.required else None, alias=one.name)) for one in parameters
+        f"p_{parameter.name}": (parameter.type, Field(... if parameter.required else None, alias=parameter.name))
+        for parameter in parameters
     }
     fields |= {f"p_{key}": (kind, Field(default, alias=key)) for key, (kind, default) in more.items()}
     return create_model(name, __config__=config, **fields)

@@ -89,7 +89,7 @@ def _make_export_endpoint(
                 return _next_chunk(lines)
 
         def go_on() -> bytes:
-            service.still_known(request, key)
+            service.reauthenticate(request, key)
             with acting_as_key(key, request):
                 return _next_chunk(lines)
 
@@ -205,7 +205,7 @@ def import_endpoint(service: Service) -> Endpoint:
 
 
 async def _save_body(request: Request, source: Path, service: Service) -> None:
-    size, most, stream = 0, service.most(request, service.options.max_import), request.stream()
+    size, most, stream = 0, service.body_limit(request, service.options.max_import), request.stream()
     seconds = service.options.body_seconds
     with source.open("wb") as file:
         while True:
