@@ -11,10 +11,10 @@ from hypothesis import given as each
 from hypothesis import strategies as some
 
 from rememo import AsyncMemory, Memory, Settings
-from rememo.adapters.opening import Opening
-from rememo.adapters.reading import latest
-from rememo.adapters.verbatim import given, kept, plain
-from rememo.adapters.waiting import done
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder
+from rememo.adapters.paging import list_latest
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import Closed, InvalidInput
 
 TEXT = some.text(some.characters(exclude_categories=()), max_size=8)
@@ -30,9 +30,9 @@ def memory() -> Iterator[Memory]:
 
 @each(value=VALUES, text=TEXT)
 def test_any_json_comes_back_equal_and_any_text_can_be_stored(memory: Memory, value: Any, text: str):
-    record = memory.get(memory.add(plain(text), data=kept(value)).id)
-    assert given(record.data) == value
-    assert plain(plain(text)) == plain(text)
+    record = memory.get(memory.add(storable_text(text), data=pack_json(value)).id)
+    assert unpack_json(record.data) == value
+    assert storable_text(storable_text(text)) == storable_text(text)
 
 
 def test_what_records_cannot_hold_as_it_is_comes_back_too():
@@ -40,19 +40,19 @@ def test_what_records_cannot_hold_as_it_is_comes_back_too():
     for _ in range(100):
         deep = [deep]
     for value in (deep, "\0", "\ud800", 2**70, -(2**70), float("inf"), {"\0": 1}):
-        assert list(kept(value)) == ["verbatim_json"]
-        assert given(kept(value)) == value
+        assert list(pack_json(value)) == ["verbatim_json"]
+        assert unpack_json(pack_json(value)) == value
     for bad in (object(), {1, 2}, b"x", {("a", 1): 1}):
         with pytest.raises(InvalidInput, match="cannot be kept as JSON"):
-            kept(bad)
+            pack_json(bad)
     with pytest.raises(InvalidInput, match="is JSON no more"):
-        given({"verbatim_json": '"cut'})
+        unpack_json({"verbatim_json": '"cut'})
 
 
 def test_redaction_changes_texts_and_nothing_else():
     with Memory(":memory:", embedder=None, settings=Settings(redact=("cards", "keys"))) as memory:
         value = {"number": 4111111111111111, "text": "4111111111111111", "list": ["sk-" + "a" * 30, 1]}
-        found = given(memory.get(memory.add("x", data=kept(value)).id).data)
+        found = unpack_json(memory.get(memory.add("x", data=pack_json(value)).id).data)
     assert found["number"] == 4111111111111111
     assert found["text"] == "[redacted: card]"
     assert found["list"][1] == 1
@@ -63,10 +63,10 @@ def test_all_is_read_however_much_it_is(memory: Memory):
     for start in range(0, 10_005, 2_001):
         memory.add_many({"text": str(start + n), "kind": "state", "metadata": {"mine": 1}} for n in range(2_001))
     mine = {"mine": 1}
-    assert [one.text for one in latest(memory, metadata=mine)] == [str(number) for number in range(10_005)]
-    assert [one.text for one in latest(memory, 10_002, metadata=mine)][:1] == ["3"]
-    assert [one.text for one in latest(memory, 2, metadata=mine)] == ["10003", "10004"]
-    assert latest(memory, 0, metadata=mine) == []
+    assert [one.text for one in list_latest(memory, metadata=mine)] == [str(number) for number in range(10_005)]
+    assert [one.text for one in list_latest(memory, 10_002, metadata=mine)][:1] == ["3"]
+    assert [one.text for one in list_latest(memory, 2, metadata=mine)] == ["10003", "10004"]
+    assert list_latest(memory, 0, metadata=mine) == []
 
 
 def test_a_cancelled_caller_goes_on_after_the_call_has_ended():
@@ -79,7 +79,7 @@ def test_a_cancelled_caller_goes_on_after_the_call_has_ended():
         order.append("call")
 
     async def cancelled() -> None:
-        task = asyncio.ensure_future(done(work))
+        task = asyncio.ensure_future(run_in_thread(work))
         await asyncio.to_thread(begun.wait, 10)
         task.cancel()
         task.cancel()
@@ -91,7 +91,7 @@ def test_a_cancelled_caller_goes_on_after_the_call_has_ended():
 
     async def failing() -> None:
         with pytest.raises(ZeroDivisionError):
-            await done(lambda: 1 / 0)
+            await run_in_thread(lambda: 1 / 0)
 
     asyncio.run(cancelled())
     asyncio.run(failing())
@@ -100,11 +100,11 @@ def test_a_cancelled_caller_goes_on_after_the_call_has_ended():
 
 def test_what_was_given_stays_open_and_what_was_opened_is_closed(tmp_path: Path):
     with Memory(tmp_path / "given.db", embedder=None) as memory:
-        with Opening(memory.scope(user="alice")):
+        with MemoryHolder(memory.scope(user="alice")):
             pass
         memory.add("still open")
     opened: list[Memory] = []
-    with Opening(str(tmp_path / "own.db"), embedder=None) as holder:
+    with MemoryHolder(str(tmp_path / "own.db"), embedder=None) as holder:
         opened.append(holder._memory)  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(Closed):
         opened[0].add("closed")
@@ -114,6 +114,6 @@ def test_what_is_no_memory_is_named(tmp_path: Path):
     other = AsyncMemory(tmp_path / "a.db", embedder=None)
     for bad in (other, None, 7):
         with pytest.raises(InvalidInput, match=rf"memory must be a Memory.*not {type(bad).__name__}"):
-            Opening(bad)  # pyright: ignore[reportArgumentType] - that is the test
+            MemoryHolder(bad)  # pyright: ignore[reportArgumentType] - that is the test
     asyncio.run(other.close())
     assert not [one for one in Path.cwd().iterdir() if "object at" in one.name]

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 from rememo import Memory, Settings
 from rememo.adapters.memory_files import MemoryFiles
-from rememo.adapters.memory_paths import ROOT, resolve
+from rememo.adapters.memory_paths import ROOT, resolve_path
 from rememo.errors import InvalidInput, NotFound, VersionConflict
 
 LINES = [f"line {number}" for number in range(20)]
@@ -77,12 +77,12 @@ def test_no_path_leads_out_of_the_tree(files: MemoryFiles, memory: Memory, path:
 def test_whatever_is_asked_stays_below_the_root(rest: str):
     for path in (f"{ROOT}/{rest}", f"{ROOT}{rest}", rest):
         try:
-            place = resolve(path)
+            place = resolve_path(path)
         except InvalidInput:
             continue
         assert place == ROOT or place.startswith(f"{ROOT}/")
         assert not {"..", ".", ""} & set(place.split("/")[1:])
-        assert resolve(place) == place
+        assert resolve_path(place) == place
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rememo.adapters.memory_files import COMMANDS, MemoryFiles
-from rememo.adapters.needs import needs
+from rememo.adapters.missing_framework import missing_framework
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 
@@ -23,7 +23,7 @@ try:
     )
     from anyio.to_thread import run_sync  # the SDK runs on what anyio runs on, not on asyncio alone
 except ImportError as error:
-    raise needs("the Anthropic SDK", "anthropic", error) from error
+    raise missing_framework("the Anthropic SDK", "anthropic", error) from error
 
 
 class RememoMemoryTool(BetaAbstractMemoryTool):
@@ -44,7 +44,7 @@ class RememoMemoryTool(BetaAbstractMemoryTool):
 
     def call(self, input: object) -> str:
         """Do what a `tool_use` block asks."""
-        return cast("str", super().call(_checked(input)))
+        return cast("str", super().call(_check_command(input)))
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a file's lines or a directory."""
@@ -96,7 +96,7 @@ class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
 
     async def call(self, input: object) -> str:
         """Do what a `tool_use` block asks."""
-        return cast("str", await super().call(_checked(input)))
+        return cast("str", await super().call(_check_command(input)))
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a file's lines or a directory."""
@@ -133,7 +133,7 @@ class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
             raise ToolError(str(error)) from error
 
 
-def _checked(input: object) -> Mapping[str, Any]:
+def _check_command(input: object) -> Mapping[str, Any]:
     """Return what the SDK can make a command of."""
     asked = cast("Mapping[str, Any]", input if isinstance(input, Mapping) else {})
     name = asked.get("command")

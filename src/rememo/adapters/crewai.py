@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
-from rememo.adapters.finding import Found, judged, spare, without_mark
-from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening, id_of
-from rememo.adapters.reading import latest
-from rememo.adapters.vectors import FIELD, Vectors, packed, unpacked
-from rememo.adapters.verbatim import given, kept, plain
-from rememo.adapters.waiting import done
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder, writable_id
+from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.paging import list_latest
+from rememo.adapters.retrieval import RetrievedRecord, oversample, rank_by_standing, strip_standing
+from rememo.adapters.threads import run_in_thread
+from rememo.adapters.vector_index import FIELD, VectorIndex, pack_vector, unpack_vector
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import check_object
@@ -26,7 +26,7 @@ try:
     from crewai.memory.types import MemoryRecord, ScopeInfo
     from crewai.memory.utils import normalize_scope_path
 except ImportError as error:
-    raise needs("CrewAI", "crewai", error) from error
+    raise missing_framework("CrewAI", "crewai", error) from error
 
 _KIND: Final = "note"
 _ROOM: Final = "crewai"
@@ -46,10 +46,13 @@ class RememoEmbedder:
     def __call__(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; nothing but zeros for one without content."""
         nothing = [0.0] * self._embedder.dimension
-        return [nothing if one is None else one.tolist() for one in self._embedder.embed([plain(one) for one in texts])]
+        return [
+            nothing if one is None else one.tolist()
+            for one in self._embedder.embed([storable_text(one) for one in texts])
+        ]
 
 
-class RememoStorage(Opening):
+class RememoStorage(MemoryHolder):
     """A storage backend of CrewAI's `Memory`. A scope has what is below it: `/crew` has `/crew/a`, and not `/crews`.
 
     Records are notes of a room: found by search, kept in versions, exported and erased like all records. Recall does
@@ -63,7 +66,7 @@ class RememoStorage(Opening):
         """
         super().__init__(memory)
         self._view = self._memory.scope(room=self._memory.bound.room or _ROOM)
-        self._vectors = Vectors(self._view, _KIND)
+        self._vectors = VectorIndex(self._view, _KIND)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return itself: a copy of a crew has the same memory."""
@@ -83,8 +86,8 @@ class RememoStorage(Opening):
         # A note of another origin may have a derived id, which nobody can give: what is there is replaced under it.
         derived = [one.id for one in records if is_derived(one.id)]
         held = self._view.list(ids=derived, limit=len(derived)) if derived else []
-        ids = {one.id: id_of(one) for one in held}
-        self._view.add_many([_fields(one) | {"id": ids.get(one.id, one.id)} for one in records])
+        ids = {one.id: writable_id(one) for one in held}
+        self._view.add_many([_note_fields(one) | {"id": ids.get(one.id, one.id)} for one in records])
 
     def update(self, record: MemoryRecord) -> None:
         """Replace the record with the same id."""
@@ -105,13 +108,13 @@ class RememoStorage(Opening):
             record.id
             for record, held in self._chosen(scope_prefix, categories, metadata_filter)
             if (record_ids is None or record.id in record_ids)
-            and (older_than is None or _moment(held.created_at) < _moment(older_than))
+            and (older_than is None or _as_utc(held.created_at) < _as_utc(older_than))
         ]
         return self._view.delete_where(kind=_KIND, ids=chosen) if chosen else 0
 
     def reset(self, scope_prefix: str | None = None) -> None:
         """Delete all records of a scope, or all."""
-        self._view.delete_where(kind=_KIND, metadata=_within(scope_prefix))
+        self._view.delete_where(kind=_KIND, metadata=_scope_filter(scope_prefix))
 
     # ---- reading
 
@@ -135,13 +138,15 @@ class RememoStorage(Opening):
         if lengths and len(query_embedding) not in lengths:
             raise EmbeddingDimensionMismatchError(min(lengths), len(query_embedding))
         among = None
-        if _within(scope_prefix) or categories or metadata_filter:
+        if _scope_filter(scope_prefix) or categories or metadata_filter:
             among = {record.id for record, _ in self._chosen(scope_prefix, categories, metadata_filter)}
         near = [(id, min(1.0, max(0.0, score))) for id, score in self._vectors.nearest(query_embedding, among=among)]
-        best = [(id, score) for id, score in near[: min(spare(limit), _MOST)] if score >= min_score]
+        best = [(id, score) for id, score in near[: min(oversample(limit), _MOST)] if score >= min_score]
         records = {one.id: one for one in self._view.list(kind=_KIND, ids=[id for id, _ in best], limit=_MOST)}
-        found = judged(self._view, [Found(record=records[id], score=score) for id, score in best if id in records])
-        return [(_found_record(one), one.score or 0.0) for one in found[:limit]]
+        found = rank_by_standing(
+            self._view, [RetrievedRecord(record=records[id], score=score) for id, score in best if id in records]
+        )
+        return [(_retrieved_memory_record(one), one.score or 0.0) for one in found[:limit]]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return a record, or None when there is none of that id."""
@@ -149,37 +154,37 @@ class RememoStorage(Opening):
             found = self._view.get(record_id)
         except (InvalidInput, NotFound):
             return None
-        return _record(found) if found.kind == _KIND else None
+        return _memory_record(found) if found.kind == _KIND else None
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """Return the records of a scope, newest first."""
         if limit <= 0 or offset < 0:
             return []
-        found = latest(self._view, limit + offset, metadata=_within(scope_prefix), kind=_KIND)
-        return [_record(one) for one in found[::-1][offset:]]
+        found = list_latest(self._view, limit + offset, metadata=_scope_filter(scope_prefix), kind=_KIND)
+        return [_memory_record(one) for one in found[::-1][offset:]]
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Return how many records a scope has."""
-        return self._view.count(kind=_KIND, metadata=_within(scope_prefix))
+        return self._view.count(kind=_KIND, metadata=_scope_filter(scope_prefix))
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
         """Return what is known of a scope and of those below it."""
         path = normalize_scope_path(scope)
         held = [one for _, one in self._chosen(path)]
-        times = sorted((one.created_at for one in held), key=_moment)
+        times = sorted((one.created_at for one in held), key=_as_utc)
         return ScopeInfo(
             path=path,
             record_count=len(held),
             categories=sorted({name for one in held for name in one.categories}),
             oldest_record=times[0] if times else None,
             newest_record=times[-1] if times else None,
-            child_scopes=_children(path, held),
+            child_scopes=_child_scopes(path, held),
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
         """Return the scopes directly below one, sorted."""
         path = normalize_scope_path(parent)
-        return _children(path, (one for _, one in self._chosen(path)))
+        return _child_scopes(path, (one for _, one in self._chosen(path)))
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """Return the categories of a scope with how many records each has."""
@@ -189,7 +194,7 @@ class RememoStorage(Opening):
 
     async def asave(self, records: list[MemoryRecord]) -> None:
         """Do as `save` does, on a thread."""
-        await done(self.save, records)
+        await run_in_thread(self.save, records)
 
     async def asearch(  # noqa: PLR0917 - likewise
         self,
@@ -201,7 +206,9 @@ class RememoStorage(Opening):
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
         """Do as `search` does, on a thread."""
-        return await done(self.search, query_embedding, scope_prefix, categories, metadata_filter, limit, min_score)
+        return await run_in_thread(
+            self.search, query_embedding, scope_prefix, categories, metadata_filter, limit, min_score
+        )
 
     async def adelete(
         self,
@@ -212,7 +219,7 @@ class RememoStorage(Opening):
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
         """Do as `delete` does, on a thread."""
-        return await done(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
+        return await run_in_thread(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
 
     def _chosen(
         self,
@@ -220,47 +227,47 @@ class RememoStorage(Opening):
         categories: list[str] | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> list[tuple[Record, MemoryRecord]]:
-        records = latest(self._view, metadata=_within(scope_prefix), kind=_KIND)
+        records = list_latest(self._view, metadata=_scope_filter(scope_prefix), kind=_KIND)
         wanted = (metadata_filter or {}).items()
         return [
             (record, held)
-            for record, held in ((one, _record(one)) for one in records)
+            for record, held in ((one, _memory_record(one)) for one in records)
             if (not categories or any(name in held.categories for name in categories))
             and all(name in held.metadata and held.metadata[name] == value for name, value in wanted)
         ]
 
 
-def _fields(record: MemoryRecord) -> dict[str, Any]:
+def _note_fields(record: MemoryRecord) -> dict[str, Any]:
     """Return the arguments of `Memory.add` for a record of CrewAI's."""
     path = normalize_scope_path(record.scope)
     parts = path.strip("/").split("/") if path != "/" else []
     scopes = ["/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
     held = record.model_dump(mode="json")
-    data = kept(held | {"scope": path, "metadata": without_mark(held["metadata"])})
+    data = pack_json(held | {"scope": path, "metadata": strip_standing(held["metadata"])})
     if record.embedding:
-        data[FIELD] = packed(record.embedding)
+        data[FIELD] = pack_vector(record.embedding)
     try:
-        own = check_object(without_mark(record.metadata), "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
+        own = check_object(strip_standing(record.metadata), "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
     except InvalidInput:
         own = {}  # what cannot be filtered by stands in the data
     return {
-        "text": plain(record.content),
+        "text": storable_text(record.content),
         "kind": _KIND,
         "id": record.id,
         "on_conflict": "replace",
         "data": data,
         "metadata": own | {_SCOPES: scopes},
         "importance": record.importance,
-        "occurred_at": _moment(record.created_at),
+        "occurred_at": _as_utc(record.created_at),
     }
 
 
-def _record(record: Record) -> MemoryRecord:
+def _memory_record(record: Record) -> MemoryRecord:
     """Return the record of CrewAI's that a note holds; a note of another origin is one in the widest scope."""
     vector = record.data.get(FIELD)
-    embedding = unpacked(vector) if isinstance(vector, str) else None
+    embedding = unpack_vector(vector) if isinstance(vector, str) else None
     if _SCOPES in record.metadata:
-        return MemoryRecord(**given(record.data), embedding=embedding)
+        return MemoryRecord(**unpack_json(record.data), embedding=embedding)
     at = record.at.astimezone(UTC).replace(tzinfo=None)  # as CrewAI tells the time
     importance = 0.5 if record.importance is None else record.importance
     return MemoryRecord(
@@ -274,22 +281,22 @@ def _record(record: Record) -> MemoryRecord:
     )
 
 
-def _found_record(found: Found) -> MemoryRecord:
+def _retrieved_memory_record(found: RetrievedRecord) -> MemoryRecord:
     """Return a record that was found, with whether it still holds where it does not."""
-    record = _record(found.record)
+    record = _memory_record(found.record)
     return record.model_copy(update={"metadata": {**record.metadata, **found.mark}}) if found.mark else record
 
 
-def _within(scope_prefix: str | None) -> dict[str, Any]:
+def _scope_filter(scope_prefix: str | None) -> dict[str, Any]:
     path = normalize_scope_path(scope_prefix or "/")
     return {} if path == "/" else {_SCOPES: {"$contains": path}}
 
 
-def _children(path: str, records: Iterable[MemoryRecord]) -> list[str]:
+def _child_scopes(path: str, records: Iterable[MemoryRecord]) -> list[str]:
     above = path.rstrip("/") + "/"
     below = (one.scope.removeprefix(above) for one in records if one.scope.startswith(above) and one.scope != "/")
     return sorted({above + rest.split("/", 1)[0] for rest in below})
 
 
-def _moment(at: datetime) -> datetime:
+def _as_utc(at: datetime) -> datetime:
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
-from rememo.adapters.needs import needs
-from rememo.adapters.waiting import done
+from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 
@@ -25,10 +25,10 @@ try:
         BaseEnumerateKeysStore,
     )
 except ImportError as error:
-    raise needs("FastMCP", "fastmcp", error) from error
+    raise missing_framework("FastMCP", "fastmcp", error) from error
 
-_HOME: Final = "key_value/"
-_LONGEST: Final = 200
+_PREFIX: Final = "key_value/"
+_MAX_NAME: Final = 200
 _HASHED: Final = "="
 """No quoted name begins so: what follows stands for a name that is too long for a key."""
 _ERRORS: Final = "surrogatepass"
@@ -66,7 +66,7 @@ class RememoKeyValueStore(
         """Close the memory, if it was opened here; closing twice is harmless."""
         await super().close()
         if self._opened is not None:
-            await done(self._opened.close)
+            await run_in_thread(self._opened.close)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
@@ -81,12 +81,12 @@ class RememoKeyValueStore(
         return (await self._get_managed_entries(collection=collection, keys=[key]))[0]
 
     async def _get_managed_entries(self, *, collection: str, keys: Sequence[str]) -> list[ManagedEntry | None]:
-        names = [_name(collection, key) for key in keys]
-        found = await done(lambda: [self._kv.get(name) for name in names])
+        names = [_storage_key(collection, key) for key in keys]
+        found = await run_in_thread(lambda: [self._kv.get(name) for name in names])
         return [None if one is None else self._serialization_adapter.load_dict(data=one) for one in found]
 
     async def _put_managed_entry(self, *, collection: str, key: str, managed_entry: ManagedEntry) -> None:
-        await done(self._put, collection, [key], [managed_entry])
+        await run_in_thread(self._put, collection, [key], [managed_entry])
 
     async def _put_managed_entries(
         self,
@@ -98,24 +98,24 @@ class RememoKeyValueStore(
         created_at: datetime,  # noqa: ARG002
         expires_at: datetime | None,  # noqa: ARG002
     ) -> None:
-        await done(self._put, collection, keys, managed_entries)
+        await run_in_thread(self._put, collection, keys, managed_entries)
 
     async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
         return bool(await self._delete_managed_entries(keys=[key], collection=collection))
 
     async def _delete_managed_entries(self, *, keys: Sequence[str], collection: str) -> int:
-        names = [_name(collection, key) for key in keys]
-        return await done(lambda: sum(self._kv.delete(name) for name in names))
+        names = [_storage_key(collection, key) for key in keys]
+        return await run_in_thread(lambda: sum(self._kv.delete(name) for name in names))
 
     def _put(self, collection: str, keys: Sequence[str], entries: Sequence[ManagedEntry]) -> None:
         # All are written out before the first is stored: one that JSON cannot hold keeps the others out too.
         written = [entry.value_as_json for entry in entries]
         for key, entry, text in zip(keys, entries, written, strict=True):
-            name, ttl = _name(collection, key), entry.ttl
+            name, ttl = _storage_key(collection, key), entry.ttl
             if ttl is not None and ttl <= 0:
                 self._kv.delete(name)
                 continue
-            data = self._serialization_adapter.dump_dict(entry) | {"name": _quoted(collection, key)}
+            data = self._serialization_adapter.dump_dict(entry) | {"name": _quoted_name(collection, key)}
             try:
                 self._kv.set(name, data, ttl=ttl)
             except InvalidInput:
@@ -131,18 +131,18 @@ class RememoKeyValueStore(
     # ---- names
 
     async def _get_collection_keys(self, *, collection: str, limit: int | None = None) -> list[str]:
-        names = await done(self._names, f"{_HOME}{_part(_letters(collection))}/*")
+        names = await run_in_thread(self._names, f"{_PREFIX}{_key_part(_quote(collection))}/*")
         return [key for _, key in names][: limit or None]
 
     async def _get_collection_names(self, *, limit: int | None = None) -> list[str]:
-        names = await done(self._names, f"{_HOME}*")
+        names = await run_in_thread(self._names, f"{_PREFIX}*")
         return list(dict.fromkeys(collection for collection, _ in names))[: limit or None]
 
     def _names(self, pattern: str) -> list[tuple[str, str]]:
         """Return collections and keys, in order; the names that are too long stand beside their values."""
         found: list[str] = []
         for name in self._kv.keys(pattern):
-            quoted = name.removeprefix(_HOME)
+            quoted = name.removeprefix(_PREFIX)
             if _HASHED in quoted:
                 held = self._kv.get(name)
                 if held is None:  # it has gone meanwhile
@@ -155,27 +155,27 @@ class RememoKeyValueStore(
     # ---- ends
 
     async def _delete_collection(self, *, collection: str) -> bool:
-        return bool(await done(self._kv.invalidate, f"{_HOME}{_part(_letters(collection))}/*"))
+        return bool(await run_in_thread(self._kv.invalidate, f"{_PREFIX}{_key_part(_quote(collection))}/*"))
 
     async def _delete_store(self) -> bool:
-        await done(self._kv.invalidate, f"{_HOME}*")
+        await run_in_thread(self._kv.invalidate, f"{_PREFIX}*")
         return True
 
 
-def _letters(name: str) -> str:
+def _quote(name: str) -> str:
     """Return a name in letters that mean nothing to a pattern."""
     return quote(name, safe="", errors=_ERRORS)
 
 
-def _quoted(collection: str, key: str) -> str:
-    return f"{_letters(collection)}/{_letters(key)}"
+def _quoted_name(collection: str, key: str) -> str:
+    return f"{_quote(collection)}/{_quote(key)}"
 
 
-def _name(collection: str, key: str) -> str:
+def _storage_key(collection: str, key: str) -> str:
     """Return the key of a value in this memory."""
-    left, _, right = _quoted(collection, key).partition("/")
-    return f"{_HOME}{_part(left)}/{_part(right)}"
+    left, _, right = _quoted_name(collection, key).partition("/")
+    return f"{_PREFIX}{_key_part(left)}/{_key_part(right)}"
 
 
-def _part(quoted: str) -> str:
-    return quoted if len(quoted) <= _LONGEST else _HASHED + sha256(quoted.encode()).hexdigest()
+def _key_part(quoted: str) -> str:
+    return quoted if len(quoted) <= _MAX_NAME else _HASHED + sha256(quoted.encode()).hexdigest()

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID, uuid5
 
-from rememo.adapters.memory_lines import excerpt, inserted, listing, numbered, replaced
-from rememo.adapters.memory_paths import ROOT, parents, resolve
-from rememo.adapters.opening import Opening, derived_id
-from rememo.adapters.reading import latest
-from rememo.adapters.waiting import done
+from rememo.adapters.memory_holder import MemoryHolder, derived_id
+from rememo.adapters.memory_lines import excerpt, format_directory, format_file, insert_lines, replace_once
+from rememo.adapters.memory_paths import ROOT, parent_directories, resolve_path
+from rememo.adapters.paging import list_latest
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.memory import BatchView, Memory
 from rememo.model.check import dump_json
@@ -40,7 +40,7 @@ _FIELDS: dict[str, dict[str, type]] = {
 COMMANDS = frozenset(_FIELDS)
 
 
-class MemoryFiles(Opening):
+class MemoryFiles(MemoryHolder):
     """A tree of files below `/memories`, one for each scope; every change is a version, and can be undone."""
 
     def __init__(self, memory: Memory | str | Path = "rememo.db") -> None:
@@ -69,7 +69,7 @@ class MemoryFiles(Opening):
 
     async def arun(self, command: Mapping[str, Any]) -> str:
         """Do the same as `run` without holding up an event loop."""
-        return await done(self.run, command)
+        return await run_in_thread(self.run, command)
 
     def result(self, tool_use_id: str, command: Mapping[str, Any]) -> dict[str, Any]:
         """Return the `tool_result` block that answers a `tool_use` block of the Messages API."""
@@ -83,19 +83,19 @@ class MemoryFiles(Opening):
 
     def view(self, path: str, view_range: object = None) -> str:
         """Return the numbered lines of a file, all or some, or a directory's listing, two levels deep."""
-        place = resolve(path)
+        place = resolve_path(path)
         record = self._find(place)
         if record is not None and not _is_directory(record):
-            return numbered(path, record.text, view_range)
+            return format_file(path, record.text, view_range)
         below = self._below(place)
         if record is None and not below and place != ROOT:
             raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
         sizes = {one: None if _is_directory(held) else len(held.text.encode()) for one, held in below.items()}
-        return listing(path, {one.removeprefix(f"{place}/"): size for one, size in sizes.items()})
+        return format_directory(path, {one.removeprefix(f"{place}/"): size for one, size in sizes.items()})
 
     def create(self, path: str, file_text: str) -> str:
         """Create a file, and the directories above it; one that is there raises `InvalidInput`."""
-        place = resolve(path)
+        place = resolve_path(path)
         if self._exists(place):
             raise InvalidInput(f"File {path} already exists")
         try:
@@ -108,7 +108,7 @@ class MemoryFiles(Opening):
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> str:
         """Replace a text that stands once in a file; returns the lines around the change."""
-        text, at = self._edit(path, lambda text: replaced(path, text, old_str, new_str))
+        text, at = self._edit(path, lambda text: replace_once(path, text, old_str, new_str))
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
             f"{excerpt(text, at)}"
@@ -116,19 +116,19 @@ class MemoryFiles(Opening):
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Insert a text after a line of a file; after line 0 is before the first."""
-        self._edit(path, lambda text: (inserted(text, insert_line, insert_text), 0))
+        self._edit(path, lambda text: (insert_lines(text, insert_line, insert_text), 0))
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
         """End a file, or a directory with all that is in it."""
-        place = resolve(path)
+        place = resolve_path(path)
         if place == ROOT:
             raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
         return self._done(self._change(lambda batch: self._remove(batch, place, path)), f"Successfully deleted {path}")
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Move a file or a directory to where nothing is, and make the directories above that."""
-        old, new = resolve(old_path), resolve(new_path)
+        old, new = resolve_path(old_path), resolve_path(new_path)
         if old == ROOT:
             raise InvalidInput(f"Cannot rename the {ROOT} directory itself")
 
@@ -162,7 +162,7 @@ class MemoryFiles(Opening):
 
     def history(self, path: str) -> list[Record]:
         """Return the versions of a file, oldest first, also those under names that it had before."""
-        record = self._find(resolve(path))
+        record = self._find(resolve_path(path))
         if record is None:
             raise NotFound(f"there is no file {path!r}; memory.as_of() shows what was there before")
         found: list[Record] = []
@@ -195,14 +195,14 @@ class MemoryFiles(Opening):
 
     def _below(self, place: str) -> dict[str, Record]:
         """Return what is in a directory and in those below it, by path."""
-        records = (one for one in latest(self._memory, metadata=_MARK) if one.data["tree"] == self._tree)
+        records = (one for one in list_latest(self._memory, metadata=_MARK) if one.data["tree"] == self._tree)
         return {path: one for one in records if (path := str(one.data["path"])).startswith(f"{place}/")}
 
     def _exists(self, place: str) -> bool:
         return place == ROOT or self._find(place) is not None or bool(self._below(place))
 
     def _make_parents(self, batch: BatchView, place: str) -> None:
-        for parent in parents(place):
+        for parent in parent_directories(place):
             record = self._find(parent)
             if record is None:
                 self._put(batch, parent, None)
@@ -251,7 +251,7 @@ class MemoryFiles(Opening):
         raise VersionConflict(f"the files changed {_MOST_TRIES} times while this was tried; try again later")
 
     def _edit(self, path: str, change: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
-        place = resolve(path)
+        place = resolve_path(path)
         for _ in range(_MOST_TRIES):
             record = self._find(place)
             if record is None and not self._exists(place):

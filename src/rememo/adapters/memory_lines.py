@@ -13,7 +13,7 @@ _LEVELS = 2
 _PAIR = 2
 
 
-def numbered(path: str, text: str, view_range: object = None) -> str:
+def format_file(path: str, text: str, view_range: object = None) -> str:
     """Return the lines of a file with their numbers: all, or from one to another, -1 being the last."""
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
@@ -25,10 +25,10 @@ def numbered(path: str, text: str, view_range: object = None) -> str:
             raise InvalidInput("`view_range` must be two line numbers, such as [1, 10]; -1 stands for the last line")
         first = max(1, start)
         shown = lines[first - 1 :] if end == -1 else lines[first - 1 : end]
-    return f"Here's the content of {path} with line numbers:\n{_numbers(shown, first)}"
+    return f"Here's the content of {path} with line numbers:\n{_number_lines(shown, first)}"
 
 
-def listing(path: str, sizes: Mapping[str, int | None]) -> str:
+def format_directory(path: str, sizes: Mapping[str, int | None]) -> str:
     """Return a directory's listing of the paths in it, whose sizes are given; a directory has none."""
     tree: dict[str, Any] = {}
     for place in sizes:
@@ -42,7 +42,9 @@ def listing(path: str, sizes: Mapping[str, int | None]) -> str:
             if not name.startswith("."):
                 place = above + name
                 size = sizes.get(place)
-                lines.append(f"{_DIRECTORY}\t{path}/{place}/" if size is None else f"{_size(size)}\t{path}/{place}")
+                lines.append(
+                    f"{_DIRECTORY}\t{path}/{place}/" if size is None else f"{_format_size(size)}\t{path}/{place}"
+                )
                 show(level[name], f"{place}/")
 
     show(tree, "")
@@ -50,7 +52,7 @@ def listing(path: str, sizes: Mapping[str, int | None]) -> str:
     return "\n".join([header, *lines])
 
 
-def replaced(path: str, text: str, old: str, new: str) -> tuple[str, int]:
+def replace_once(path: str, text: str, old: str, new: str) -> tuple[str, int]:
     """Return a text in which the one place of another is replaced, and the index of the line where it begins."""
     count = text.count(old)
     if count == 0:
@@ -58,12 +60,12 @@ def replaced(path: str, text: str, old: str, new: str) -> tuple[str, int]:
     if count > 1:
         raise InvalidInput(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-            f"{', '.join(map(str, _lines_of(text, old)))}. Please ensure it is unique"
+            f"{', '.join(map(str, _matching_lines(text, old)))}. Please ensure it is unique"
         )
     return text.replace(old, new), text[: text.find(old)].count("\n")
 
 
-def inserted(text: str, line: int, more: str) -> str:
+def insert_lines(text: str, line: int, more: str) -> str:
     """Return a text with another one after one of its lines."""
     lines = text.split("\n")
     if lines[-1] == "":
@@ -77,14 +79,14 @@ def inserted(text: str, line: int, more: str) -> str:
 def excerpt(text: str, index: int) -> str:
     """Return the line of an index with two before and two after it, numbered."""
     first = max(0, index - _AROUND)
-    return _numbers(text.split("\n")[first : index + _AROUND + 1], first + 1)
+    return _number_lines(text.split("\n")[first : index + _AROUND + 1], first + 1)
 
 
-def _numbers(lines: list[str], first: int) -> str:
+def _number_lines(lines: list[str], first: int) -> str:
     return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _lines_of(text: str, part: str) -> list[int]:
+def _matching_lines(text: str, part: str) -> list[int]:
     """Return the number of the line of every place where a part begins, also where places overlap."""
     found: list[int] = []
     line, done, place = 1, 0, text.find(part)
@@ -95,7 +97,7 @@ def _lines_of(text: str, part: str) -> list[int]:
     return found
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     """Return a number of bytes as people read it."""
     if size == 0:
         return "0B"

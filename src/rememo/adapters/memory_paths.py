@@ -10,7 +10,7 @@ _LONGEST_PATH, _LONGEST_NAME = 1_024, 255
 _DECODINGS = 5
 
 
-def resolve(path: object) -> str:
+def resolve_path(path: object) -> str:
     """Return the path that is meant, without dots and doubled slashes; one that leads out of `/memories` is refused.
 
     So is one that leads out of it for anybody who takes `%2e`, a backslash or a full-width dot for what they stand for.
@@ -21,8 +21,8 @@ def resolve(path: object) -> str:
         raise InvalidInput(f"Path must start with {ROOT}, got: {path}")
     if any(unicodedata.category(one) in {"Cc", "Cs"} for one in path):
         raise InvalidInput(f"Path {path!r} has control characters in it")
-    parts = _walk(path)
-    if parts is None or any(_walk(reading) is None for reading in _readings(path)):
+    parts = _normalize(path)
+    if parts is None or any(_normalize(reading) is None for reading in _decodings(path)):
         raise InvalidInput(f"Path {path} would escape {ROOT} directory")
     if len(path.encode()) > _LONGEST_PATH or any(len(one.encode()) > _LONGEST_NAME for one in parts):
         raise InvalidInput(
@@ -31,13 +31,13 @@ def resolve(path: object) -> str:
     return "/" + "/".join(parts)
 
 
-def parents(path: str) -> list[str]:
+def parent_directories(path: str) -> list[str]:
     """Return the directories between `/memories` and what a path names, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(3, len(parts))]
 
 
-def _walk(path: str) -> list[str] | None:
+def _normalize(path: str) -> list[str] | None:
     """Return where a path leads; None when that, or a step on the way, is out of the tree."""
     parts: list[str] = []
     for part in path.split("/"):
@@ -50,7 +50,7 @@ def _walk(path: str) -> list[str] | None:
     return parts if parts[:1] == [ROOT[1:]] else None
 
 
-def _readings(path: str) -> list[str]:
+def _decodings(path: str) -> list[str]:
     """Return what a path is for those who decode it."""
     found = [path]
     for _ in range(_DECODINGS):

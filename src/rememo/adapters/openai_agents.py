@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening
-from rememo.adapters.reading import latest
-from rememo.adapters.verbatim import given, kept, plain
-from rememo.adapters.waiting import done
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder
+from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.paging import list_latest
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import InvalidInput, NotFound, VersionConflict
 from rememo.memory import Memory
 
@@ -17,14 +17,14 @@ try:
     from agents.memory import SessionABC, SessionSettings
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 except ImportError as error:
-    raise needs("the OpenAI Agents SDK", "openai-agents", error) from error
+    raise missing_framework("the OpenAI Agents SDK", "openai-agents", error) from error
 
 _MARK = {"openai_agents": "item"}
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 _TEXTS = ("text", "refusal", "transcript")
 
 
-class RememoSession(Opening, SessionABC):
+class RememoSession(MemoryHolder, SessionABC):
     """A session whose items are records of the room that is named as the session is.
 
     What a user, an assistant or a system prompt says is a message; calls, their results, reasoning and the rest are
@@ -58,21 +58,21 @@ class RememoSession(Opening, SessionABC):
         most = resolve_session_limit(limit, self.session_settings)
         if most is not None and most <= 0:
             return []
-        records = await done(latest, self._room, most, metadata=_MARK)
-        return [given(one.data) for one in records]
+        records = await run_in_thread(list_latest, self._room, most, metadata=_MARK)
+        return [unpack_json(one.data) for one in records]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items, all of them or none."""
         if items:
-            await done(self._add, items)
+            await run_in_thread(self._add, items)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the newest item away and return it; None when there is none."""
-        return await done(self._pop)
+        return await run_in_thread(self._pop)
 
     async def clear_session(self) -> None:
         """Take all items of this session away."""
-        await done(self._room.delete_where, metadata=_MARK)
+        await run_in_thread(self._room.delete_where, metadata=_MARK)
 
     def _add(self, items: list[TResponseInputItem]) -> None:
         with self._room.batch() as batch:
@@ -81,11 +81,11 @@ class RememoSession(Opening, SessionABC):
                     raise InvalidInput(
                         f"an item must be a mapping, as the SDK's input items are, not {type(item).__name__}"
                     )
-                role, text = _said(cast("Mapping[str, Any]", item))
+                role, text = _message_text(cast("Mapping[str, Any]", item))
                 if text.strip():
-                    batch.messages.add(role, text, data=kept(item), metadata=_MARK)
+                    batch.messages.add(role, text, data=pack_json(item), metadata=_MARK)
                 else:
-                    batch.add("", kind="state", data=kept(item), metadata=_MARK)
+                    batch.add("", kind="state", data=pack_json(item), metadata=_MARK)
 
     def _pop(self) -> TResponseInputItem | None:
         while newest := self._room.list(metadata=_MARK, limit=1):
@@ -93,20 +93,20 @@ class RememoSession(Opening, SessionABC):
                 self._room.delete(newest[0].id, expected_version=newest[0].version)
             except (NotFound, VersionConflict):
                 continue  # another one was faster
-            return given(newest[0].data)
+            return unpack_json(newest[0].data)
         return None
 
 
-def _said(item: Mapping[str, Any]) -> tuple[str, str]:
+def _message_text(item: Mapping[str, Any]) -> tuple[str, str]:
     """Return the role and the text of what somebody said; no text for any other item."""
     if item.get("type", "message") != "message" or item.get("role") not in _ROLES:
         return "", ""
     content: object = item.get("content")
     if isinstance(content, str):
-        return _ROLES[item["role"]], plain(content)
+        return _ROLES[item["role"]], storable_text(content)
     texts: list[str] = []
     for part in cast("list[object]", content if isinstance(content, list) else []):
         if isinstance(part, Mapping):
             values = cast("Mapping[str, object]", part)
             texts += (str(values[name]) for name in _TEXTS if values.get(name))
-    return _ROLES[item["role"]], plain("\n".join(texts))
+    return _ROLES[item["role"]], storable_text("\n".join(texts))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening, derived_id
-from rememo.adapters.reading import latest
-from rememo.adapters.verbatim import given, kept, plain
-from rememo.adapters.waiting import done
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder, derived_id
+from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.paging import list_latest
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -34,14 +34,14 @@ try:
         UserPromptPart,
     )
 except ImportError as error:
-    raise needs("Pydantic AI", "pydantic-ai", error) from error
+    raise missing_framework("Pydantic AI", "pydantic-ai", error) from error
 
 _NAMESPACE = UUID("2d9b6f0c-71f4-4c3e-b0a5-8f4e0d1c6a92")
 _MESSAGE, _ENTRY, _CONVERSATION = ({"pydantic_ai": kind} for kind in ("message", "entry", "conversation"))
 _RECORD = TypeAdapter(ConversationRecord)
 
 
-class RememoHistory(Opening):
+class RememoHistory(MemoryHolder):
     """The messages of one conversation, for `message_history=`; what was said in it is found and learned from.
 
     Each method waits for the store; those with an `a` before their names let an event loop go on meanwhile.
@@ -61,13 +61,13 @@ class RememoHistory(Opening):
 
     def load(self, limit: int | None = None) -> list[ModelMessage]:
         """Return the messages, oldest first: all, or the latest `limit`."""
-        return [_message(one) for one in latest(self._room, limit, metadata=_MESSAGE)]
+        return [_read_message(one) for one in list_latest(self._room, limit, metadata=_MESSAGE)]
 
     def add(self, messages: Sequence[ModelMessage]) -> None:
         """Append messages, such as `result.new_messages()`: all of them or none."""
         with self._room.batch() as batch:
             for message in messages:
-                _put(batch, message, _MESSAGE)
+                _store_message(batch, message, _MESSAGE)
 
     def clear(self) -> int:
         """End all messages of the conversation; returns how many."""
@@ -75,18 +75,18 @@ class RememoHistory(Opening):
 
     async def aload(self, limit: int | None = None) -> list[ModelMessage]:
         """Return the messages, oldest first: all, or the latest `limit`."""
-        return await done(self.load, limit)
+        return await run_in_thread(self.load, limit)
 
     async def aadd(self, messages: Sequence[ModelMessage]) -> None:
         """Append messages, such as `result.new_messages()`: all of them or none."""
-        await done(self.add, messages)
+        await run_in_thread(self.add, messages)
 
     async def aclear(self) -> int:
         """End all messages of the conversation; returns how many."""
-        return await done(self.clear)
+        return await run_in_thread(self.clear)
 
 
-class RememoConversationStore(Opening, ConversationStore):
+class RememoConversationStore(MemoryHolder, ConversationStore):
     """Conversations with their branches and forks, usage and pending tool calls; each is the room of its id.
 
     Deleting a conversation ends the entries that no other one reaches; the past still has them until they are erased.
@@ -100,21 +100,21 @@ class RememoConversationStore(Opening, ConversationStore):
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         """Return the record of a conversation, or None."""
-        return (await done(self._stored, conversation_id))[0]
+        return (await run_in_thread(self._stored, conversation_id))[0]
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
         """Return the records of all conversations or of a scope's, the one saved last first."""
-        records = await done(self._records)
+        records = await run_in_thread(self._records)
         found = [one for one in records if scope is None or one.scope == scope]
         return sorted(found, key=lambda one: one.updated_at, reverse=True)[:limit]
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
         """Return an entry; one that is not there raises `NotFound`, which is a `LookupError`."""
-        return _entry(await done(self._memory.get, entry_id))
+        return _read_entry(await run_in_thread(self._memory.get, entry_id))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
         """Return the entries up to one, oldest first, or the last `limit` of them."""
-        return await done(self._history, head_id, limit)
+        return await run_in_thread(self._history, head_id, limit)
 
     async def write_record(
         self,
@@ -124,11 +124,11 @@ class RememoConversationStore(Opening, ConversationStore):
         expected_revision: str | None,
     ) -> None:
         """Store a record and its new entries, all or nothing, unless another was faster."""
-        await done(self._write, record, new_entries, expected_revision)
+        await run_in_thread(self._write, record, new_entries, expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
         """End a record and the entries that no other one reaches, unless another was faster."""
-        await done(self._delete, conversation_id, expected_revision)
+        await run_in_thread(self._delete, conversation_id, expected_revision)
 
     # ---- inside
 
@@ -140,13 +140,13 @@ class RememoConversationStore(Opening, ConversationStore):
             held = self._memory.get(self._id(conversation_id))
         except NotFound:
             return None, 0
-        return _RECORD.validate_json(json.dumps(given(held.data))), held.version
+        return _RECORD.validate_json(json.dumps(unpack_json(held.data))), held.version
 
     def _records(self) -> list[ConversationRecord]:
-        held = latest(self._memory, metadata=_CONVERSATION)
+        held = list_latest(self._memory, metadata=_CONVERSATION)
         # Narrower views have conversations of their own.
         own = [one for one in held if [one.scope.agent, one.scope.user] == self._labels]
-        return [_RECORD.validate_json(json.dumps(given(one.data))) for one in own]
+        return [_RECORD.validate_json(json.dumps(unpack_json(one.data))) for one in own]
 
     def _write(
         self, record: ConversationRecord, new_entries: Sequence[ConversationEntry], expected: str | None
@@ -161,8 +161,8 @@ class RememoConversationStore(Opening, ConversationStore):
             with self._memory.scope(room=record.conversation_id).batch() as batch:
                 for one in new_entries:
                     more = {"id": one.id, "parent_id": one.parent_id, "kind": one.kind}
-                    _put(batch, one.message, _ENTRY, id=one.id, entry=more)
-                data = kept(_RECORD.dump_python(record, mode="json"))
+                    _store_message(batch, one.message, _ENTRY, id=one.id, entry=more)
+                data = pack_json(_RECORD.dump_python(record, mode="json"))
                 if stored is None:
                     id = self._id(record.conversation_id)
                     batch.add("", kind="state", id=id, data=data, metadata=_CONVERSATION)
@@ -201,13 +201,13 @@ class RememoConversationStore(Opening, ConversationStore):
                 found = self._memory.get(head_id)
                 room = self._memory.scope(room=found.scope.room)
                 more = None if limit is None else limit - len(entries)
-                held |= {head_id: found} | {one.id: one for one in latest(room, more, metadata=_ENTRY)}
-            entries.append(_entry(held[head_id]))
+                held |= {head_id: found} | {one.id: one for one in list_latest(room, more, metadata=_ENTRY)}
+            entries.append(_read_entry(held[head_id]))
             head_id = entries[-1].parent_id
         return entries[::-1]
 
 
-def _put(
+def _store_message(
     batch: Memory,
     message: ModelMessage,
     mark: Mapping[str, Any],
@@ -218,9 +218,9 @@ def _put(
     """Store a message as it is: as a turn when somebody says something in it, else as state."""
     if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"a message must be a ModelRequest or a ModelResponse, not {type(message).__name__}")
-    data = kept(ModelMessagesTypeAdapter.dump_python([message], mode="json")[0])
+    data = pack_json(ModelMessagesTypeAdapter.dump_python([message], mode="json")[0])
     data |= {} if entry is None else {"entry": entry}
-    text = plain("\n".join(_texts(message)))
+    text = storable_text("\n".join(_message_texts(message)))
     if text.strip():
         role = "user" if isinstance(message, ModelRequest) else "assistant"
         batch.messages.add(role, text, id=id, data=data, metadata=mark)
@@ -228,7 +228,7 @@ def _put(
         batch.add("", kind="state", id=id, data=data, metadata=mark)
 
 
-def _texts(message: ModelMessage) -> list[str]:
+def _message_texts(message: ModelMessage) -> list[str]:
     """Return what a user or a model says in a message."""
     texts: list[str] = []
     for part in message.parts:
@@ -244,10 +244,10 @@ def _texts(message: ModelMessage) -> list[str]:
     return texts
 
 
-def _message(record: Record) -> ModelMessage:
+def _read_message(record: Record) -> ModelMessage:
     # Read as JSON, in which bytes are base64.
-    return ModelMessagesTypeAdapter.validate_json(json.dumps([given(record.data)]))[0]
+    return ModelMessagesTypeAdapter.validate_json(json.dumps([unpack_json(record.data)]))[0]
 
 
-def _entry(record: Record) -> ConversationEntry:
-    return ConversationEntry(**record.data["entry"], message=_message(record))
+def _read_entry(record: Record) -> ConversationEntry:
+    return ConversationEntry(**record.data["entry"], message=_read_message(record))

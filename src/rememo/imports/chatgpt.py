@@ -10,7 +10,6 @@ from typing import Final
 
 from rememo.errors import InvalidInput
 from rememo.imports.chatgpt_content import Assets, Spoken, same_file, spoken
-from rememo.imports.files import Place, entries
 from rememo.imports.folder import Folder, folder_of, own_name
 from rememo.imports.item import (
     ATTACHED,
@@ -37,7 +36,8 @@ from rememo.imports.item import (
     plain,
     short,
 )
-from rememo.imports.tree import shown
+from rememo.imports.source_path import Place, entries
+from rememo.imports.visible_path import shown
 
 _NO_IMAGE: Final = "an image that is not in the export, or too large"
 _MISSING: Final = "a file of conversations that the export names and that is not in it"

@@ -14,7 +14,6 @@ from typing import Final
 from rememo.errors import InvalidInput
 from rememo.imports.claude_blocks import Turns
 from rememo.imports.claude_design import as_conversation
-from rememo.imports.files import BLOCK, Place, entries
 from rememo.imports.folder import Folder, folder_of, own_name
 from rememo.imports.item import (
     ATTACHED,
@@ -38,7 +37,8 @@ from rememo.imports.item import (
     plain,
     short,
 )
-from rememo.imports.tree import shown
+from rememo.imports.source_path import BLOCK, Place, entries
+from rememo.imports.visible_path import shown
 
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _ROOT: Final = "00000000-0000-4000-8000-000000000000"

@@ -17,8 +17,8 @@ from shutil import copyfileobj
 from typing import IO, Any, Final, cast
 
 from rememo.errors import InvalidInput
-from rememo.imports.files import BLOCK, Place, is_zip, whole
 from rememo.imports.item import Json, as_object
+from rememo.imports.source_path import BLOCK, Place, is_zip, whole
 
 _LEAST: Final = 512 * 1024 * 1024
 _RATIO: Final = 200

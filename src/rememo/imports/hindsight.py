@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports.files import Place, entries, whole
 from rememo.imports.folder import Folder, folder_of
 from rememo.imports.item import (
     Found,
@@ -25,6 +24,7 @@ from rememo.imports.item import (
     plain,
     short,
 )
+from rememo.imports.source_path import Place, entries, whole
 
 _SOURCE: Final = "hindsight"
 _LARGEST: Final = 256 * 1024 * 1024

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rememo.imports.files import Place, lines
 from rememo.imports.item import (
     Found,
     Item,
@@ -26,6 +25,7 @@ from rememo.imports.item import (
     plain,
     web_images,
 )
+from rememo.imports.source_path import Place, lines
 
 _WORDS: Final = ("content", "text", "message", "memory")
 _TIMES: Final = (

@@ -12,9 +12,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from rememo.adapters.items import all_texts, item_data, item_metadata, item_name, item_room, item_user, joined
+from rememo.adapters.store_items import (
+    item_data,
+    item_metadata,
+    item_name,
+    item_room,
+    item_user,
+    iter_texts,
+    join_texts,
+)
 from rememo.errors import InvalidInput
-from rememo.imports.files import Place, need
 from rememo.imports.item import (
     Found,
     Item,
@@ -31,6 +38,7 @@ from rememo.imports.item import (
     parsed,
     plain,
 )
+from rememo.imports.source_path import Place, need
 from rememo.model.scope import Scope
 from rememo.store.sqlite.foreign import ForeignFile, open_foreign
 
@@ -78,7 +86,7 @@ def _item(values: Json, bound: Scope) -> Item:
     return Item(
         kind="note", origin=(str(values["prefix"]), key), id=item_name(bound, namespace, key), derived=True,
         user=None if bound.user is not None else item_user(namespace), room=item_room(namespace),
-        text=joined(all_texts(value)), at=moment(values["updated_at"]), expires_at=moment(values.get("expires_at")),
+        text=join_texts(iter_texts(value)), at=moment(values["updated_at"]), expires_at=moment(values.get("expires_at")),
         data=item_data(key, value, None if minutes is None else minutes * 60), metadata=item_metadata(namespace, value),
     )  # fmt: skip
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports.files import Place, whole
 from rememo.imports.item import (
     Found,
     Item,
@@ -29,6 +28,7 @@ from rememo.imports.item import (
     short,
     web_images,
 )
+from rememo.imports.source_path import Place, whole
 
 _LARGEST: Final = 256 * 1024 * 1024
 _SAYING: Final = "send_message"

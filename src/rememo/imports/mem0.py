@@ -15,9 +15,9 @@ from typing import Any, Final, Self
 from urllib.parse import unquote
 
 from rememo.errors import InvalidInput
-from rememo.imports.files import Place, entries, first_at
 from rememo.imports.folder import folder_of
 from rememo.imports.item import Found, Item, Json, Left, as_list, as_object, as_text, digest, label, moment, plain
+from rememo.imports.source_path import Place, entries, first_at
 from rememo.store.sqlite.foreign import ForeignFile, is_sqlite, open_foreign
 
 _LISTS: Final = ("results", "memories")

@@ -8,11 +8,11 @@ application called them otherwise, so they are known by their columns.
 from collections.abc import Iterator
 from typing import Final
 
-from rememo.adapters.verbatim import kept
-from rememo.adapters.verbatim import plain as writable
+from rememo.adapters.json_values import pack_json
+from rememo.adapters.json_values import storable_text as writable
 from rememo.errors import InvalidInput
-from rememo.imports.files import Place
 from rememo.imports.item import Found, Item, Left, as_text, content_of, moment, parsed
+from rememo.imports.source_path import Place
 from rememo.store.sqlite.foreign import open_foreign
 
 _COLUMNS: Final = ("id", "session_id", "message_data", "created_at")
@@ -43,5 +43,5 @@ def _item(session: str, id: str, raw: str, at: object) -> Found:
     return Item(
         kind="message" if said else "state", origin=(f"openai-agents:{session}", id), room=session,
         role=role or "user", text=writable(text) if said else "", at=moment(at), images=images if said else (),
-        data=kept(item), metadata={"openai_agents": "item"},
+        data=pack_json(item), metadata={"openai_agents": "item"},
     )  # fmt: skip

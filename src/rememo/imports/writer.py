@@ -7,7 +7,7 @@ from datetime import timedelta
 from operator import attrgetter
 from typing import Any, Final, cast
 
-from rememo.adapters.verbatim import plain as writable
+from rememo.adapters.json_values import storable_text as writable
 from rememo.errors import AlreadyExists, InvalidInput, MissingExtra, NotFound
 from rememo.imports.item import Beside, Found, Item, Left, as_list, as_object, digest
 from rememo.memory import BatchView, Memory

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rememo import Memory
-from rememo.adapters.items import item_of
+from rememo.adapters.store_items import read_item
 from rememo.errors import InvalidInput
 from rememo.imports import import_from
 
@@ -138,7 +138,7 @@ def test_threads_and_items_of_langgraph(memory: Memory, rebuild: Rebuild):
     # Items are what RememoStore makes of them: a room for each namespace, the value as it was.
     assert memory.rooms(prefix="store:") == ["store:memories.ana", "store:users.ana.profile"]
     [tea] = memory.scope(room="store:memories.ana").list()
-    assert (tea.text, *item_of(tea.data), tea.data["ttl"]) == ("Likes tea", "m1", {"data": "Likes tea"}, None)
+    assert (tea.text, *read_item(tea.data), tea.data["ttl"]) == ("Likes tea", "m1", {"data": "Likes tea"}, None)
     [ana] = memory.scope(room="store:users.ana.profile").list()
     assert (ana.text, ana.metadata["value"]) == ("Ana", {"name": "Ana", "age": 30})
 

@@ -10,8 +10,8 @@ import pytest
 
 from rememo.errors import RememoError
 from rememo.imports import chatgpt, claude
-from rememo.imports.files import Place
 from rememo.imports.item import Found, Item
+from rememo.imports.source_path import Place
 
 WRONG: tuple[Any, ...] = (None, 7, "x", [None], {"x": [1]})
 IMAGE = {

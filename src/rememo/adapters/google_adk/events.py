@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from rememo.adapters.needs import needs
-from rememo.adapters.opening import derived_id
-from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import derived_id
+from rememo.adapters.missing_framework import missing_framework
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.derived_ids import DerivedId
@@ -20,7 +20,7 @@ from rememo.model.record import Record
 try:
     from google.adk.events.event import Event
 except ImportError as error:
-    raise needs("the Google Agent Development Kit", "google-adk", error) from error
+    raise missing_framework("the Google Agent Development Kit", "google-adk", error) from error
 
 _NAMESPACE = UUID("5c8e2a14-63d7-4b0d-9a77-1f6b0e9d3c58")
 IN_SESSION, IN_MEMORY = "adk_session", "adk_memory"
@@ -37,25 +37,25 @@ def event_id(memory: Memory, app_name: str, user_id: str, session_id: str, event
     return record_id(memory, "event", app_name, user_id, session_id, event.id)
 
 
-def written(event: Event) -> dict[str, Any]:
+def event_to_json(event: Event) -> dict[str, Any]:
     """Return an event as JSON values."""
     return event.model_dump(mode="json", exclude_none=True)
 
 
-def read(record: Record) -> Event:
+def read_event(record: Record) -> Event:
     """Return the event of a record."""
-    return Event.model_validate_json(json.dumps(given(record.data)))
+    return Event.model_validate_json(json.dumps(unpack_json(record.data)))
 
 
-def said(event: Event) -> str:
+def event_text(event: Event) -> str:
     """Return what a user or an agent says in an event; nothing for calls, their results and thoughts."""
     parts = (event.content.parts if event.content is not None else None) or []
-    return plain("\n".join(part.text for part in parts if part.text and not part.thought))
+    return storable_text("\n".join(part.text for part in parts if part.text and not part.thought))
 
 
-def put(batch: Memory, id: str, event: Event, metadata: dict[str, Any]) -> None:
+def store_event(batch: Memory, id: str, event: Event, metadata: dict[str, Any]) -> None:
     """Store an event as it is: as a turn when somebody says something in it, else as state."""
-    data, text, metadata = kept(written(event)), said(event), {MARK: "event", **metadata}
+    data, text, metadata = pack_json(event_to_json(event)), event_text(event), {MARK: "event", **metadata}
     at = datetime.fromtimestamp(event.timestamp, UTC)
     if text.strip():
         role = "user" if event.author == "user" else "assistant"

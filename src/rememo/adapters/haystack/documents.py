@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 from haystack import Document
 from haystack.dataclasses import ByteStream, SparseEmbedding
 
-from rememo.adapters.finding import Found, without_mark
-from rememo.adapters.opening import derived_id
-from rememo.adapters.vectors import FIELD, packed, unpacked
-from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import derived_id
+from rememo.adapters.retrieval import RetrievedRecord, strip_standing
+from rememo.adapters.vector_index import FIELD, pack_vector, unpack_vector
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.check import check_object
@@ -19,7 +19,7 @@ from rememo.model.derived_ids import DerivedId
 from rememo.model.record import Record
 
 KIND: Final = "note"
-ODD: Final = {"haystack": "meta that cannot be filtered by"}
+UNFILTERABLE: Final = {"haystack": "meta that cannot be filtered by"}
 """The metadata of a document whose own stands in its data."""
 _ID: Final = "haystack_id"
 _BYTES: Final = 65_536
@@ -33,14 +33,14 @@ def record_id(memory: Memory, id: str) -> DerivedId:
     return derived_id(memory, f"haystack-{sha256(place.encode()).hexdigest()[:40]}")
 
 
-def fields(document: Document, id: str) -> dict[str, Any]:
+def note_fields(document: Document, id: str) -> dict[str, Any]:
     """Return the arguments of `Memory.add` for a document; what a note cannot hold as such stands in its data."""
-    text = plain(document.content or "")
+    text = storable_text(document.content or "")
     rest: dict[str, Any] = {}
     if document.content != text:
         rest["content"] = document.content
-    meta = without_mark(document.meta)
-    metadata = _filterable(meta)
+    meta = strip_standing(document.meta)
+    metadata = _check_metadata(meta)
     if metadata is None:
         rest["meta"] = meta
     if document.blob is not None:
@@ -49,20 +49,26 @@ def fields(document: Document, id: str) -> dict[str, Any]:
         rest["sparse_embedding"] = document.sparse_embedding.to_dict()
     if document.score is not None:
         rest["score"] = document.score
-    data: dict[str, Any] = {_ID: plain(document.id)}
+    data: dict[str, Any] = {_ID: storable_text(document.id)}
     if document.id != data[_ID]:
         rest["id"] = document.id
     if document.embedding is not None:
-        data[FIELD] = packed(document.embedding)
+        data[FIELD] = pack_vector(document.embedding)
     if rest:
-        data |= kept(rest)
-    return {"text": text, "kind": KIND, "id": id, "metadata": ODD if metadata is None else metadata, "data": data}
+        data |= pack_json(rest)
+    return {
+        "text": text,
+        "kind": KIND,
+        "id": id,
+        "metadata": UNFILTERABLE if metadata is None else metadata,
+        "data": data,
+    }
 
 
-def document_of(record: Record, *, embedding: bool = True, score: float | None = None) -> Document:
+def read_document(record: Record, *, embedding: bool = True, score: float | None = None) -> Document:
     """Return the document that a note holds; a note of another origin is one too."""
     data = record.data
-    rest = cast("dict[str, Any]", given(data)) if _ID in data and len(data) > 1 + (FIELD in data) else {}
+    rest = cast("dict[str, Any]", unpack_json(data)) if _ID in data and len(data) > 1 + (FIELD in data) else {}
     blob, sparse = rest.get("blob"), rest.get("sparse_embedding")
     vector = data.get(FIELD) if embedding else None
     return Document(
@@ -71,18 +77,18 @@ def document_of(record: Record, *, embedding: bool = True, score: float | None =
         meta=rest.get("meta", record.metadata),
         blob=None if blob is None else ByteStream.from_dict(blob),
         sparse_embedding=None if sparse is None else SparseEmbedding.from_dict(sparse),
-        embedding=None if vector is None else unpacked(vector),
+        embedding=None if vector is None else unpack_vector(vector),
         score=rest.get("score") if score is None else score,
     )
 
 
-def found_document(found: Found, *, embedding: bool) -> Document:
+def retrieved_document(found: RetrievedRecord, *, embedding: bool) -> Document:
     """Return the document of a note that was found; one that was superseded says so in its meta, under `rememo`."""
-    document = document_of(found.record, embedding=embedding, score=found.score)
+    document = read_document(found.record, embedding=embedding, score=found.score)
     return replace(document, meta={**document.meta, **found.mark}) if found.mark else document
 
 
-def _filterable(meta: dict[str, Any]) -> dict[str, Any] | None:
+def _check_metadata(meta: dict[str, Any]) -> dict[str, Any] | None:
     """Return the meta as a record's metadata, or None when it cannot be that."""
     try:
         return check_object(meta, "meta", max_bytes=_BYTES, max_depth=_DEPTH)

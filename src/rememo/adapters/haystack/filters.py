@@ -12,7 +12,7 @@ _DIGITS: Final = 2**53
 _MOST: Final = 32
 
 
-def check(filters: object) -> dict[str, Any] | None:
+def check_filters(filters: object) -> dict[str, Any] | None:
     """Return filters that can be applied, or None for all documents; others raise `FilterError` or `ValueError`."""
     if not filters:
         return None
@@ -28,34 +28,38 @@ def check(filters: object) -> dict[str, Any] | None:
     return known
 
 
-def conditions(filters: dict[str, Any] | None) -> dict[str, Any]:
+def metadata_conditions(filters: dict[str, Any] | None) -> dict[str, Any]:
     """Return metadata that every document which the filters mean has; more may have it.
 
     That is so for texts and numbers that must be equal. Dates are equal in other ways, and true is 1 there.
     """
     found: dict[str, Any] = {}
-    for one in _all_of(filters):
+    for one in _conjuncts(filters):
         field, operator, value = str(one.get("field", "")), one.get("operator"), one.get("value")
         # A name is split by dots on both sides; where the store's filters would read it otherwise it is left out.
         name = field.removeprefix(_META)
         if not field.startswith(_META) or "\\" in name or "$" in name or name in found or not all(name.split(".")):
             continue
-        if operator == "==" and _exact(value):
+        if operator == "==" and _is_exact(value):
             found[name] = value
-        elif operator == "in" and isinstance(value, list) and all(_exact(part) for part in cast("list[object]", value)):
+        elif (
+            operator == "in"
+            and isinstance(value, list)
+            and all(_is_exact(part) for part in cast("list[object]", value))
+        ):
             found[name] = {"$in": value}
     return dict(list(found.items())[:_MOST])
 
 
-def _all_of(filters: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _conjuncts(filters: dict[str, Any] | None) -> list[dict[str, Any]]:
     if filters is None:
         return []
     if filters.get("operator") == "AND" and "field" not in filters:
-        return [part for one in filters["conditions"] for part in _all_of(one)]
+        return [part for one in filters["conditions"] for part in _conjuncts(one)]
     return [filters]
 
 
-def _exact(value: object) -> bool:
+def _is_exact(value: object) -> bool:
     """Whether a value equals nothing but itself, in Haystack and in the store."""
     if isinstance(value, str):
         return bool(value) and "\0" not in value and value.isprintable() and not value[:1].isdigit()

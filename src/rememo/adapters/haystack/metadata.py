@@ -12,7 +12,7 @@ _META: Final = "meta."
 _TYPES: Final = {"bool": "boolean", "int": "int", "float": "float"}
 
 
-class Metadata(ABC):
+class MetadataQueries(ABC):
     """Questions about the meta of documents, answered by reading them."""
 
     @abstractmethod
@@ -27,7 +27,7 @@ class Metadata(ABC):
         """Return how many values each field has in the documents that the filters mean."""
         documents = self.filter_documents(filters)
         names = [field.removeprefix(_META) for field in metadata_fields]
-        return {name: len(_different(_values(documents, name))) for name in names}
+        return {name: len(_distinct(_field_values(documents, name))) for name in names}
 
     def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
         """Return the fields with their types: `boolean`, `int`, `float` or `keyword`."""
@@ -40,7 +40,7 @@ class Metadata(ABC):
 
     def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
         """Return the smallest and the largest value of a field; None where there is none, or they cannot be compared."""
-        values = _values(self.filter_documents(), metadata_field.removeprefix(_META))
+        values = _field_values(self.filter_documents(), metadata_field.removeprefix(_META))
         plain = [value for value in values if isinstance(value, int | float | str)]
         try:
             return {"min": min(plain, default=None), "max": max(plain, default=None)}
@@ -56,17 +56,17 @@ class Metadata(ABC):
         filters: dict[str, Any] | None = None,
     ) -> tuple[list[Any], int]:
         """Return some of the values of a field, sorted, and how many there are; a term must stand in them."""
-        values = _different(_values(self.filter_documents(filters), metadata_field.removeprefix(_META)))
+        values = _distinct(_field_values(self.filter_documents(filters), metadata_field.removeprefix(_META)))
         if search_term:
             values = [value for value in values if search_term.lower() in str(value).lower()]
         values.sort(key=lambda value: (str(value), type(value).__name__))
         return values[from_ : from_ + size], len(values)
 
 
-def _values(documents: Iterable[Document], name: str) -> list[Any]:
+def _field_values(documents: Iterable[Document], name: str) -> list[Any]:
     return [one.meta[name] for one in documents if one.meta.get(name) is not None]
 
 
-def _different(values: Iterable[Any]) -> list[Any]:
+def _distinct(values: Iterable[Any]) -> list[Any]:
     """Return each value once; 1, 1.0, "1" and true are four."""
     return list({(type(value).__name__, dump_json(value)): value for value in values}.values())

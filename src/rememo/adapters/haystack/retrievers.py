@@ -6,7 +6,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 
 from rememo.adapters.haystack.store import Mode, RememoDocumentStore
-from rememo.adapters.waiting import done
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import InvalidInput
 
 
@@ -84,7 +84,7 @@ class RememoEmbeddingRetriever(_Retriever):
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
         """Do as `run` does, on a thread."""
-        return await done(lambda: self.run(query_embedding, filters, top_k))
+        return await run_in_thread(lambda: self.run(query_embedding, filters, top_k))
 
 
 @component
@@ -139,4 +139,4 @@ class RememoTextRetriever(_Retriever):
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
         """Do as `run` does, on a thread."""
-        return await done(lambda: self.run(query, filters, top_k))
+        return await run_in_thread(lambda: self.run(query, filters, top_k))

@@ -12,27 +12,34 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
 from haystack.utils.filters import document_matches_filter
 
-from rememo.adapters.finding import Found, found_hit, judged, spare
-from rememo.adapters.haystack.asynchronous import Asynchronous
-from rememo.adapters.haystack.documents import KIND, ODD, document_of, fields, found_document, record_id
-from rememo.adapters.haystack.filters import check, conditions
-from rememo.adapters.opening import id_of
-from rememo.adapters.reading import latest
-from rememo.adapters.vectors import Likeness, Vectors
-from rememo.adapters.verbatim import plain
+from rememo.adapters.haystack.async_methods import AsyncDocumentMethods
+from rememo.adapters.haystack.documents import (
+    KIND,
+    UNFILTERABLE,
+    note_fields,
+    read_document,
+    record_id,
+    retrieved_document,
+)
+from rememo.adapters.haystack.filters import check_filters, metadata_conditions
+from rememo.adapters.json_values import storable_text
+from rememo.adapters.memory_holder import writable_id
+from rememo.adapters.paging import list_latest
+from rememo.adapters.retrieval import RetrievedRecord, from_hit, oversample, rank_by_standing
+from rememo.adapters.vector_index import Similarity, VectorIndex
 from rememo.errors import AlreadyExists, InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
 
 _ROOM: Final = "documents"
-_MOST: Final = 1_000
+_MAX_TOP_K: Final = 1_000
 _PAGE: Final = 10_000
-_LONGEST: Final = 512
+_MAX_ID: Final = 512
 _ON_CONFLICT: Final = {DuplicatePolicy.SKIP: "ignore", DuplicatePolicy.OVERWRITE: "replace"}
 Mode = Literal["hybrid", "words", "vector"]
 
 
-class RememoDocumentStore(Asynchronous):
+class RememoDocumentStore(AsyncDocumentMethods):
     """Documents as notes of a room, the index: found by search, kept in versions, exported and erased like all records.
 
     A note that was written to the room otherwise is a document too. Every write is made in whole or not at all. The
@@ -44,7 +51,7 @@ class RememoDocumentStore(Asynchronous):
         memory: Memory | str | Path | Secret = "rememo.db",
         *,
         index: str | None = None,
-        embedding_similarity_function: Likeness = "cosine",
+        embedding_similarity_function: Similarity = "cosine",
         return_embedding: bool = True,
     ) -> None:
         """Keep documents in a memory, a view of one, or a memory at a path or address, which is opened when first used.
@@ -57,12 +64,12 @@ class RememoDocumentStore(Asynchronous):
                 f'embedding_similarity_function must be "cosine" or "dot_product", not {embedding_similarity_function!r}'
             )
         self.index = index
-        self.embedding_similarity_function: Likeness = embedding_similarity_function
+        self.embedding_similarity_function: Similarity = embedding_similarity_function
         self.return_embedding = return_embedding
         self._given = memory
         self._opened: Memory | None = None
         self._room: Memory | None = None
-        self._ready: Vectors | None = None
+        self._ready: VectorIndex | None = None
         self._lock = Lock()
 
     # ---- what it stands on
@@ -83,11 +90,11 @@ class RememoDocumentStore(Asynchronous):
         return memory.scope(room=self.index or memory.bound.room or _ROOM)
 
     @property
-    def _vectors(self) -> Vectors:
+    def _vectors(self) -> VectorIndex:
         view = self._view
         with self._lock:
             if self._ready is None:
-                self._ready = Vectors(view, KIND)
+                self._ready = VectorIndex(view, KIND)
             return self._ready
 
     def close(self) -> None:
@@ -142,9 +149,11 @@ class RememoDocumentStore(Asynchronous):
         there = self._there(list(items))
         conflict = _ON_CONFLICT.get(policy, "error")
         # What is there keeps its id, whichever it is: a note of another origin has its own.
-        ids = {id: id_of(there[id]) if id in there else record_id(self._view, id) for id in items}
+        ids = {id: writable_id(there[id]) if id in there else record_id(self._view, id) for id in items}
         try:
-            receipt = self._view.add_many(fields(one, ids[id]) | {"on_conflict": conflict} for id, one in items.items())
+            receipt = self._view.add_many(
+                note_fields(one, ids[id]) | {"on_conflict": conflict} for id, one in items.items()
+            )
         except AlreadyExists as error:
             known = next((id for id in items if id in there), "given")
             raise DuplicateDocumentError(f"a document with the id {known!r} exists; nothing was written") from error
@@ -168,7 +177,9 @@ class RememoDocumentStore(Asynchronous):
         """Set some meta of the documents that the filters mean and return how many they were."""
         found = self._matching(filters, embedding=True)
         changed = [(record, replace(document, meta={**document.meta, **meta})) for record, document in found]
-        items = [fields(document, id_of(record)) | {"on_conflict": "replace"} for record, document in changed]
+        items = [
+            note_fields(document, writable_id(record)) | {"on_conflict": "replace"} for record, document in changed
+        ]
         if items:
             self._view.add_many(items)
         return len(items)
@@ -188,12 +199,14 @@ class RememoDocumentStore(Asynchronous):
             raise InvalidInput("embedding_retrieval() needs a query_embedding, and a top_k from 0")
         among = None if not filters else {record.id for record, _ in self._matching(filters)}
         near = self._vectors.nearest(query_embedding, among=among, by=self.embedding_similarity_function)[
-            : spare(top_k)
+            : oversample(top_k)
         ]
         records = {one.id: one for one in self._read([id for id, _ in near])}
-        found = judged(self._view, [Found(record=records[id], score=score) for id, score in near if id in records])
+        found = rank_by_standing(
+            self._view, [RetrievedRecord(record=records[id], score=score) for id, score in near if id in records]
+        )
         whole = self.return_embedding if return_embedding is None else return_embedding
-        return [found_document(one, embedding=whole) for one in found[:top_k]]
+        return [retrieved_document(one, embedding=whole) for one in found[:top_k]]
 
     def text_retrieval(
         self,
@@ -205,26 +218,26 @@ class RememoDocumentStore(Asynchronous):
         return_embedding: bool | None = None,
     ) -> list[Document]:
         """Return the documents that answer a question by this memory's own recall, best first."""
-        if not query.strip() or not 0 <= top_k <= _MOST:
-            raise InvalidInput(f"text_retrieval() needs a query, and a top_k from 0 to {_MOST:,}")
+        if not query.strip() or not 0 <= top_k <= _MAX_TOP_K:
+            raise InvalidInput(f"text_retrieval() needs a query, and a top_k from 0 to {_MAX_TOP_K:,}")
         if top_k == 0:
             return []
         ids = None if not filters else [record.id for record, _ in self._matching(filters)]
-        hits = self._view.search(plain(query), kind=KIND, ids=ids, limit=top_k, mode=mode)
+        hits = self._view.search(storable_text(query), kind=KIND, ids=ids, limit=top_k, mode=mode)
         whole = self.return_embedding if return_embedding is None else return_embedding
-        return [found_document(found_hit(hit), embedding=whole) for hit in hits]
+        return [retrieved_document(from_hit(hit), embedding=whole) for hit in hits]
 
     # ---- inside
 
     def _matching(
         self, filters: dict[str, Any] | None, *, embedding: bool | None = None
     ) -> list[tuple[Record, Document]]:
-        wanted, whole = check(filters), self.return_embedding if embedding is None else embedding
-        metadata = conditions(wanted)
-        if metadata and self._view.count(kind=KIND, metadata=ODD):
+        wanted, whole = check_filters(filters), self.return_embedding if embedding is None else embedding
+        metadata = metadata_conditions(wanted)
+        if metadata and self._view.count(kind=KIND, metadata=UNFILTERABLE):
             metadata = {}
-        records = latest(self._view, metadata=metadata, kind=KIND)
-        found = [(record, document_of(record)) for record in records]
+        records = list_latest(self._view, metadata=metadata, kind=KIND)
+        found = [(record, read_document(record)) for record in records]
         if wanted is not None:
             found = [(record, one) for record, one in found if document_matches_filter(wanted, one)]
         return found if whole else [(record, replace(one, embedding=None)) for record, one in found]
@@ -234,8 +247,10 @@ class RememoDocumentStore(Asynchronous):
         wanted = list(document_ids)
         own = self._read(record_id(self._view, id) for id in wanted)
         # A note of another origin is known by its own id.
-        others = self._read(id for id in wanted if 0 < len(plain(id).encode()) <= _LONGEST and plain(id) == id)
-        found = {document_of(one, embedding=False).id: one for one in (*others, *own)}
+        others = self._read(
+            id for id in wanted if 0 < len(storable_text(id).encode()) <= _MAX_ID and storable_text(id) == id
+        )
+        found = {read_document(one, embedding=False).id: one for one in (*others, *own)}
         return {id: found[id] for id in wanted if id in found}
 
     def _read(self, ids: Iterable[str]) -> list[Record]:

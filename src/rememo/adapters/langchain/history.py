@@ -16,19 +16,19 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.utils import convert_to_messages
 
-from rememo.adapters.opening import Given, Opening
-from rememo.adapters.reading import newest
-from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder, MemorySource
+from rememo.adapters.paging import iter_newest
 from rememo.model.check import check_limit
 from rememo.model.record import Record
 
 _MARK: Final[Mapping[str, Any]] = {"langchain": "message"}
 _ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 _KINDS: Final = ("message", "state")
-_NOT_A_GRAPHS: Final[Mapping[str, Any]] = {"langgraph": {"$exists": False}}  # whose checkpoints may fill the room
+_NOT_FROM_LANGGRAPH: Final[Mapping[str, Any]] = {"langgraph": {"$exists": False}}  # whose checkpoints may fill the room
 
 
-class RememoChatMessageHistory(Opening, BaseChatMessageHistory):
+class RememoChatMessageHistory(MemoryHolder, BaseChatMessageHistory):
     """The messages of a session, which is a room: they come back as they were, search finds them, facts are learned.
 
     Messages that were written to the room otherwise stand among them. One that says nothing is kept as state, which no
@@ -38,7 +38,7 @@ class RememoChatMessageHistory(Opening, BaseChatMessageHistory):
     def __init__(
         self,
         session_id: str,
-        memory: Given = "rememo.db",
+        memory: MemorySource = "rememo.db",
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -48,14 +48,14 @@ class RememoChatMessageHistory(Opening, BaseChatMessageHistory):
 
         `user` is whom the agent talks to; messages carry that label, and `agent`, where the view has none of its own.
         """
-        Opening.__init__(self, memory)
+        MemoryHolder.__init__(self, memory)
         self._room = self._memory.scope(user=user, agent=agent, room=session_id)
         self._limit = None if limit is None else check_limit(limit)
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride] - so are all others
         """The messages, oldest first."""
-        return [_message(one) for one in self._records(self._limit)]
+        return [_read_message(one) for one in self._records(self._limit)]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, all of them or none."""
@@ -63,12 +63,12 @@ class RememoChatMessageHistory(Opening, BaseChatMessageHistory):
             return
         with self._room.batch() as batch:
             for message in messages:
-                data, text = kept(message_to_dict(message)), plain(str(message.text))
-                calls = _calls(message)
+                data, text = pack_json(message_to_dict(message)), storable_text(str(message.text))
+                calls = _tool_calls(message)
                 if text.strip() or calls:
                     answered = message.tool_call_id if isinstance(message, ToolMessage) else None
                     batch.messages.add(
-                        _role(message),
+                        _message_role(message),
                         text,
                         data=data,
                         metadata=_MARK,
@@ -84,18 +84,18 @@ class RememoChatMessageHistory(Opening, BaseChatMessageHistory):
             self._room.delete_where(ids=[one.id for one in found])
 
     def _records(self, limit: int | None) -> list[Record]:
-        found = newest(self._room, metadata=_NOT_A_GRAPHS, kind=_KINDS)
-        said = islice((one for one in found if one.kind == "message" or _ours(one)), limit)
+        found = iter_newest(self._room, metadata=_NOT_FROM_LANGGRAPH, kind=_KINDS)
+        said = islice((one for one in found if one.kind == "message" or _is_langchain_message(one)), limit)
         return list(said)[::-1]
 
 
-def _ours(record: Record) -> bool:
+def _is_langchain_message(record: Record) -> bool:
     return record.metadata.get("langchain") == _MARK["langchain"]
 
 
-def _message(record: Record) -> BaseMessage:
-    if _ours(record):
-        return messages_from_dict([given(record.data)])[0]
+def _read_message(record: Record) -> BaseMessage:
+    if _is_langchain_message(record):
+        return messages_from_dict([unpack_json(record.data)])[0]
     names = ("tool_calls", "tool_call_id", "name")
     turn: dict[str, Any] = {name: record.data[name] for name in names if name in record.data}
     role = str(record.data.get("role", "user"))
@@ -107,13 +107,13 @@ def _message(record: Record) -> BaseMessage:
         return ChatMessage(role=role, content=record.text)
 
 
-def _role(message: BaseMessage) -> str:
+def _message_role(message: BaseMessage) -> str:
     kind = message.type.removesuffix("MessageChunk").lower()
     role = _ROLES.get(kind) or (message.role if isinstance(message, ChatMessage) else "user")
     return role if role in _ROLES.values() else "user"
 
 
-def _calls(message: BaseMessage) -> list[dict[str, Any]] | None:
+def _tool_calls(message: BaseMessage) -> list[dict[str, Any]] | None:
     """Return the calls of tools that a message makes, in the OpenAI shape."""
     if not isinstance(message, AIMessage):
         return None
@@ -121,6 +121,6 @@ def _calls(message: BaseMessage) -> list[dict[str, Any]] | None:
     for call in message.tool_calls:
         if not call.get("id"):
             continue
-        asked = {"name": call["name"], "arguments": plain(json.dumps(call["args"], default=str))}
+        asked = {"name": call["name"], "arguments": storable_text(json.dumps(call["args"], default=str))}
         calls.append({"id": call["id"], "type": "function", "function": asked})
     return calls or None

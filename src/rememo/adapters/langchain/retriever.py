@@ -7,8 +7,8 @@ from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from rememo.adapters.finding import Mode
-from rememo.adapters.langchain.documents import document_of
+from rememo.adapters.langchain.documents import read_document
+from rememo.adapters.retrieval import Mode
 from rememo.memory import Memory
 from rememo.recall.relevance import FLOOR
 
@@ -49,7 +49,7 @@ class RememoRetriever(BaseRetriever):
         )
         found: list[Document] = []
         for hit in hits:
-            document, record = document_of(hit.record), hit.record
+            document, record = read_document(hit.record), hit.record
             labels = {"agent": record.scope.agent, "user": record.scope.user, "room": record.scope.room}
             told = {
                 "id": record.id,

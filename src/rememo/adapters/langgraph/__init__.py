@@ -1,12 +1,12 @@
 """LangGraph on a memory: `RememoStore` for what agents keep, `RememoSaver` for the state of graphs."""
 
-from rememo.adapters.needs import needs
+from rememo.adapters.missing_framework import missing_framework
 
 try:
     import langgraph.checkpoint.base as _checkpoints
     import langgraph.store.base as _stores
 except ImportError as error:
-    raise needs("LangGraph", "langgraph", error) from None
+    raise missing_framework("LangGraph", "langgraph", error) from None
 
 from rememo.adapters.langgraph.saver import RememoSaver
 from rememo.adapters.langgraph.store import RememoStore

@@ -18,37 +18,37 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from rememo.adapters.langgraph.awaited import AwaitedSaver
+from rememo.adapters.langgraph.async_methods import AsyncSaverMethods
 from rememo.adapters.langgraph.thread import (
-    OURS,
-    STEP,
+    CHECKPOINTS,
+    SAVER_RECORDS,
     Tags,
-    Thread,
+    ThreadRecords,
     channel_tags,
-    moment_of,
-    states,
-    step_of,
-    step_tags,
+    checkpoint_key,
+    checkpoint_tags,
+    id_time,
+    iter_states,
     write_tags,
 )
-from rememo.adapters.opening import Given, Opening
+from rememo.adapters.memory_holder import MemoryHolder, MemorySource
 from rememo.errors import InvalidInput
 from rememo.model.record import STATE, Record
 
-_MOMENT: Final = timedelta(microseconds=1)
-_TOLD: Final = ("source", "step", "run_id")
+_ONE_TICK: Final = timedelta(microseconds=1)
+_METADATA_FIELDS: Final = ("source", "step", "run_id")
 
 
-class RememoSaver(Opening, AwaitedSaver):
+class RememoSaver(MemoryHolder, AsyncSaverMethods):
     """A LangGraph checkpointer on a memory: each thread is a room, and its state is kept in records of kind `state`.
 
     `memory` is a memory, a view of one, or where to open one. A call that returns is durable; a checkpoint and the
     channels that changed with it are one transaction, and so are the writes of a task.
     """
 
-    def __init__(self, memory: Given = "rememo.db", *, serde: SerializerProtocol | None = None) -> None:
-        AwaitedSaver.__init__(self, serde=serde)
-        Opening.__init__(self, memory)
+    def __init__(self, memory: MemorySource = "rememo.db", *, serde: SerializerProtocol | None = None) -> None:
+        AsyncSaverMethods.__init__(self, serde=serde)
+        MemoryHolder.__init__(self, memory)
 
     # ---- writing
 
@@ -62,7 +62,7 @@ class RememoSaver(Opening, AwaitedSaver):
         """Store a checkpoint and the channels that changed with it."""
         thread, space = self._place(config)
         id, values, versions = checkpoint["id"], checkpoint["channel_values"], checkpoint["channel_versions"]
-        at = moment_of(id) or datetime.fromisoformat(checkpoint["ts"])
+        at = id_time(id) or datetime.fromisoformat(checkpoint["ts"])
         items: list[dict[str, Any]] = []
         for name, version in new_versions.items():
             if name in values:
@@ -71,8 +71,8 @@ class RememoSaver(Opening, AwaitedSaver):
         kept = {**checkpoint, "channel_values": {name: one for name, one in values.items() if name not in versions}}
         about = get_serializable_checkpoint_metadata(config, metadata)
         content = {"checkpoint": kept, "metadata": about, "parent": get_checkpoint_id(config)}
-        told: Tags = {name: one for name, one in about.items() if name in _TOLD}
-        items += thread.items(step_tags(space, id), content, at, replace=True, more=told)
+        told: Tags = {name: one for name, one in about.items() if name in _METADATA_FIELDS}
+        items += thread.items(checkpoint_tags(space, id), content, at, replace=True, more=told)
         thread.view.add_many(items)
         return _config(thread, space, id)
 
@@ -86,30 +86,30 @@ class RememoSaver(Opening, AwaitedSaver):
         for place, (channel, value) in enumerate(writes):
             index = WRITES_IDX_MAP.get(channel, place)
             tags, more = write_tags(space, id, task_id, index), {"channel": channel, "path": task_path}
-            items += thread.items(tags, value, moment_of(id), replace=index < 0, more=more)
+            items += thread.items(tags, value, id_time(id), replace=index < 0, more=more)
         if items:
             thread.view.add_many(items)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another, at once."""
         source, target = self._thread(source_thread_id), self._thread(target_thread_id)
-        if items := target.copies(list(states(source.view, OURS))):
+        if items := target.copies(list(iter_states(source.view, SAVER_RECORDS))):
             target.view.add_many(items)
 
     # ---- ending
 
     def delete_thread(self, thread_id: str) -> None:
         """End all checkpoints and writes of a thread; `memory.erase(room=…)` removes them for good."""
-        self._thread(thread_id).view.delete_where(kind=STATE, metadata=OURS)
+        self._thread(thread_id).view.delete_where(kind=STATE, metadata=SAVER_RECORDS)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """End the checkpoints that some runs made, and what was written after them."""
-        wanted = {**STEP, "run_id": {"$in": [str(one) for one in run_ids]}}
+        wanted = {**CHECKPOINTS, "run_id": {"$in": [str(one) for one in run_ids]}}
         doomed: dict[str, set[tuple[str, str]]] = {}
-        for one in states(self._memory, wanted) if run_ids else ():
-            doomed.setdefault(str(one.scope.room), set()).add(step_of(one))
+        for one in iter_states(self._memory, wanted) if run_ids else ():
+            doomed.setdefault(str(one.scope.room), set()).add(checkpoint_key(one))
         for name, steps in doomed.items():
-            _drop(self._thread(name), lambda step, steps=steps: step in steps)
+            _drop_checkpoints(self._thread(name), lambda step, steps=steps: step in steps)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Keep the latest checkpoint of each namespace of some threads (`keep_latest`), or none (`delete`).
@@ -123,12 +123,12 @@ class RememoSaver(Opening, AwaitedSaver):
                 self.delete_thread(thread.name)
                 continue
             latest: dict[str, str] = {}
-            for one in states(thread.view, STEP):
-                latest.setdefault(*step_of(one))
+            for one in iter_states(thread.view, CHECKPOINTS):
+                latest.setdefault(*checkpoint_key(one))
             kept = {step for head in latest.items() for step in self._needed(thread, *head)}
-            _drop(thread, lambda step, kept=kept: step not in kept)
+            _drop_checkpoints(thread, lambda step, kept=kept: step not in kept)
 
-    def _needed(self, thread: Thread, space: str, id: str) -> Iterator[tuple[str, str]]:
+    def _needed(self, thread: ThreadRecords, space: str, id: str) -> Iterator[tuple[str, str]]:
         """Give a checkpoint and those before it that its channels cannot be told without."""
         config, missing = _config(thread, space, id), None
         while config is not None and (found := self.get_tuple(config)) is not None:
@@ -144,10 +144,10 @@ class RememoSaver(Opening, AwaitedSaver):
         """Return a checkpoint by its id, or the latest of a thread; None where there is none."""
         thread, space = self._place(config)
         if id := get_checkpoint_id(config):
-            found = thread.view.list(ids=[thread.id(step_tags(space, id))], limit=1)
+            found = thread.view.list(ids=[thread.id(checkpoint_tags(space, id))], limit=1)
         else:
-            found = thread.view.list(kind=STATE, metadata={**STEP, "tags.space": space}, limit=1)
-        return _tuple(thread, found[0], thread.contents(found)[found[0].id]) if found else None
+            found = thread.view.list(kind=STATE, metadata={**CHECKPOINTS, "tags.space": space}, limit=1)
+        return _checkpoint_tuple(thread, found[0], thread.contents(found)[found[0].id]) if found else None
 
     def list(
         self,
@@ -160,49 +160,49 @@ class RememoSaver(Opening, AwaitedSaver):
         """Give checkpoints, newest first: of a thread, of one of its namespaces, or of all threads."""
         asked: dict[str, Any] = {} if config is None else config.get("configurable", {})
         named = {"tags.space": asked.get("checkpoint_ns"), "tags.checkpoint": asked.get("checkpoint_id") or None}
-        wanted = {**STEP, **{name: value for name, value in named.items() if value is not None}}
+        wanted = {**CHECKPOINTS, **{name: value for name, value in named.items() if value is not None}}
         end = None if before is None else get_checkpoint_id(before)
         given = 0
-        for record in states(self._memory if config is None else self._place(config)[0].view, wanted):
+        for record in iter_states(self._memory if config is None else self._place(config)[0].view, wanted):
             if limit is not None and given >= limit:
                 return
-            if end is not None and step_of(record)[1] >= end:
+            if end is not None and checkpoint_key(record)[1] >= end:
                 continue
             thread = self._thread(str(record.scope.room))
             content = thread.contents([record])[record.id]
             if all(content["metadata"].get(name) == value for name, value in (filter or {}).items()):
                 given += 1
-                yield _tuple(thread, record, content)
+                yield _checkpoint_tuple(thread, record, content)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - as it is called
         """Return the version after another; no two are the same, in whichever branch of a thread they are made."""
         number = 0 if current is None else int(str(current).split(".", maxsplit=1)[0])
         return f"{number + 1:032}.{random.random():016}"  # noqa: S311 - no secret
 
-    def _thread(self, name: object) -> Thread:
-        return Thread(self._memory, str(name), self.serde)
+    def _thread(self, name: object) -> ThreadRecords:
+        return ThreadRecords(self._memory, str(name), self.serde)
 
-    def _place(self, config: RunnableConfig) -> tuple[Thread, str]:
+    def _place(self, config: RunnableConfig) -> tuple[ThreadRecords, str]:
         named: dict[str, Any] = config.get("configurable", {})
         if "thread_id" not in named:
             raise InvalidInput('the config names no thread; write {"configurable": {"thread_id": …}}')
         return self._thread(named["thread_id"]), named.get("checkpoint_ns") or ""
 
 
-def _config(thread: Thread, space: str, id: str) -> RunnableConfig:
+def _config(thread: ThreadRecords, space: str, id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread.name, "checkpoint_ns": space, "checkpoint_id": id}}
 
 
-def _tuple(thread: Thread, record: Record, content: Mapping[str, Any]) -> CheckpointTuple:
+def _checkpoint_tuple(thread: ThreadRecords, record: Record, content: Mapping[str, Any]) -> CheckpointTuple:
     """Return a checkpoint with its channels and with what was written after it."""
-    (space, id), checkpoint = step_of(record), cast("Checkpoint", content["checkpoint"])
+    (space, id), checkpoint = checkpoint_key(record), cast("Checkpoint", content["checkpoint"])
     channels = {thread.id(channel_tags(space, *one)): one[0] for one in checkpoint["channel_versions"].items()}
     held = thread.contents(thread.view.list(ids=channels, limit=len(channels)) if channels else [])
     values = {**checkpoint["channel_values"], **{channels[one]: value for one, value in held.items()}}
-    at = moment_of(id)
-    span = {} if at is None else {"after": at, "before": at + _MOMENT}
+    at = id_time(id)
+    span = {} if at is None else {"after": at, "before": at + _ONE_TICK}
     wanted = {"langgraph": "write", "tags.space": space, "tags.checkpoint": id}
-    writes = sorted(states(thread.view, wanted, **span), key=_order)
+    writes = sorted(iter_states(thread.view, wanted, **span), key=_write_order)
     said = thread.contents(writes)
     return CheckpointTuple(
         config=_config(thread, space, id),
@@ -213,18 +213,18 @@ def _tuple(thread: Thread, record: Record, content: Mapping[str, Any]) -> Checkp
     )
 
 
-def _order(write: Record) -> tuple[str, str, int]:
+def _write_order(write: Record) -> tuple[str, str, int]:
     tags = write.metadata["tags"]
     return writes_sort_key(write.metadata["path"], tags["task"], tags["index"])
 
 
-def _drop(thread: Thread, doomed: Callable[[tuple[str, str]], bool]) -> None:
+def _drop_checkpoints(thread: ThreadRecords, doomed: Callable[[tuple[str, str]], bool]) -> None:
     """End some checkpoints of a thread with their writes, and the channels that no other one refers to."""
-    found = list(states(thread.view, OURS))
-    steps = [one for one in found if one.metadata["langgraph"] == "checkpoint" and not doomed(step_of(one))]
+    found = list(iter_states(thread.view, SAVER_RECORDS))
+    steps = [one for one in found if one.metadata["langgraph"] == "checkpoint" and not doomed(checkpoint_key(one))]
     contents = thread.contents(steps)
     alive = {
-        thread.id(channel_tags(step_of(one)[0], *channel))
+        thread.id(channel_tags(checkpoint_key(one)[0], *channel))
         for one in steps
         for channel in contents[one.id]["checkpoint"]["channel_versions"].items()
     }
@@ -232,7 +232,7 @@ def _drop(thread: Thread, doomed: Callable[[tuple[str, str]], bool]) -> None:
         one.id
         for one in found
         for tags in [one.metadata["tags"]]
-        if (thread.id(tags) not in alive if tags["langgraph"] == "channel" else doomed(step_of(one)))
+        if (thread.id(tags) not in alive if tags["langgraph"] == "channel" else doomed(checkpoint_key(one)))
     ]
     if ids:
         thread.view.delete_where(ids=ids)

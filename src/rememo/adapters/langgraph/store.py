@@ -24,13 +24,22 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import EmbeddingsFunc
 
-from rememo.adapters.finding import Found, Mode, best, holding_record
-from rememo.adapters.items import ITEM, ROOMS, item_data, item_metadata, item_name, item_of, item_room, item_user
 from rememo.adapters.langchain.embedder import LangChainEmbedder
-from rememo.adapters.langgraph.found import FoundItem
-from rememo.adapters.langgraph.values import conditions, text_of, within
-from rememo.adapters.opening import Given, Opening, derived_id
-from rememo.adapters.waiting import done
+from rememo.adapters.langgraph.item_values import namespace_filter, searchable_text, value_filter
+from rememo.adapters.langgraph.search_item import RememoSearchItem
+from rememo.adapters.memory_holder import MemoryHolder, MemorySource, derived_id
+from rememo.adapters.retrieval import Mode, RetrievedRecord, current_record, retrieve
+from rememo.adapters.store_items import (
+    ITEM,
+    ROOMS,
+    item_data,
+    item_metadata,
+    item_name,
+    item_room,
+    item_user,
+    read_item,
+)
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import check_label
@@ -38,11 +47,11 @@ from rememo.model.record import Record
 from rememo.model.times import Clock, now
 
 _KIND: Final = "note"
-_SLACK: Final = 20
+_REFRESH_SHARE: Final = 20
 _MOST_TRIES: Final = 100
 
 
-class RememoStore(Opening, BaseStore):
+class RememoStore(MemoryHolder, BaseStore):
     """A LangGraph store on a memory: each namespace is a room, each item a record that `memory.search` finds too.
 
     `memory` is a memory, a view of one that is bound to no room, or where to open one. `index` says which `fields` of a
@@ -59,7 +68,7 @@ class RememoStore(Opening, BaseStore):
 
     def __init__(
         self,
-        memory: Given = "rememo.db",
+        memory: MemorySource = "rememo.db",
         *,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
@@ -70,16 +79,16 @@ class RememoStore(Opening, BaseStore):
         index = index or {}
         embed = index.get("embed")
         if embed is None:
-            Opening.__init__(self, memory, clock=clock)
+            MemoryHolder.__init__(self, memory, clock=clock)
         elif isinstance(memory, Memory):
             raise InvalidInput(
                 "index has an embed, but this memory is open and has an embedder; open it with"
                 " Memory(…, embedder=LangChainEmbedder(…)), or give its path here"
             )
         else:
-            plain = _waited_for(embed) if inspect.iscoroutinefunction(embed) else embed
+            plain = _run_coroutine(embed) if inspect.iscoroutinefunction(embed) else embed
             model = LangChainEmbedder(ensure_embeddings(plain), dimension=index.get("dims"))
-            Opening.__init__(self, memory, embedder=model, clock=clock)
+            MemoryHolder.__init__(self, memory, embedder=model, clock=clock)
         if self._memory.bound.room is not None:
             self.close()
             raise InvalidInput(
@@ -106,7 +115,7 @@ class RememoStore(Opening, BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do as `batch` does, on a thread."""
-        return await done(self.batch, ops)
+        return await run_in_thread(self.batch, ops)
 
     # ---- reading
 
@@ -114,7 +123,7 @@ class RememoStore(Opening, BaseStore):
         if isinstance(op, GetOp):
             found = self._memory.list(ids=[self._id(op.namespace, op.key)], kind=_KIND, limit=1)
             self._refresh(found, wanted=op.refresh_ttl)
-            return Item(**_parts(found[0])) if found else None
+            return Item(**_item_fields(found[0])) if found else None
         if isinstance(op, SearchOp):
             hits = self._search(op)
             self._refresh([one.record for one in hits], wanted=op.refresh_ttl)
@@ -123,21 +132,21 @@ class RememoStore(Opening, BaseStore):
             return self._namespaces(op)
         return None
 
-    def _search(self, op: SearchOp) -> list[Found]:
+    def _search(self, op: SearchOp) -> list[RetrievedRecord]:
         prefix = tuple(op.namespace_prefix)
-        view, metadata = self._within(prefix), {**ITEM, **within(prefix), **conditions(op.filter or {})}
+        view, metadata = self._within(prefix), {**ITEM, **namespace_filter(prefix), **value_filter(op.filter or {})}
         if op.query:
-            return best(view, op.query, op.offset + op.limit, mode=self._mode, kind=_KIND, metadata=metadata)[
+            return retrieve(view, op.query, op.offset + op.limit, mode=self._mode, kind=_KIND, metadata=metadata)[
                 op.offset :
             ]
         found = view.list(kind=_KIND, metadata=metadata, limit=op.limit, offset=op.offset)
-        return [Found(record=record, score=None) for record in reversed(found)]
+        return [RetrievedRecord(record=record, score=None) for record in reversed(found)]
 
     def _within(self, prefix: tuple[str, ...]) -> Memory:
         """Return the view of what lies in a namespace or below it: of its user alone, where all of it has the same."""
         name = item_room(prefix)
         rooms = [room for room in self._memory.rooms(prefix=name) if not prefix or f"{room}.".startswith(f"{name}.")]
-        users = {self._user(_namespace_of(room)) for room in rooms}
+        users = {self._user(_read_namespace(room)) for room in rooms}
         view = self._memory
         if len(users) == 1 and (user := users.pop()) is not None:
             own = self._memory.scope(user=user)
@@ -146,11 +155,11 @@ class RememoStore(Opening, BaseStore):
         # Where nothing lies below, the room alone is searched, at once.
         return view.scope(room=name) if prefix and rooms in ([], [name]) else view
 
-    def _shown(self, found: Found) -> FoundItem:
-        holding = holding_record(self._memory, found.standing)
-        item = _parts(holding) if holding is not None and "langgraph" in holding.metadata else None
-        return FoundItem(
-            **_parts(found.record),
+    def _shown(self, found: RetrievedRecord) -> RememoSearchItem:
+        holding = current_record(self._memory, found.standing)
+        item = _item_fields(holding) if holding is not None and "langgraph" in holding.metadata else None
+        return RememoSearchItem(
+            **_item_fields(found.record),
             score=found.score,
             status=found.standing.status,
             superseded_by=None if item is None else (item["namespace"], item["key"]),
@@ -158,14 +167,16 @@ class RememoStore(Opening, BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         rooms = self._memory.rooms(prefix=ROOMS)
-        spaces = map(_namespace_of, rooms)
+        spaces = map(_read_namespace, rooms)
         wanted = {one[: op.max_depth] for one in spaces if all(_matches(one, by) for by in op.match_conditions or ())}
         return sorted(wanted)[op.offset : op.offset + op.limit]
 
     def _refresh(self, records: Sequence[Record], *, wanted: bool) -> None:
         """Let what was read live on for its whole time, where a twentieth of that has passed."""
         moment = self._clock()
-        due = [one for one in records if wanted and one.expires_at and one.expires_at - moment < _enough(one)]
+        due = [
+            one for one in records if wanted and one.expires_at and one.expires_at - moment < _refresh_threshold(one)
+        ]
         if due and not self._prolong(due):
             for one in due:
                 self._prolong([one])
@@ -213,7 +224,7 @@ class RememoStore(Opening, BaseStore):
         return {
             "id": self._id(op.namespace, op.key),
             "kind": _KIND,
-            "text": "" if fields is False else text_of(value, fields),
+            "text": "" if fields is False else searchable_text(value, fields),
             "data": item_data(op.key, value, lives),
             "metadata": item_metadata(op.namespace, value),
             "occurred_at": self._clock(),
@@ -235,13 +246,13 @@ class RememoStore(Opening, BaseStore):
         return derived_id(self._memory, item_name(self._memory.bound, namespace, key))
 
 
-def _enough(record: Record) -> timedelta:
+def _refresh_threshold(record: Record) -> timedelta:
     """Return how long an item may still have to live and need not be prolonged."""
-    return timedelta(seconds=(record.data["ttl"] or 0) * (1 - 1 / _SLACK))
+    return timedelta(seconds=(record.data["ttl"] or 0) * (1 - 1 / _REFRESH_SHARE))
 
 
-def _parts(record: Record) -> dict[str, Any]:
-    levels, (key, value) = record.metadata["namespace"], item_of(record.data)
+def _item_fields(record: Record) -> dict[str, Any]:
+    levels, (key, value) = record.metadata["namespace"], read_item(record.data)
     return {
         "key": key,
         "value": value,
@@ -251,7 +262,7 @@ def _parts(record: Record) -> dict[str, Any]:
     }
 
 
-def _namespace_of(room: str) -> tuple[str, ...]:
+def _read_namespace(room: str) -> tuple[str, ...]:
     return tuple(room.removeprefix(ROOMS).split("."))
 
 
@@ -265,7 +276,7 @@ def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     )
 
 
-def _waited_for(embed: Callable[[Sequence[str]], Coroutine[Any, Any, list[list[float]]]]) -> EmbeddingsFunc:
+def _run_coroutine(embed: Callable[[Sequence[str]], Coroutine[Any, Any, list[list[float]]]]) -> EmbeddingsFunc:
     """Return a plain function of one that is awaited, for an event loop on a thread of its own."""
 
     def plain(texts: Sequence[str]) -> list[list[float]]:

@@ -8,27 +8,27 @@ from uuid import UUID, uuid5
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from rememo.adapters.opening import derived_id, derived_name
-from rememo.adapters.reading import newest
+from rememo.adapters.memory_holder import derived_id, derived_name
+from rememo.adapters.paging import iter_newest
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.record import STATE, Record
 
-OURS: Final[Mapping[str, Any]] = {"langgraph": {"$exists": True}}
+SAVER_RECORDS: Final[Mapping[str, Any]] = {"langgraph": {"$exists": True}}
 """What the records of a checkpointer have in their metadata."""
-STEP: Final[Mapping[str, Any]] = {"langgraph": "checkpoint"}
+CHECKPOINTS: Final[Mapping[str, Any]] = {"langgraph": "checkpoint"}
 """What those of checkpoints have."""
 _IDS: Final = UUID("3a4c8b0d-9d43-5b2f-a1f6-77c0f1a5d0e2")
-_PIECE: Final = 500_000
+_PIECE_LENGTH: Final = 500_000
 _PAGE: Final = 1_000
 _GREGORIAN: Final = datetime(1582, 10, 15, tzinfo=UTC)
-_ORDERED: Final = 6
+_TIME_ORDERED_UUID: Final = 6
 
 Tags = dict[str, Any]
 """What tells a record of a thread from the others: it makes its id, and stands in its metadata."""
 
 
-class Thread:
+class ThreadRecords:
     """A thread of a graph: a room of its name, with records of kind `state`."""
 
     def __init__(self, memory: Memory, name: str, serde: SerializerProtocol) -> None:
@@ -50,7 +50,7 @@ class Thread:
         """Return the records of a value, for `add_many`: one, or several where it is too large for one."""
         kind, content = self._serde.dumps_typed(value)
         written = b64encode(content).decode()
-        parts = [written[start : start + _PIECE] for start in range(0, len(written), _PIECE)] or [""]
+        parts = [written[start : start + _PIECE_LENGTH] for start in range(0, len(written), _PIECE_LENGTH)] or [""]
         return [
             {
                 "id": self.id(tags, place),
@@ -98,9 +98,9 @@ class Thread:
         return found
 
 
-def step_tags(space: str, id: str) -> Tags:
+def checkpoint_tags(space: str, id: str) -> Tags:
     """Return the tags of a checkpoint."""
-    return {**STEP, "space": space, "checkpoint": id}
+    return {**CHECKPOINTS, "space": space, "checkpoint": id}
 
 
 def channel_tags(space: str, name: str, version: str | float) -> Tags:
@@ -113,23 +113,23 @@ def write_tags(space: str, id: str, task: str, index: int) -> Tags:
     return {"langgraph": "write", "space": space, "checkpoint": id, "task": task, "index": index}
 
 
-def step_of(record: Record) -> tuple[str, str]:
+def checkpoint_key(record: Record) -> tuple[str, str]:
     """Return the namespace and the id of the checkpoint that a record belongs to; of a channel, no id."""
     return record.metadata["tags"]["space"], record.metadata["tags"].get("checkpoint", "")
 
 
-def moment_of(id: str) -> datetime | None:
+def id_time(id: str) -> datetime | None:
     """Return the time that an id of LangGraph's tells, by which checkpoints are ordered; None for any other id."""
     try:
         given = UUID(id)
     except ValueError:
         return None
-    if given.version != _ORDERED:
+    if given.version != _TIME_ORDERED_UUID:
         return None
     ticks = (given.int >> 80) << 12 | (given.int >> 64) & 0xFFF
     return _GREGORIAN + timedelta(microseconds=ticks // 10)
 
 
-def states(view: Memory, metadata: Mapping[str, Any], **more: Any) -> Iterator[Record]:
+def iter_states(view: Memory, metadata: Mapping[str, Any], **more: Any) -> Iterator[Record]:
     """Give the records of a filter, newest first."""
-    return newest(view, metadata=metadata, kind=STATE, **more)
+    return iter_newest(view, metadata=metadata, kind=STATE, **more)

@@ -7,9 +7,9 @@ from typing import Any, Final, cast
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
 from llama_index.core.storage.chat_store.base_db import MessageStatus
 
-from rememo.adapters.opening import Opening
-from rememo.adapters.reading import latest
-from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder
+from rememo.adapters.paging import list_latest
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
@@ -21,7 +21,7 @@ _KINDS: Final = ("message", "state")
 _POOL: Final = "pool:"
 
 
-class Chats(Opening):
+class Chats(MemoryHolder):
     """Chats by their keys: the room of that name, its messages as records that search finds and facts are learned from.
 
     Messages that were written otherwise stand among them. A message that says nothing is kept as state, which no search
@@ -34,7 +34,7 @@ class Chats(Opening):
         if status is not None:
             archived = MessageStatus.ARCHIVED.value
             wanted = {_MARK: archived if status is MessageStatus.ARCHIVED else {"$ne": archived}}
-        found = latest(self.room(key), limit, metadata=wanted, kind=_KINDS)
+        found = list_latest(self.room(key), limit, metadata=wanted, kind=_KINDS)
         return [one for one in found if one.kind == "message" or _MARK in one.metadata]
 
     def write(
@@ -45,13 +45,13 @@ class Chats(Opening):
         ended: Sequence[Record] = (),
     ) -> None:
         """Append messages and end others, all or nothing."""
-        written = [_written(message) for message in messages]
+        written = [_message_to_json(message) for message in messages]
         with self.room(key).batch() as batch:
             for one in ended:
                 batch.delete(one.id)
             for message, data in zip(messages, written, strict=True):
-                role, text = _ROLES.get(message.role.value, message.role.value), plain(message.content or "")
-                calls, answered = _calls(message), message.additional_kwargs.get("tool_call_id")
+                role, text = _ROLES.get(message.role.value, message.role.value), storable_text(message.content or "")
+                calls, answered = _tool_calls(message), message.additional_kwargs.get("tool_call_id")
                 mark = {_MARK: status.value}
                 if text.strip() or calls:
                     batch.messages.add(
@@ -69,7 +69,7 @@ class Chats(Opening):
         """Make these the messages of a chat; those that stand there already, from the first on, stay as they are."""
         there, same = self.read(key), 0
         for record, message in zip(there, messages, strict=False):
-            if record.metadata.get(_MARK) != status.value or said(record) != message:
+            if record.metadata.get(_MARK) != status.value or read_message(record) != message:
                 break
             same += 1
         self.write(key, messages[same:], status, there[same:])
@@ -77,14 +77,14 @@ class Chats(Opening):
     def end(self, key: str, records: Sequence[Record]) -> list[ChatMessage]:
         """End messages and return them."""
         self.write(key, (), ended=records)
-        return [said(one) for one in records]
+        return [read_message(one) for one in records]
 
     def archive(self, key: str, records: Sequence[Record]) -> list[ChatMessage]:
         """Mark messages as archived and return them."""
         with self.room(key).batch() as batch:
             for one in records:
                 batch.update(one.id, metadata={**one.metadata, _MARK: MessageStatus.ARCHIVED.value})
-        return [said(one) for one in records]
+        return [read_message(one) for one in records]
 
     def keys(self) -> list[str]:
         """Return the keys of chats that have a message, sorted."""
@@ -97,28 +97,28 @@ class Chats(Opening):
         return self._memory.scope(room=key)
 
 
-def said(record: Record) -> ChatMessage:
+def read_message(record: Record) -> ChatMessage:
     """Return the message that a record holds, as it was."""
     if _MARK in record.metadata:
-        return ChatMessage.model_validate(given(record.data))
+        return ChatMessage.model_validate(unpack_json(record.data))
     more = {name: record.data[name] for name in ("tool_calls", "tool_call_id") if name in record.data}
     role = str(record.data.get("role", "user"))
     known = role if role in {one.value for one in MessageRole} else "user"
     return ChatMessage(role=known, content=record.text, additional_kwargs=more)
 
 
-def _written(message: object) -> dict[str, Any]:
+def _message_to_json(message: object) -> dict[str, Any]:
     if not isinstance(message, ChatMessage):
         raise InvalidInput(f"a chat holds messages (ChatMessage), not {type(message).__name__}")
     try:
-        return kept(message.model_dump(mode="json"))
+        return pack_json(message.model_dump(mode="json"))
     except ValueError as error:
         raise InvalidInput(
             f"this message cannot be kept as JSON: {error}; convert its additional_kwargs first"
         ) from None
 
 
-def _calls(message: ChatMessage) -> list[Mapping[str, Any]] | None:
+def _tool_calls(message: ChatMessage) -> list[Mapping[str, Any]] | None:
     """Return the calls of tools that a message makes, in the OpenAI shape."""
     calls: list[Mapping[str, Any]] = []
     for block in message.blocks:
@@ -126,13 +126,13 @@ def _calls(message: ChatMessage) -> list[Mapping[str, Any]] | None:
             asked = (
                 block.tool_kwargs if isinstance(block.tool_kwargs, str) else json.dumps(block.tool_kwargs, default=str)
             )
-            call = {"name": block.tool_name, "arguments": plain(asked)}
+            call = {"name": block.tool_name, "arguments": storable_text(asked)}
             calls.append({"id": block.tool_call_id, "type": "function", "function": call})
     if not calls:
         others: list[Any] = message.additional_kwargs.get("tool_calls") or []
-        calls.extend(json.loads(plain(json.dumps(one, default=str))) for one in others if _named(one))
+        calls.extend(json.loads(storable_text(json.dumps(one, default=str))) for one in others if _has_id(one))
     return calls or None
 
 
-def _named(call: object) -> bool:
+def _has_id(call: object) -> bool:
     return isinstance(call, dict) and isinstance(cast("dict[str, Any]", call).get("id"), str)

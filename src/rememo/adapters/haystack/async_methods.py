@@ -6,11 +6,11 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 
-from rememo.adapters.haystack.metadata import Metadata
-from rememo.adapters.waiting import done
+from rememo.adapters.haystack.metadata import MetadataQueries
+from rememo.adapters.threads import run_in_thread
 
 
-class Asynchronous(Metadata):
+class AsyncDocumentMethods(MetadataQueries):
     """Each method once more, for an event loop; `…_async` does what the one without does."""
 
     @abstractmethod
@@ -39,51 +39,51 @@ class Asynchronous(Metadata):
 
     async def count_documents_async(self) -> int:
         """Do as `count_documents` does."""
-        return await done(self.count_documents)
+        return await run_in_thread(self.count_documents)
 
     async def filter_documents_async(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Do as `filter_documents` does."""
-        return await done(self.filter_documents, filters)
+        return await run_in_thread(self.filter_documents, filters)
 
     async def write_documents_async(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
         """Do as `write_documents` does."""
-        return await done(self.write_documents, documents, policy)
+        return await run_in_thread(self.write_documents, documents, policy)
 
     async def delete_documents_async(self, document_ids: list[str]) -> None:
         """Do as `delete_documents` does."""
-        await done(self.delete_documents, document_ids)
+        await run_in_thread(self.delete_documents, document_ids)
 
     async def delete_all_documents_async(self) -> int:
         """Do as `delete_all_documents` does."""
-        return await done(self.delete_all_documents)
+        return await run_in_thread(self.delete_all_documents)
 
     async def delete_by_filter_async(self, filters: dict[str, Any]) -> int:
         """Do as `delete_by_filter` does."""
-        return await done(self.delete_by_filter, filters)
+        return await run_in_thread(self.delete_by_filter, filters)
 
     async def update_by_filter_async(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
         """Do as `update_by_filter` does."""
-        return await done(self.update_by_filter, filters, meta)
+        return await run_in_thread(self.update_by_filter, filters, meta)
 
     async def count_documents_by_filter_async(self, filters: dict[str, Any]) -> int:
         """Do as `count_documents_by_filter` does."""
-        return await done(self.count_documents_by_filter, filters)
+        return await run_in_thread(self.count_documents_by_filter, filters)
 
     async def count_unique_metadata_by_filter_async(
         self, filters: dict[str, Any], metadata_fields: list[str]
     ) -> dict[str, int]:
         """Do as `count_unique_metadata_by_filter` does."""
-        return await done(self.count_unique_metadata_by_filter, filters, metadata_fields)
+        return await run_in_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
 
     async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
         """Do as `get_metadata_fields_info` does."""
-        return await done(self.get_metadata_fields_info)
+        return await run_in_thread(self.get_metadata_fields_info)
 
     async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
         """Do as `get_metadata_field_min_max` does."""
-        return await done(self.get_metadata_field_min_max, metadata_field)
+        return await run_in_thread(self.get_metadata_field_min_max, metadata_field)
 
     async def get_metadata_field_unique_values_async(
         self,
@@ -94,4 +94,6 @@ class Asynchronous(Metadata):
         filters: dict[str, Any] | None = None,
     ) -> tuple[list[Any], int]:
         """Do as `get_metadata_field_unique_values` does."""
-        return await done(self.get_metadata_field_unique_values, metadata_field, search_term, from_, size, filters)
+        return await run_in_thread(
+            self.get_metadata_field_unique_values, metadata_field, search_term, from_, size, filters
+        )

@@ -7,8 +7,8 @@ from typing import Final
 
 from rememo.errors import InvalidInput
 from rememo.imports import chatgpt, claude, hindsight, jsonl, langgraph, letta, mem0, openai_agents
-from rememo.imports.files import Place, Progress
 from rememo.imports.item import Found, Item
+from rememo.imports.source_path import Place, Progress
 from rememo.imports.writer import Imported, Writer
 from rememo.memory import Memory
 

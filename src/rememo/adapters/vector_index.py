@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.adapters.reading import latest
+from rememo.adapters.paging import list_latest
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
@@ -20,10 +20,10 @@ _PAGE: Final = 1_000
 _OVERLAP: Final = timedelta(seconds=1)
 """What changed so shortly before the last record is looked at again: it may have been committed after it was read."""
 
-Likeness = Literal["cosine", "dot_product"]
+Similarity = Literal["cosine", "dot_product"]
 
 
-def packed(vector: Iterable[float]) -> str:
+def pack_vector(vector: Iterable[float]) -> str:
     """Return a vector as text that gives exactly the same numbers back."""
     try:
         wide = np.asarray(list(vector), "<f8")
@@ -37,13 +37,13 @@ def packed(vector: Iterable[float]) -> str:
     return f"{exact.dtype.str}:{base64.b64encode(exact.tobytes()).decode()}"
 
 
-def unpacked(text: str) -> list[float]:
+def unpack_vector(text: str) -> list[float]:
     """Return the vector that was packed."""
     kind, _, numbers = text.partition(":")
     return np.frombuffer(base64.b64decode(numbers), kind).astype(np.float64).tolist()
 
 
-class Vectors:
+class VectorIndex:
     """The vectors of a view's records of one kind, held ready; thread-safe.
 
     Each search first takes in what changed since the last, by whichever process. Vectors of another length than the one
@@ -59,7 +59,7 @@ class Vectors:
         self._loaded = False
 
     def nearest(
-        self, vector: Iterable[float], *, among: Collection[str] | None = None, by: Likeness = "cosine"
+        self, vector: Iterable[float], *, among: Collection[str] | None = None, by: Similarity = "cosine"
     ) -> list[tuple[str, float]]:
         """Return the ids of all records with such a vector, or of those among some ids, nearest first, with a score."""
         wanted = np.asarray(list(vector), np.float32)
@@ -106,7 +106,7 @@ class Vectors:
     def _load(self) -> None:
         self._held.clear()
         self._ready.clear()
-        records = latest(self._view, metadata={}, kind=self._kind)
+        records = list_latest(self._view, metadata={}, kind=self._kind)
         for one in records:
             self._take(one)
         since = max((one.recorded_at for one in records), default=None)
@@ -115,7 +115,7 @@ class Vectors:
 
     def _take(self, record: Record) -> None:
         text = record.data.get(FIELD)
-        vector = np.asarray(unpacked(text), np.float32) if isinstance(text, str) else None
+        vector = np.asarray(unpack_vector(text), np.float32) if isinstance(text, str) else None
         usable = vector is not None and bool(np.isfinite(vector).all()) and bool(vector.any())
         before = self._held.get(record.id)
         self._held[record.id] = vector if usable else None

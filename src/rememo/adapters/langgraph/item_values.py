@@ -5,29 +5,29 @@ from typing import Any, cast
 
 from langgraph.store.base import get_text_at_path
 
-from rememo.adapters.items import all_texts, joined
+from rememo.adapters.store_items import iter_texts, join_texts
 
 
-def within(prefix: Sequence[str]) -> dict[str, Any]:
+def namespace_filter(prefix: Sequence[str]) -> dict[str, Any]:
     """Return the conditions of lying in a namespace or below it."""
     return {f"namespace.{depth}": label for depth, label in enumerate(prefix)}
 
 
-def conditions(wanted: Mapping[str, Any]) -> dict[str, Any]:
+def value_filter(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return LangGraph's conditions on a value: there a dot in a key is a part of it."""
-    return {"value." + key.replace(".", "\\."): _deeper(value) for key, value in wanted.items()}
+    return {"value." + key.replace(".", "\\."): _escape_keys(value) for key, value in wanted.items()}
 
 
-def _deeper(value: object) -> Any:
+def _escape_keys(value: object) -> Any:
     if not isinstance(value, Mapping):
         return value
     named = cast("Mapping[str, Any]", value)
     if any(key.startswith("$") for key in named):
         return dict(named)
-    return {key.replace(".", "\\."): _deeper(one) for key, one in named.items()}
+    return {key.replace(".", "\\."): _escape_keys(one) for key, one in named.items()}
 
 
-def text_of(value: Mapping[str, Any], fields: Sequence[str] | None) -> str:
+def searchable_text(value: Mapping[str, Any], fields: Sequence[str] | None) -> str:
     """Return the text that an item is found by: that of the fields, or every text in it."""
-    texts = all_texts(value) if fields is None else (text for path in fields for text in get_text_at_path(value, path))
-    return joined(texts)
+    texts = iter_texts(value) if fields is None else (text for path in fields for text in get_text_at_path(value, path))
+    return join_texts(texts)

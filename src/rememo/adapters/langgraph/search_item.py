@@ -7,7 +7,7 @@ from langgraph.store.base import SearchItem
 from rememo.model.revision import HitStatus
 
 
-class FoundItem(SearchItem):
+class RememoSearchItem(SearchItem):
     """An item that a search found."""
 
     __slots__ = ("status", "superseded_by")

@@ -3,6 +3,6 @@
 from rememo.errors import MissingExtra
 
 
-def needs(framework: str, extra: str, error: ImportError) -> MissingExtra:
+def missing_framework(framework: str, extra: str, error: ImportError) -> MissingExtra:
     """Return the error of an adapter whose framework cannot be imported."""
     return MissingExtra(f'this adapter needs {framework} ({error}): pip install "rememo[{extra}]"')

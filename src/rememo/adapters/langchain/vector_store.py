@@ -11,10 +11,10 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from rememo.adapters.finding import Found, Mode, best, judged, spare
-from rememo.adapters.langchain.documents import KIND, OURS, document_of, fields_of, found_document
+from rememo.adapters.langchain.documents import DOCUMENT_MARK, KIND, note_fields, read_document, retrieved_document
 from rememo.adapters.langchain.embedder import LangChainEmbedder
-from rememo.adapters.opening import Given, Opening, derived_id
+from rememo.adapters.memory_holder import MemoryHolder, MemorySource, derived_id
+from rememo.adapters.retrieval import Mode, RetrievedRecord, oversample, rank_by_standing, retrieve
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.recall.embed.protocol import Embedder, Vector, embed_question
@@ -26,7 +26,7 @@ Filter = Mapping[str, Any] | None
 """Conditions on a document's metadata, as `memory.search` takes them."""
 
 
-class RememoVectorStore(Opening, VectorStore):
+class RememoVectorStore(MemoryHolder, VectorStore):
     """Documents in a memory, a view of one, or a memory at a path, which is then closed with the store.
 
     `embedding` embeds what a memory that is opened here holds; without one no model is needed. An open memory has its
@@ -35,7 +35,7 @@ class RememoVectorStore(Opening, VectorStore):
     """
 
     def __init__(
-        self, memory: Given = "rememo.db", embedding: Embeddings | None = None, *, mode: Mode = "hybrid"
+        self, memory: MemorySource = "rememo.db", embedding: Embeddings | None = None, *, mode: Mode = "hybrid"
     ) -> None:
         if embedding is not None and isinstance(memory, Memory):
             raise InvalidInput(
@@ -44,7 +44,7 @@ class RememoVectorStore(Opening, VectorStore):
             )
         self._embedding = embedding
         self._embedder: Embedder = StaticEmbedder() if embedding is None else LangChainEmbedder(embedding)
-        Opening.__init__(self, memory, embedder="static" if embedding is None else self._embedder)
+        MemoryHolder.__init__(self, memory, embedder="static" if embedding is None else self._embedder)
         self._mode: Mode = mode
 
     @property
@@ -60,7 +60,7 @@ class RememoVectorStore(Opening, VectorStore):
         metadatas: list[dict[str, Any]] | None = None,
         *,
         ids: list[str] | None = None,
-        memory: Given = "rememo.db",
+        memory: MemorySource = "rememo.db",
         **kwargs: Any,
     ) -> Self:
         """Return a store that has these texts."""
@@ -88,7 +88,7 @@ class RememoVectorStore(Opening, VectorStore):
         given: list[str] = []
         for text, metadata, id in zip(said, about, named, strict=True):
             made = self._id(id) if id else str(uuid4())
-            items.append({**fields_of(text, metadata, id), "id": made, "on_conflict": "replace"})
+            items.append({**note_fields(text, metadata, id), "id": made, "on_conflict": "replace"})
             given.append(id or made)
         if items:
             self._memory.add_many(items)
@@ -97,9 +97,9 @@ class RememoVectorStore(Opening, VectorStore):
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:  # noqa: ARG002 - as it is called
         """Delete documents by their ids, or all; ids that are not there are no error."""
         if ids is None:
-            self._memory.delete_where(kind=KIND, metadata=OURS)
+            self._memory.delete_where(kind=KIND, metadata=DOCUMENT_MARK)
         elif ids:
-            self._memory.delete_where(kind=KIND, metadata=OURS, ids=self._records(ids))
+            self._memory.delete_where(kind=KIND, metadata=DOCUMENT_MARK, ids=self._records(ids))
         return True
 
     # ---- reading
@@ -109,8 +109,8 @@ class RememoVectorStore(Opening, VectorStore):
         if not ids:
             return []
         wanted = self._records(ids)
-        found = self._memory.list(kind=KIND, metadata=OURS, ids=wanted, limit=len(wanted))
-        by_id = {one.id: one for one in map(document_of, found)}
+        found = self._memory.list(kind=KIND, metadata=DOCUMENT_MARK, ids=wanted, limit=len(wanted))
+        by_id = {one.id: one for one in map(read_document, found)}
         return [by_id[id] for id in ids if id in by_id]
 
     def similarity_search(self, query: str, k: int = 4, *, filter: Filter = None, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - as it is called
@@ -126,7 +126,7 @@ class RememoVectorStore(Opening, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[tuple[Document, float]]:
         """Return the `k` documents that answer best with their scores, from 0 to 1: higher is better."""
-        return [(found_document(one), one.score or 0.0) for one in self._found(query, k, filter)]
+        return [(retrieved_document(one), one.score or 0.0) for one in self._found(query, k, filter)]
 
     def similarity_search_by_vector(
         self,
@@ -137,13 +137,16 @@ class RememoVectorStore(Opening, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[Document]:
         """Return the `k` documents whose vectors are nearest; those that point away from it come last."""
-        wanted = {**(filter or {}), **OURS}
-        hits = self._memory.similar(embedding, limit=spare(k), kind=KIND, metadata=wanted)
-        found = {hit.id: Found(record=hit.record, score=hit.score) for hit in hits}
+        wanted = {**(filter or {}), **DOCUMENT_MARK}
+        hits = self._memory.similar(embedding, limit=oversample(k), kind=KIND, metadata=wanted)
+        found = {hit.id: RetrievedRecord(record=hit.record, score=hit.score) for hit in hits}
         if len(found) < k:
-            more = (Found(record=one, score=None) for one in self._memory.list(kind=KIND, metadata=wanted, limit=k))
+            more = (
+                RetrievedRecord(record=one, score=None)
+                for one in self._memory.list(kind=KIND, metadata=wanted, limit=k)
+            )
             found |= {one.record.id: one for one in more if one.record.id not in found}
-        return [found_document(one) for one in judged(self._memory, list(found.values()))[:k]]
+        return [retrieved_document(one) for one in rank_by_standing(self._memory, list(found.values()))[:k]]
 
     def max_marginal_relevance_search(
         self,
@@ -162,15 +165,17 @@ class RememoVectorStore(Opening, VectorStore):
         nothing: Vector = np.zeros(self._embedder.dimension, np.float32)
         rows = [nothing if one is None else one for one in vectors]
         if wanted is None or not rows:
-            return [found_document(one) for one in found[:k]]
+            return [retrieved_document(one) for one in found[:k]]
         chosen = maximal_marginal_relevance(wanted, [row.tolist() for row in rows], lambda_mult, k)
-        return [found_document(found[place]) for place in chosen]
+        return [retrieved_document(found[place]) for place in chosen]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda score: score
 
-    def _found(self, query: str, k: int, filter: Filter) -> list[Found]:
-        return best(self._memory, query, k, mode=self._mode, kind=KIND, metadata={**(filter or {}), **OURS})
+    def _found(self, query: str, k: int, filter: Filter) -> list[RetrievedRecord]:
+        return retrieve(
+            self._memory, query, k, mode=self._mode, kind=KIND, metadata={**(filter or {}), **DOCUMENT_MARK}
+        )
 
     def _id(self, id: str) -> str:
         bound = self._memory.bound
@@ -178,10 +183,10 @@ class RememoVectorStore(Opening, VectorStore):
 
     def _records(self, ids: Iterable[str]) -> list[str]:
         """Return the records that ids may name: of documents that were given one, and of others."""
-        return [one for id in ids for one in ((self._id(id), id) if _made(id) else (self._id(id),))]
+        return [one for id in ids for one in ((self._id(id), id) if _is_generated_id(id) else (self._id(id),))]
 
 
-def _made(id: str) -> bool:
+def _is_generated_id(id: str) -> bool:
     """Whether an id may be one that was made here."""
     try:
         return str(UUID(id)) == id

@@ -10,7 +10,7 @@ from rememo.model.check import check_object
 _VALUE, _WRITTEN = "verbatim", "verbatim_json"
 
 
-def kept(value: object) -> dict[str, Any]:
+def pack_json(value: object) -> dict[str, Any]:
     """Return a JSON value as a record's data: as it is, or written out where a record cannot hold it as it is.
 
     That is so for NUL characters, halves of characters, numbers beyond 64 bits and deep nesting, all of which tools and
@@ -25,7 +25,7 @@ def kept(value: object) -> dict[str, Any]:
             raise InvalidInput(f"this cannot be kept as JSON: {error}; convert it first") from None
 
 
-def given(data: Mapping[str, Any]) -> Any:
+def unpack_json(data: Mapping[str, Any]) -> Any:
     """Return what `kept` was given."""
     if _VALUE in data:
         return data[_VALUE]
@@ -37,6 +37,6 @@ def given(data: Mapping[str, Any]) -> Any:
         ) from None
 
 
-def plain(text: str) -> str:
+def storable_text(text: str) -> str:
     """Return a text that a record can hold, for search: without NUL characters and halves of characters."""
     return text.replace("\0", "").encode(errors="replace").decode()

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from rememo.adapters.waiting import done
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.derived_ids import DerivedId, is_derived
@@ -12,7 +12,7 @@ from rememo.model.record import Record
 from rememo.model.times import Clock, now
 from rememo.recall.embed.protocol import Embedder
 
-Given = Memory | str | Path
+MemorySource = Memory | str | Path
 """A memory, a view of one, or where to open one."""
 
 
@@ -26,23 +26,23 @@ def derived_name(memory: Memory, id: str) -> str:
     return memory._view.engine.ids.name(memory.bound.tenant, id)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as above
 
 
-def id_of(record: Record) -> str:
+def writable_id(record: Record) -> str:
     """Return the id of a record that was read, to put another in its place: a derived one stays one."""
     return DerivedId(record.id) if is_derived(record.id) else record.id
 
 
-class Opening:
+class MemoryHolder:
     """Holds a memory, or a view of one; a path or an address is opened, and closed with what holds it."""
 
     def __init__(
         self,
-        memory: Given,
+        memory: MemorySource,
         *,
         embedder: Embedder | Literal["static"] | None = "static",
         clock: Clock = now,
     ) -> None:
         """Hold a memory; `embedder` and `clock` are for one that is opened here."""
-        if not isinstance(memory, Given):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        if not isinstance(memory, MemorySource):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(
                 f"memory must be a Memory, a view of one, or where to open one, not {type(memory).__name__};"
                 " many may open one file, and adapters do not hold up an event loop"
@@ -73,4 +73,4 @@ class Opening:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let go of the memory, without holding up the event loop."""
-        await done(self.close)
+        await run_in_thread(self.close)

@@ -8,7 +8,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-async def done(run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+async def run_in_thread(run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Run a call on a thread and return what it returns.
 
     A caller that is cancelled waits for its end all the same, and is cancelled then: a write that was begun cannot be

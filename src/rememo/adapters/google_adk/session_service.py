@@ -6,12 +6,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from rememo.adapters.google_adk.events import IN_MEMORY, IN_SESSION, MARK, event_id, put, read, record_id, written
-from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening
-from rememo.adapters.reading import latest
-from rememo.adapters.verbatim import given, kept
-from rememo.adapters.waiting import done
+from rememo.adapters.google_adk.events import (
+    IN_MEMORY,
+    IN_SESSION,
+    MARK,
+    event_id,
+    event_to_json,
+    read_event,
+    record_id,
+    store_event,
+)
+from rememo.adapters.json_values import pack_json, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder
+from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.paging import list_latest
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.memory import BatchView, Memory
 from rememo.model.record import Record
@@ -26,14 +35,14 @@ try:
     from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
     from pydantic_core import to_jsonable_python
 except ImportError as error:
-    raise needs("the Google Agent Development Kit", "google-adk", error) from error
+    raise missing_framework("the Google Agent Development Kit", "google-adk", error) from error
 
 T = TypeVar("T")
 _MOST_TRIES = 100
 _SESSION, _STATE = {MARK: "session"}, {MARK: "state"}
 
 
-class RememoSessionService(Opening, BaseSessionService):
+class RememoSessionService(MemoryHolder, BaseSessionService):
     """Sessions with their events and the state of sessions, users and apps; many processes may share them.
 
     An event and the state that it changes are stored together or not at all. A session object that is older than what is
@@ -49,26 +58,26 @@ class RememoSessionService(Opening, BaseSessionService):
     ) -> Session:
         """Create a session; an id that is taken raises `AlreadyExistsError`."""
         place = (app_name, user_id, (session_id or "").strip() or str(uuid4()))
-        return await done(self._retried, lambda: self._create(place, state or {}))
+        return await run_in_thread(self._retried, lambda: self._create(place, state or {}))
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
         """Return a session with its events, or with those that `config` asks for; None when there is none."""
-        return await done(self._get, (app_name, user_id, session_id.strip()), config or GetSessionConfig())
+        return await run_in_thread(self._get, (app_name, user_id, session_id.strip()), config or GetSessionConfig())
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """Return the sessions of a user, or of all users, without events; the one that was active last is the last."""
-        return ListSessionsResponse(sessions=await done(self._list, app_name, user_id))
+        return ListSessionsResponse(sessions=await run_in_thread(self._list, app_name, user_id))
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """End a session with its events; those that were added to memory can still be recalled."""
         place = (app_name, user_id, session_id.strip())
-        await done(self._retried, lambda: self._delete(place))
+        await run_in_thread(self._retried, lambda: self._delete(place))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return the state that all sessions of a user share, by keys without their prefix."""
-        return await done(self._state, app_name, user_id)
+        return await run_in_thread(self._state, app_name, user_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Store an event and what it changes, and add it to the session."""
@@ -77,7 +86,7 @@ class RememoSessionService(Opening, BaseSessionService):
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         place, known = (session.app_name, session.user_id, session.id), session.last_update_time
-        if not await done(self._retried, lambda: self._append(place, known, event)):
+        if not await run_in_thread(self._retried, lambda: self._append(place, known, event)):
             return event
         session.last_update_time = event.timestamp
         return self._commit_event_to_session(session, event)
@@ -90,7 +99,7 @@ class RememoSessionService(Opening, BaseSessionService):
         now = platform_time.get_time()
         with self._memory.batch() as batch:
             view = batch.scope(agent=place[0], user=place[1], room=place[2])
-            data = kept({"last_update_time": now})
+            data = pack_json({"last_update_time": now})
             view.add("", kind="state", id=record_id(self._memory, "session", *place), data=data, metadata=_SESSION)
             self._merge(batch, place, state)
         return self._session(place, now, [])
@@ -101,20 +110,20 @@ class RememoSessionService(Opening, BaseSessionService):
             return None
         room, after = self._memory.scope(agent=place[0], user=place[1], room=place[2]), config.after_timestamp
         since = None if after is None else datetime.fromtimestamp(after, UTC)
-        events = latest(room, config.num_recent_events, metadata={IN_SESSION: True}, after=since)
-        return self._session(place, given(held.data)["last_update_time"], [read(one) for one in events])
+        events = list_latest(room, config.num_recent_events, metadata={IN_SESSION: True}, after=since)
+        return self._session(place, unpack_json(held.data)["last_update_time"], [read_event(one) for one in events])
 
     def _list(self, app_name: str, user_id: str | None) -> list[Session]:
         view = self._memory.scope(agent=app_name, user=user_id)
-        states = {(one.scope.user, one.scope.room): given(one.data) for one in latest(view, metadata=_STATE)}
+        states = {(one.scope.user, one.scope.room): unpack_json(one.data) for one in list_latest(view, metadata=_STATE)}
         states[None, None] = self._state(app_name)
         found: list[Session] = []
-        for one in latest(view, metadata=_SESSION):
+        for one in list_latest(view, metadata=_SESSION):
             user, room = str(one.scope.user), str(one.scope.room)
             parts = (states[None, None], states.get((user, None), {}), states.get((user, room), {}))
-            time = given(one.data)["last_update_time"]
+            time = unpack_json(one.data)["last_update_time"]
             found.append(
-                Session(app_name=app_name, user_id=user, id=room, state=_joined(*parts), last_update_time=time)
+                Session(app_name=app_name, user_id=user, id=room, state=_join_state(*parts), last_update_time=time)
             )
         return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
 
@@ -127,7 +136,7 @@ class RememoSessionService(Opening, BaseSessionService):
             if (state := self._find("state", *place)) is not None:
                 batch.delete(state.id)
             room = self._memory.scope(agent=place[0], user=place[1], room=place[2])
-            for one in latest(room, metadata={IN_SESSION: True}):
+            for one in list_latest(room, metadata={IN_SESSION: True}):
                 if one.metadata.get(IN_MEMORY):
                     batch.update(one.id, metadata={**one.metadata, IN_SESSION: False}, expected_version=one.version)
                 else:
@@ -141,20 +150,22 @@ class RememoSessionService(Opening, BaseSessionService):
         id = event_id(self._memory, *place, event)
         there = self._find_id(id)
         if there is not None and there.metadata.get(IN_SESSION):
-            if given(there.data) == written(event):
+            if unpack_json(there.data) == event_to_json(event):
                 return False
             raise AlreadyExistsError(f"Another event with id {event.id} is in session {place[2]} already.")
-        if given(held.data)["last_update_time"] > known:
+        if unpack_json(held.data)["last_update_time"] > known:
             raise StaleSessionError(
                 f"Session {place[2]} was modified in storage since it was read; get it again and repeat what was done."
             )
         with self._memory.batch() as batch:
-            batch.update(held.id, data=kept({"last_update_time": event.timestamp}), expected_version=held.version)
+            batch.update(held.id, data=pack_json({"last_update_time": event.timestamp}), expected_version=held.version)
             if there is None:
-                put(batch.scope(agent=place[0], user=place[1], room=place[2]), id, event, {IN_SESSION: True})
+                store_event(batch.scope(agent=place[0], user=place[1], room=place[2]), id, event, {IN_SESSION: True})
             else:
                 metadata = {**there.metadata, IN_SESSION: True}
-                batch.update(id, data=kept(written(event)), metadata=metadata, expected_version=there.version)
+                batch.update(
+                    id, data=pack_json(event_to_json(event)), metadata=metadata, expected_version=there.version
+                )
             self._merge(batch, place, event.actions.state_delta)
         return True
 
@@ -177,20 +188,24 @@ class RememoSessionService(Opening, BaseSessionService):
             if held is None:
                 view = batch.scope(**dict(zip(("agent", "user", "room"), labels, strict=False)))
                 view.add(
-                    "", kind="state", id=record_id(self._memory, "state", *labels), data=kept(more), metadata=_STATE
+                    "",
+                    kind="state",
+                    id=record_id(self._memory, "state", *labels),
+                    data=pack_json(more),
+                    metadata=_STATE,
                 )
             else:
-                batch.update(held.id, data=kept({**given(held.data), **more}), expected_version=held.version)
+                batch.update(held.id, data=pack_json({**unpack_json(held.data), **more}), expected_version=held.version)
 
     def _session(self, place: tuple[str, str, str], time: float, events: list[Event]) -> Session:
-        state = _joined(self._state(*place[:1]), self._state(*place[:2]), self._state(*place))
+        state = _join_state(self._state(*place[:1]), self._state(*place[:2]), self._state(*place))
         return Session(
             app_name=place[0], user_id=place[1], id=place[2], state=state, events=events, last_update_time=time
         )
 
     def _state(self, *labels: str) -> dict[str, Any]:
         held = self._find("state", *labels)
-        return {} if held is None else given(held.data)
+        return {} if held is None else unpack_json(held.data)
 
     def _find(self, *names: str) -> Record | None:
         return self._find_id(record_id(self._memory, *names))
@@ -211,6 +226,6 @@ class RememoSessionService(Opening, BaseSessionService):
         raise VersionConflict(f"the session changed {_MOST_TRIES} times while this was tried; try again later")
 
 
-def _joined(app: dict[str, Any], user: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _join_state(app: dict[str, Any], user: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     shared = {State.APP_PREFIX + key: value for key, value in app.items()}
     return {**own, **shared, **{State.USER_PREFIX + key: value for key, value in user.items()}}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Final, Literal, cast
 
-from rememo.adapters.verbatim import plain
+from rememo.adapters.json_values import storable_text
 from rememo.context.current import wants_past
 from rememo.engine.standing import Standing, standings
 from rememo.errors import InvalidInput, NotFound
@@ -17,20 +17,20 @@ from rememo.model.record import Record
 from rememo.model.times import now
 
 Mode = Literal["hybrid", "words", "vector"]
-_MOST_HITS: Final = 1_000
-_FEWEST_NEAREST: Final = 40
-_LONGEST_FILTERED: Final = 1_000
-_MOST_FILTERED: Final = 32_768
-_MOST_WHOLE: Final = 2**63
-_DEEPEST: Final = 12
-_LEFT_OUT: Final = object()
+_MAX_HITS: Final = 1_000
+_MIN_NEAREST: Final = 40
+_MAX_FILTERED_TEXT: Final = 1_000
+_MAX_FILTERED_BYTES: Final = 32_768
+_MAX_INTEGER: Final = 2**63
+_MAX_DEPTH: Final = 12
+_OMITTED: Final = object()
 _UNKNOWN: Final = Standing()
-MARK: Final = "rememo"
+STANDING_KEY: Final = "rememo"
 """The name in a framework's metadata under which a record's standing is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RetrievedRecord:
     """A record that was found."""
 
     record: Record
@@ -42,10 +42,10 @@ class Found:
     @property
     def mark(self) -> dict[str, Any]:
         """What a framework's metadata gets: `rememo` with the standing of what was superseded, else nothing."""
-        return {MARK: self.standing.to_dict()} if self.standing.status == "superseded" else {}
+        return {STANDING_KEY: self.standing.to_dict()} if self.standing.status == "superseded" else {}
 
 
-def best(
+def retrieve(
     view: Memory,
     query: str,
     limit: int,
@@ -53,72 +53,76 @@ def best(
     mode: Mode = "hybrid",
     kind: str | None = None,
     metadata: Mapping[str, Any] | None = None,
-) -> list[Found]:
+) -> list[RetrievedRecord]:
     """Return `limit` records, best first, as long as there are that many.
 
     Frameworks expect the nearest whatever they are worth: after those that answer come the nearest by meaning, and last
     the newest that have no vector, without a score.
     """
-    most = min(limit, _MOST_HITS)
-    found: dict[str, Found] = {}
+    most = min(limit, _MAX_HITS)
+    found: dict[str, RetrievedRecord] = {}
     if mode == "hybrid" and kind is not None:
-        found = _by_facts(view, query, most, kind, metadata)
+        found = _retrieve_by_facts(view, query, most, kind, metadata)
     if not found or len(found) < limit:
         least = min((one.score for one in found.values() if one.score is not None), default=1.0)
         for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode=mode):
-            found.setdefault(hit.id, found_hit(replace(hit, score=min(hit.score, least))))
+            found.setdefault(hit.id, from_hit(replace(hit, score=min(hit.score, least))))
     if len(found) < limit:
         rest = view.list(kind=kind, metadata=metadata, limit=limit)
-        more: dict[str, Found] = {}
+        more: dict[str, RetrievedRecord] = {}
         if mode == "hybrid" and len(rest) > len(found):
             with suppress(InvalidInput):  # a memory that keeps no vectors
                 for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode="vector"):
-                    more[hit.id] = Found(record=hit.record, score=hit.score)
+                    more[hit.id] = RetrievedRecord(record=hit.record, score=hit.score)
         for record in reversed(rest):
-            more.setdefault(record.id, Found(record=record, score=None))
-        found |= {one.record.id: one for one in judged(view, [one for id, one in more.items() if id not in found])}
+            more.setdefault(record.id, RetrievedRecord(record=record, score=None))
+        found |= {
+            one.record.id: one for one in rank_by_standing(view, [one for id, one in more.items() if id not in found])
+        }
     return list(found.values())[:limit]
 
 
-def _by_facts(view: Memory, query: str, limit: int, kind: str, metadata: Mapping[str, Any] | None) -> dict[str, Found]:
+def _retrieve_by_facts(
+    view: Memory, query: str, limit: int, kind: str, metadata: Mapping[str, Any] | None
+) -> dict[str, RetrievedRecord]:
     """Return what a search with facts finds, each fact as what it was learned from; nothing where no fact answers."""
-    hits = view.search(query, kind=[kind, "fact"], limit=spare(limit))
+    hits = view.search(query, kind=[kind, "fact"], limit=oversample(limit))
     if not hits or hits[0].record.kind != "fact":
         return {}
-    places: dict[str, Found] = {}
+    places: dict[str, RetrievedRecord] = {}
     for hit in hits:
         sources = reversed(hit.record.data.get("sources") or ()) if hit.record.kind == "fact" else (hit.id,)
         for id in sources:
-            places.setdefault(id, found_hit(hit))
+            places.setdefault(id, from_hit(hit))
     records = {one.id: one for one in view.list(kind=kind, ids=list(places), metadata=metadata, limit=len(places))}
     known = {id: replace(one, record=records[id]) for id, one in places.items() if id in records}
     return dict(list(known.items())[:limit])
 
 
-def spare(limit: int) -> int:
+def oversample(limit: int) -> int:
     """Return how many of the nearest to look at for so many, so that what holds is among them beside what it replaced."""
-    return min(_MOST_HITS, max(_FEWEST_NEAREST, 2 * limit))
+    return min(_MAX_HITS, max(_MIN_NEAREST, 2 * limit))
 
 
-def found_hit(hit: Hit) -> Found:
+def from_hit(hit: Hit) -> RetrievedRecord:
     """Return a hit of `search`."""
     standing = Standing(status=hit.status, superseded_by=hit.superseded_by)
-    return Found(record=hit.record, score=hit.score, standing=standing)
+    return RetrievedRecord(record=hit.record, score=hit.score, standing=standing)
 
 
-def told_as_true(query: str, hits: Sequence[Hit]) -> list[Hit]:
+def drop_superseded(query: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits that may be put before a model as they are: those that were superseded only for questions about the past."""
     past = wants_past(query, now())
     return [hit for hit in hits if past or hit.status != "superseded"]
 
 
-def judged(view: Memory, found: Sequence[Found]) -> list[Found]:
+def rank_by_standing(view: Memory, found: Sequence[RetrievedRecord]) -> list[RetrievedRecord]:
     """Return what was found without regard to what holds, with that, and what was superseded behind what replaced it."""
     held, moment = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     held.wait_for_lessons()
     known = standings(held.engine, held.scope.tenant, [one.record for one in found], moment, known_at=held.known_at)
     here = {one.record.id: replace(one, standing=known[one.record.id]) for one in found}
-    ordered: dict[str, Found] = {}
+    ordered: dict[str, RetrievedRecord] = {}
     for one in here.values():
         newer = _replacement(view, one, here)
         if newer is not None and newer.record.id not in ordered and newer.score is not None and one.score is not None:
@@ -127,14 +131,14 @@ def judged(view: Memory, found: Sequence[Found]) -> list[Found]:
     return list(ordered.values())
 
 
-def _replacement(view: Memory, found: Found, others: Mapping[str, Found]) -> Found | None:
+def _replacement(view: Memory, found: RetrievedRecord, others: Mapping[str, RetrievedRecord]) -> RetrievedRecord | None:
     """Return what holds instead of something that was found, where that was found too."""
-    record = None if found.standing.superseded_by in others else holding_record(view, found.standing)
+    record = None if found.standing.superseded_by in others else current_record(view, found.standing)
     id = found.standing.superseded_by if record is None else record.id
     return others.get(id or "")
 
 
-def holding_record(view: Memory, standing: Standing) -> Record | None:
+def current_record(view: Memory, standing: Standing) -> Record | None:
     """Return what was written, if this view may see it, that holds instead of something: for a fact, what it was learned from."""
     if standing.superseded_by is None:
         return None
@@ -144,36 +148,38 @@ def holding_record(view: Memory, standing: Standing) -> Record | None:
     return None
 
 
-def without_mark(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def strip_standing(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata that may have been found here before without our mark: what holds may have changed since."""
-    mark: object = metadata.get(MARK)
+    mark: object = metadata.get(STANDING_KEY)
     ours = isinstance(mark, Mapping) and set(cast("Mapping[str, Any]", mark)) == {"status", "superseded_by"}
-    return {name: value for name, value in metadata.items() if not (ours and name == MARK)}
+    return {name: value for name, value in metadata.items() if not (ours and name == STANDING_KEY)}
 
 
-def filterable(value: Mapping[str, Any]) -> dict[str, Any]:
+def filterable_metadata(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return what filters see of a JSON value, as a record's metadata: its first level alone where all of it is too much.
 
     Long texts are left out, and what no record can hold as it is.
     """
-    seen = cast("dict[str, Any]", _fit(value, _DEEPEST))
-    if len(dump_json(seen)) > _MOST_FILTERED:
+    seen = cast("dict[str, Any]", _filterable_value(value, _MAX_DEPTH))
+    if len(dump_json(seen)) > _MAX_FILTERED_BYTES:
         seen = {key: one for key, one in seen.items() if not isinstance(one, dict | list)}
-    return seen if len(dump_json(seen)) <= _MOST_FILTERED else {}
+    return seen if len(dump_json(seen)) <= _MAX_FILTERED_BYTES else {}
 
 
-def _fit(value: object, depth: int) -> Any:
+def _filterable_value(value: object, depth: int) -> Any:
     """Return a value without what cannot be filtered by; `_LEFT_OUT` for one that cannot be at all."""
     if isinstance(value, Mapping) and depth:
-        named = {key: _fit(one, depth - 1) for key, one in cast("Mapping[str, Any]", value).items()}
-        return {key: one for key, one in named.items() if one is not _LEFT_OUT and _fit(key, 0) is not _LEFT_OUT}
+        named = {key: _filterable_value(one, depth - 1) for key, one in cast("Mapping[str, Any]", value).items()}
+        return {
+            key: one for key, one in named.items() if one is not _OMITTED and _filterable_value(key, 0) is not _OMITTED
+        }
     if isinstance(value, list | tuple) and depth:
-        listed = (_fit(one, depth - 1) for one in cast("Sequence[Any]", value))
-        return [one for one in listed if one is not _LEFT_OUT]
+        listed = (_filterable_value(one, depth - 1) for one in cast("Sequence[Any]", value))
+        return [one for one in listed if one is not _OMITTED]
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST_FILTERED and plain(value) == value else _LEFT_OUT
+        return value if len(value) <= _MAX_FILTERED_TEXT and storable_text(value) == value else _OMITTED
     if isinstance(value, float):
-        return value if isfinite(value) else _LEFT_OUT
+        return value if isfinite(value) else _OMITTED
     if isinstance(value, int):
-        return value if abs(value) < _MOST_WHOLE else _LEFT_OUT
-    return value if value is None else _LEFT_OUT
+        return value if abs(value) < _MAX_INTEGER else _OMITTED
+    return value if value is None else _OMITTED

@@ -6,12 +6,21 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from rememo.adapters.finding import Found, found_hit, told_as_true
-from rememo.adapters.google_adk.events import IN_MEMORY, IN_SESSION, MARK, event_id, put, read, record_id, said
-from rememo.adapters.needs import needs
-from rememo.adapters.opening import Opening, derived_name
-from rememo.adapters.verbatim import given, kept, plain
-from rememo.adapters.waiting import done
+from rememo.adapters.google_adk.events import (
+    IN_MEMORY,
+    IN_SESSION,
+    MARK,
+    event_id,
+    event_text,
+    read_event,
+    record_id,
+    store_event,
+)
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.memory_holder import MemoryHolder, derived_name
+from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.retrieval import RetrievedRecord, drop_superseded, from_hit
+from rememo.adapters.threads import run_in_thread
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import check_limit, check_unit
@@ -27,14 +36,14 @@ try:
     from google.adk.sessions import Session
     from pydantic_core import to_jsonable_python
 except ImportError as error:
-    raise needs("the Google Agent Development Kit", "google-adk", error) from error
+    raise missing_framework("the Google Agent Development Kit", "google-adk", error) from error
 
 _CUSTOM = "adk_custom"
 _MOST_TRIES = 100
 _PAGE = 1_000
 
 
-class RememoMemoryService(Opening, BaseMemoryService):
+class RememoMemoryService(MemoryHolder, BaseMemoryService):
     """What users and agents said in sessions that were added, found by words and meaning across all sessions of a user.
 
     Events that a `RememoSessionService` holds in the same memory are marked, not stored a second time. What was deleted
@@ -52,7 +61,7 @@ class RememoMemoryService(Opening, BaseMemoryService):
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Let the events of a session be recalled; those that are already are left as they are."""
-        await done(self._add, (session.app_name, session.user_id, session.id), session.events, {})
+        await run_in_thread(self._add, (session.app_name, session.user_id, session.id), session.events, {})
 
     async def add_events_to_memory(
         self,
@@ -64,7 +73,7 @@ class RememoMemoryService(Opening, BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Let some events be recalled; `custom_metadata` comes back with them."""
-        await done(self._add, (app_name, user_id, session_id or ""), events, custom_metadata or {})
+        await run_in_thread(self._add, (app_name, user_id, session_id or ""), events, custom_metadata or {})
 
     async def add_memory(
         self,
@@ -75,7 +84,7 @@ class RememoMemoryService(Opening, BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Add memories that are no events, all or none; an id that is taken is replaced."""
-        await done(self._add_entries, (app_name, user_id), memories, custom_metadata or {})
+        await run_in_thread(self._add_entries, (app_name, user_id), memories, custom_metadata or {})
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the memories of a user that answer a question, best first; none for a blank one.
@@ -86,21 +95,21 @@ class RememoMemoryService(Opening, BaseMemoryService):
         if not query.strip():
             return SearchMemoryResponse()
         view = self._memory.scope(agent=app_name, user=user_id)
-        hits = await done(
-            view.search, plain(query), metadata={IN_MEMORY: True}, limit=self._limit, threshold=self._threshold
+        hits = await run_in_thread(
+            view.search, storable_text(query), metadata={IN_MEMORY: True}, limit=self._limit, threshold=self._threshold
         )
-        found = [found_hit(hit) for hit in told_as_true(query, hits)]
-        return SearchMemoryResponse(memories=[_found_memory(one) for one in found])
+        found = [from_hit(hit) for hit in drop_superseded(query, hits)]
+        return SearchMemoryResponse(memories=[_retrieved_memory_entry(one) for one in found])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Forget a memory by the id that a search gave; its session keeps the event."""
         if memory_id:
-            await done(self._forget, (app_name, user_id), memory_id)
+            await run_in_thread(self._forget, (app_name, user_id), memory_id)
 
     # ---- inside
 
     def _add(self, place: tuple[str, str, str], events: Sequence[Event], custom: Mapping[str, object]) -> None:
-        wanted = {event_id(self._memory, *place, event): event for event in events if said(event).strip()}
+        wanted = {event_id(self._memory, *place, event): event for event in events if event_text(event).strip()}
         view = self._memory.scope(agent=place[0], user=place[1], room=place[2] or None)
         more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
         for _ in range(_MOST_TRIES):
@@ -112,7 +121,7 @@ class RememoMemoryService(Opening, BaseMemoryService):
                         if self._forgotten(id) in there or (held is not None and held.metadata.get(IN_MEMORY)):
                             continue
                         if held is None:
-                            put(batch, id, event, {IN_MEMORY: True, **more})
+                            store_event(batch, id, event, {IN_MEMORY: True, **more})
                         else:
                             metadata = {**held.metadata, IN_MEMORY: True, **more}
                             batch.update(id, metadata=metadata, expected_version=held.version)
@@ -131,9 +140,9 @@ class RememoMemoryService(Opening, BaseMemoryService):
         with self._memory.scope(agent=place[0], user=place[1]).batch() as batch:
             for one in memories:
                 entry = one.model_copy(update={"custom_metadata": {**custom, **one.custom_metadata}})
-                text = plain("\n".join(part.text for part in entry.content.parts or [] if part.text))
+                text = storable_text("\n".join(part.text for part in entry.content.parts or [] if part.text))
                 id = record_id(self._memory, "memory", *place, entry.id or str(uuid4()))
-                data = kept(entry.model_dump(mode="json", exclude_none=True, fallback=repr))
+                data = pack_json(entry.model_dump(mode="json", exclude_none=True, fallback=repr))
                 batch.add(text, id=id, data=data, metadata={MARK: "memory", IN_MEMORY: True}, on_conflict="replace")
 
     def _forgotten(self, id: str) -> DerivedId:
@@ -166,15 +175,15 @@ class RememoMemoryService(Opening, BaseMemoryService):
         raise VersionConflict(f"the memory changed {_MOST_TRIES} times while this was tried; try again later")
 
 
-def _found_memory(found: Found) -> MemoryEntry:
-    entry = _memory(found.record)
+def _retrieved_memory_entry(found: RetrievedRecord) -> MemoryEntry:
+    entry = _memory_entry(found.record)
     return entry.model_copy(update={"custom_metadata": {**entry.custom_metadata, **found.mark}})
 
 
-def _memory(record: Record) -> MemoryEntry:
+def _memory_entry(record: Record) -> MemoryEntry:
     if record.metadata[MARK] == "memory":
-        return MemoryEntry.model_validate_json(json.dumps({**given(record.data), "id": record.id}))
-    event = read(record)
+        return MemoryEntry.model_validate_json(json.dumps({**unpack_json(record.data), "id": record.id}))
+    event = read_event(record)
     assert event.content is not None  # noqa: S101 - what says nothing is not added
     return MemoryEntry(
         id=record.id,

@@ -12,15 +12,15 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from rememo.adapters.waiting import done
+from rememo.adapters.threads import run_in_thread
 
 
-class AwaitedSaver(BaseCheckpointSaver[str]):
+class AsyncSaverMethods(BaseCheckpointSaver[str]):
     """A checkpointer whose plain verbs are there."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do as `get_tuple` does, on a thread."""
-        return await done(self.get_tuple, config)
+        return await run_in_thread(self.get_tuple, config)
 
     async def alist(
         self,
@@ -32,7 +32,7 @@ class AwaitedSaver(BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Do as `list` does, on a thread."""
         found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await done(next, found, None)) is not None:
+        while (one := await run_in_thread(next, found, None)) is not None:
             yield one
 
     async def aput(
@@ -43,26 +43,26 @@ class AwaitedSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Do as `put` does, on a thread."""
-        return await done(self.put, config, checkpoint, metadata, new_versions)
+        return await run_in_thread(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Do as `put_writes` does, on a thread."""
-        await done(self.put_writes, config, writes, task_id, task_path)
+        await run_in_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Do as `delete_thread` does, on a thread."""
-        await done(self.delete_thread, thread_id)
+        await run_in_thread(self.delete_thread, thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Do as `delete_for_runs` does, on a thread."""
-        await done(self.delete_for_runs, run_ids)
+        await run_in_thread(self.delete_for_runs, run_ids)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Do as `copy_thread` does, on a thread."""
-        await done(self.copy_thread, source_thread_id, target_thread_id)
+        await run_in_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Do as `prune` does, on a thread."""
-        await done(self.prune, thread_ids, strategy=strategy)
+        await run_in_thread(self.prune, thread_ids, strategy=strategy)

@@ -7,9 +7,9 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.memory import BaseMemoryBlock
 
+from rememo.adapters.json_values import storable_text
 from rememo.adapters.llamaindex.chats import Chats
-from rememo.adapters.verbatim import plain
-from rememo.adapters.waiting import done
+from rememo.adapters.threads import run_in_thread
 from rememo.memory import Memory
 
 
@@ -36,9 +36,9 @@ class RememoMemoryBlock(BaseMemoryBlock[str]):
     async def _aget(
         self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **_block_kwargs: Any
     ) -> str:
-        asked = (plain(one.content or "") for one in reversed(messages or []) if one.role == MessageRole.USER)
+        asked = (storable_text(one.content or "") for one in reversed(messages or []) if one.role == MessageRole.USER)
         question = next((text for text in asked if text.strip()), "")
-        return await done(self._recall, question, session_id) if question else ""
+        return await run_in_thread(self._recall, question, session_id) if question else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         chats: dict[str | None, list[ChatMessage]] = {}
@@ -48,7 +48,7 @@ class RememoMemoryBlock(BaseMemoryBlock[str]):
                 message.model_copy(update={"additional_kwargs": more})
             )
         for key, said_there in chats.items():
-            await done(self._chats.write, key or self.name, said_there)
+            await run_in_thread(self._chats.write, key or self.name, said_there)
 
     def _recall(self, question: str, session_id: str | None) -> str:
         view = self._chats.room(session_id)

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 from uuid import UUID, uuid5
 
-from rememo.adapters.finding import filterable
-from rememo.adapters.verbatim import given, kept, plain
+from rememo.adapters.json_values import pack_json, storable_text, unpack_json
+from rememo.adapters.retrieval import filterable_metadata
 from rememo.model.scope import Scope
 
 ITEM: Final[Mapping[str, Any]] = {"langgraph": "item"}
 ROOMS: Final = "store:"
 _IDS: Final = UUID("b7e3d2a4-52c1-5f0e-8d27-4f0a6c1e9b35")
-_LONGEST_TEXT: Final = 200_000
-_NO_USER: Final = re.compile(
+_MAX_TEXT: Final = 200_000
+_NOT_A_USER: Final = re.compile(
     r"(?:(?:long|short)[-_ ]?term[-_ ]?)?(?:memor(?:y|ies)|stores?|users?|people|persons?|facts?|notes?|docs?|documents?"
     r"|profiles?|preferences?|settings|instructions|history|episodes?|semantic|episodic|procedural|data|default|shared"
     r"|global|public|system|app|apps|tools?|cache|collection)"
@@ -24,7 +24,7 @@ _NO_USER: Final = re.compile(
 """Labels of namespaces that say what is kept or in which conversation, and not for whom."""
 _NUMBER: Final = re.compile(r"\w?\d+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 """What names a user where it stands alone, and a conversation beside a name."""
-_MOST_LABELS: Final = 3
+_MAX_LABELS: Final = 3
 
 
 def item_name(bound: Scope, namespace: Sequence[str], key: str) -> str:
@@ -42,41 +42,41 @@ def item_user(namespace: Sequence[str]) -> str | None:
 
     That is so for `("ana",)`, `("ana", "memories")`, `("memories", "ana")` and `("ana", "chat-1")`: one label is a name.
     """
-    names = [label for label in namespace if not _NO_USER.fullmatch(label)]
+    names = [label for label in namespace if not _NOT_A_USER.fullmatch(label)]
     if len(names) > 1:
         names = [label for label in names if not _NUMBER.fullmatch(label)]
-    return names[0] if len(names) == 1 and len(namespace) <= _MOST_LABELS else None
+    return names[0] if len(names) == 1 and len(namespace) <= _MAX_LABELS else None
 
 
 def item_data(key: str, value: Mapping[str, Any], lives: float | None) -> dict[str, Any]:
     """Return an item as a record's data; `lives` is for how many seconds it lives after it was read or written."""
-    return {"ttl": lives, **kept({"key": key, "value": dict(value)})}
+    return {"ttl": lives, **pack_json({"key": key, "value": dict(value)})}
 
 
-def item_of(data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def read_item(data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the key and the value of an item, as they were."""
-    item = given(data)
+    item = unpack_json(data)
     return item["key"], item["value"]
 
 
 def item_metadata(namespace: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
     """Return what filters see of an item."""
     levels = {str(depth): label for depth, label in enumerate(namespace)}
-    return {**ITEM, "namespace": levels, "value": filterable(value)}
+    return {**ITEM, "namespace": levels, "value": filterable_metadata(value)}
 
 
-def joined(texts: Iterator[str]) -> str:
+def join_texts(texts: Iterator[str]) -> str:
     """Return the text that an item is found by."""
-    return plain("\n".join(texts)[:_LONGEST_TEXT])
+    return storable_text("\n".join(texts)[:_MAX_TEXT])
 
 
-def all_texts(value: object) -> Iterator[str]:
+def iter_texts(value: object) -> Iterator[str]:
     """Give every text in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for one in cast("Mapping[str, Any]", value).values():
-            yield from all_texts(one)
+            yield from iter_texts(one)
     elif isinstance(value, list | tuple):
         for one in cast("Sequence[Any]", value):
-            yield from all_texts(one)
+            yield from iter_texts(one)

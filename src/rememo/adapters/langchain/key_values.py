@@ -13,11 +13,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, Chat
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk
 from langchain_core.stores import BaseStore
 
-from rememo.adapters.opening import Given, Opening
+from rememo.adapters.memory_holder import MemoryHolder, MemorySource
 from rememo.collections.records import Duration
 from rememo.errors import InvalidInput
 
-_ANSWERS: Final = (
+_CACHED_TYPES: Final = (
     Generation, GenerationChunk, ChatGeneration, ChatGenerationChunk, AIMessage, AIMessageChunk, ChatMessage,
     ChatMessageChunk, HumanMessage,
 )  # fmt: skip
@@ -25,14 +25,16 @@ _ANSWERS: Final = (
 V = TypeVar("V")
 
 
-class _Values(Opening, BaseStore[str, V]):
+class _KeyValueStore(MemoryHolder, BaseStore[str, V]):
     """Values by key in the `kv` of a memory, a view of one, or a memory at a path, which is closed with the store.
 
     Stores of other names, and of other scopes, are other stores. With `ttl`, values live that long.
     """
 
-    def __init__(self, memory: Given = "rememo.db", *, name: str = "values", ttl: Duration | None = None) -> None:
-        Opening.__init__(self, memory)
+    def __init__(
+        self, memory: MemorySource = "rememo.db", *, name: str = "values", ttl: Duration | None = None
+    ) -> None:
+        MemoryHolder.__init__(self, memory)
         self._kv = self._memory.kv
         self._home = f"langchain/{name}/"
         self._ttl = ttl
@@ -67,7 +69,7 @@ class _Values(Opening, BaseStore[str, V]):
             yield key.removeprefix(self._home)
 
 
-class RememoByteStore(_Values[bytes]):
+class RememoByteStore(_KeyValueStore[bytes]):
     """Bytes by key: what `CacheBackedEmbeddings` and `create_kv_docstore` stand on."""
 
     def _written(self, value: bytes) -> Any:
@@ -79,7 +81,7 @@ class RememoByteStore(_Values[bytes]):
         return b64decode(written)
 
 
-class RememoValueStore(_Values[Any]):
+class RememoValueStore(_KeyValueStore[Any]):
     """JSON values by key."""
 
     def _written(self, value: Any) -> Any:
@@ -92,27 +94,27 @@ class RememoValueStore(_Values[Any]):
         return written
 
 
-class RememoCache(Opening, BaseCache):
+class RememoCache(MemoryHolder, BaseCache):
     """Models' answers by prompt, for `set_llm_cache`, in the `kv` of a memory; with `ttl`, for that long."""
 
-    def __init__(self, memory: Given = "rememo.db", *, ttl: Duration | None = None) -> None:
-        Opening.__init__(self, memory)
+    def __init__(self, memory: MemorySource = "rememo.db", *, ttl: Duration | None = None) -> None:
+        MemoryHolder.__init__(self, memory)
         self._ttl = ttl
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Return what this model answered to this prompt, or None."""
-        found = self._memory.kv.get(_key(prompt, llm_string))
-        return None if found is None else [loads(one, allowed_objects=_ANSWERS) for one in found]
+        found = self._memory.kv.get(_cache_key(prompt, llm_string))
+        return None if found is None else [loads(one, allowed_objects=_CACHED_TYPES) for one in found]
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
         """Keep what this model answered to this prompt."""
         written = [dumps(one) for one in return_val]
-        self._memory.kv.set(_key(prompt, llm_string), written, ttl=self._ttl)
+        self._memory.kv.set(_cache_key(prompt, llm_string), written, ttl=self._ttl)
 
     def clear(self, **kwargs: Any) -> None:  # noqa: ARG002 - as it is called
         """Forget all answers of this scope."""
         self._memory.kv.invalidate("langchain/answers/*")
 
 
-def _key(prompt: str, llm_string: str) -> str:
+def _cache_key(prompt: str, llm_string: str) -> str:
     return "langchain/answers/" + sha256(json.dumps([prompt, llm_string]).encode()).hexdigest()

@@ -7,8 +7,8 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.storage.chat_store.base import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
-from rememo.adapters.llamaindex.chats import Chats, said
-from rememo.adapters.waiting import done
+from rememo.adapters.llamaindex.chats import Chats, read_message
+from rememo.adapters.threads import run_in_thread
 from rememo.memory import Memory
 from rememo.model.record import Record
 
@@ -34,7 +34,7 @@ class RememoChatStore(BaseChatStore):
 
     def get_messages(self, key: str) -> list[ChatMessage]:
         """Return the messages of a chat, oldest first; none for a chat that nobody knows."""
-        return [said(one) for one in self._chats.read(key)]
+        return [read_message(one) for one in self._chats.read(key)]
 
     def add_message(self, key: str, message: ChatMessage) -> None:
         """Append a message."""
@@ -85,50 +85,50 @@ class RememoMemoryStore(AsyncDBChatStore):
         offset: int | None = None,
     ) -> list[ChatMessage]:
         """Return the oldest `limit` messages of a status behind the first `offset`, or all."""
-        there = await done(self._chats.read, key, status)
+        there = await run_in_thread(self._chats.read, key, status)
         there = there[offset or 0 :]
-        return [said(one) for one in (there if limit is None else there[:limit])]
+        return [read_message(one) for one in (there if limit is None else there[:limit])]
 
     async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
         """Return how many messages of a status there are."""
-        return len(await done(self._chats.read, key, status))
+        return len(await run_in_thread(self._chats.read, key, status))
 
     async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE) -> None:
         """Append a message."""
-        await done(self._chats.write, key, [message], status)
+        await run_in_thread(self._chats.write, key, [message], status)
 
     async def add_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
         """Append messages, all or none."""
-        await done(self._chats.write, key, messages, status)
+        await run_in_thread(self._chats.write, key, messages, status)
 
     async def set_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
         """Make these the messages of a chat, at once."""
-        await done(self._chats.replace, key, messages, status)
+        await run_in_thread(self._chats.replace, key, messages, status)
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """End the message at a place among all of them and return it; None when there is none."""
-        there = await done(self._chats.read, key)
-        return (await done(self._chats.end, key, [there[idx]]))[0] if -len(there) <= idx < len(there) else None
+        there = await run_in_thread(self._chats.read, key)
+        return (await run_in_thread(self._chats.end, key, [there[idx]]))[0] if -len(there) <= idx < len(there) else None
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
         """End the messages of a status, or all."""
-        await done(lambda: self._chats.end(key, self._chats.read(key, status)))
+        await run_in_thread(lambda: self._chats.end(key, self._chats.read(key, status)))
 
     async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """End the oldest `n` active messages and return them."""
-        return await done(lambda: self._chats.end(key, self._oldest(key, n)))
+        return await run_in_thread(lambda: self._chats.end(key, self._oldest(key, n)))
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """Mark the oldest `n` active messages as archived and return them."""
-        return await done(lambda: self._chats.archive(key, self._oldest(key, n)))
+        return await run_in_thread(lambda: self._chats.archive(key, self._oldest(key, n)))
 
     async def get_keys(self) -> list[str]:
         """Return the keys of chats that have a message."""
-        return await done(self._chats.keys)
+        return await run_in_thread(self._chats.keys)
 
     def close(self) -> None:
         """Close the memory, if it was opened here."""

@@ -10,7 +10,7 @@ _PAGE = 10_000
 _STEP = 1_000
 
 
-def latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any], **filter: Any) -> list[Record]:
+def list_latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any], **filter: Any) -> list[Record]:
     """Return the latest `limit` records that a filter means, or all of them, oldest first."""
     found: dict[str, Record] = {}
     offset = 0
@@ -25,7 +25,7 @@ def latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any
     return list(found.values())
 
 
-def newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> Iterator[Record]:
+def iter_newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> Iterator[Record]:
     """Give the records that a filter means, newest first, reading on only as far as is asked for."""
     given: set[str] = set()
     offset = 0

@@ -8,8 +8,8 @@ from langchain_core.documents import Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
-from rememo.adapters.finding import Mode
-from rememo.adapters.langchain.vectors import RememoVectorStore
+from rememo.adapters.langchain.vector_store import RememoVectorStore
+from rememo.adapters.retrieval import Mode
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 
