@@ -9,17 +9,17 @@ from rememo.errors import MissingExtra
 
 # What adapters are made of; these need no framework.
 PARTS = {
-    "finding",
-    "items",
+    "json_values",
     "memory_files",
+    "memory_holder",
     "memory_lines",
     "memory_paths",
-    "needs",
-    "opening",
-    "reading",
-    "vectors",
-    "verbatim",
-    "waiting",
+    "missing_framework",
+    "paging",
+    "retrieval",
+    "store_items",
+    "threads",
+    "vector_index",
 }
 ADAPTERS = [one.name for one in pkgutil.iter_modules(rememo.adapters.__path__) if one.name not in PARTS]
 

@@ -10,7 +10,7 @@ from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
 from rememo.cli.records import Tenant
 from rememo.errors import InvalidInput
-from rememo.imports import SOURCES, Imported, import_from
+from rememo.imports import SOURCES, ImportReport, import_from
 from rememo.memory import Memory
 from rememo.settings import Settings
 
@@ -70,7 +70,7 @@ def _import_export(file: str, path: Path, tenant: str, *, json: bool) -> None:
     )
 
 
-def _import_with_progress(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool) -> Imported:
+def _import_with_progress(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool) -> ImportReport:
     bar = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*bar, console=console, disable=quiet) as progress:
         task = progress.add_task("importing", total=None)
@@ -80,7 +80,7 @@ def _import_with_progress(memory: Memory, path: Path, source: str, *, learn: boo
         )  # fmt: skip
 
 
-def _print_report(done: Imported, file: str) -> None:
+def _print_report(done: ImportReport, file: str) -> None:
     rows = [(kind, f"{done.added.get(kind, 0):,}", f"{done.known.get(kind, 0):,}") for kind in _kinds(done)]
     print_table(["what", "new", "there already"], rows)
     if done.left_out:
@@ -103,5 +103,5 @@ def _print_report(done: Imported, file: str) -> None:
         )
 
 
-def _kinds(done: Imported) -> list[str]:
+def _kinds(done: ImportReport) -> list[str]:
     return sorted({*done.added, *done.known}) or ["nothing"]

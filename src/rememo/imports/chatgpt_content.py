@@ -10,23 +10,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from rememo.imports.folder import Folder, own_name
-from rememo.imports.item import Json, as_list, as_object, as_text, short
+from rememo.imports.folder import Folder, base_name
+from rememo.imports.item import Json, as_list, as_object, as_text, as_title
 
 _MARK: Final = re.compile("\ue200([^\ue200\ue201]*)\ue201")
-_LONE: Final = re.compile("[\ue200-\ue20f]")
+_LONE_MARK: Final = re.compile("[\ue200-\ue20f]")
 _LINKS: Final = ("url", "link_title")
 _FILE: Final = re.compile(r"file[-_][0-9A-Za-z]+")
-_LARGEST_IMAGE: Final = 512 * 1024
-_LARGEST_FILE: Final = 4 * 1024 * 1024
+_MAX_IMAGE: Final = 512 * 1024
+_MAX_FILE: Final = 4 * 1024 * 1024
 _NO_TEXT: Final = ("image/", "audio/", "video/")
-_PLACES: Final = ("title", "url", "name")
-_WORDS: Final = ("text", "result", "summary", "output_str", "snippet")
+_ORIGIN_FIELDS: Final = ("title", "url", "name")
+_TEXT_FIELDS: Final = ("text", "result", "summary", "output_str", "snippet")
 """Where the words of contents without parts stand, the best first: of code, tools, pages, and errors."""
 
 
 @dataclass(slots=True)
-class Spoken:
+class MessageContent:
     """What a message holds."""
 
     text: str = ""
@@ -36,24 +36,24 @@ class Spoken:
     """The kinds of what is neither."""
 
 
-def spoken(content: Json, more: Json) -> Spoken:
+def read_message_content(content: Json, more: Json) -> MessageContent:
     """Return what a content says, with what the metadata of its message tells about it."""
-    found = Spoken()
+    found = MessageContent()
     texts: list[str] = []
     for part in as_list(content.get("parts")):
         if isinstance(part, str):
             texts.append(part)
         else:
-            _take(as_object(part), texts, found)
+            _read_part(as_object(part), texts, found)
     if not texts and not found.pointers and not found.other:
-        texts.append(_unparted(content, found))
+        texts.append(_read_without_parts(content, found))
     drawn = as_list(as_object(more.get("aggregate_result")).get("messages"))
     found.pointers += [url for one in drawn if (url := as_text(as_object(one).get("image_url")))]
-    found.text = readable("\n".join(one for one in texts if one), as_list(more.get("content_references")))
+    found.text = resolve_marks("\n".join(one for one in texts if one), as_list(more.get("content_references")))
     return found
 
 
-def _take(part: Json, texts: list[str], found: Spoken) -> None:
+def _read_part(part: Json, texts: list[str], found: MessageContent) -> None:
     kind = as_text(part.get("content_type"))
     if kind == "image_asset_pointer":
         found.pointers.append(as_text(part.get("asset_pointer")))
@@ -63,41 +63,49 @@ def _take(part: Json, texts: list[str], found: Spoken) -> None:
         found.other.append(kind or "unknown")
 
 
-def _unparted(content: Json, found: Spoken) -> str:
+def _read_without_parts(content: Json, found: MessageContent) -> str:
     """Return the words of a content that has no parts: where they are from, and what they say."""
-    words = next((one for name in _WORDS if (one := as_text(content.get(name)).strip("\n"))), "")
+    words = next((one for name in _TEXT_FIELDS if (one := as_text(content.get(name)).strip("\n"))), "")
     screen = as_object(content.get("screenshot"))
     if screen:
         found.pointers.append(as_text(screen.get("asset_pointer")))
         state = as_object(content.get("state"))
-        words = words or "\n".join(filter(None, (as_text(state.get(name)) for name in _PLACES)))
-    elif not words and any(value for name, value in content.items() if name not in _EMPTY):
+        words = words or "\n".join(filter(None, (as_text(state.get(name)) for name in _ORIGIN_FIELDS)))
+    elif not words and any(value for name, value in content.items() if name not in _IGNORED_FIELDS):
         found.other.append(as_text(content.get("content_type")) or "unknown")
-    where = [as_text(content.get(name)) for name in _PLACES] if words and not screen else []
+    where = [as_text(content.get(name)) for name in _ORIGIN_FIELDS] if words and not screen else []
     return "\n".join(one for one in (*where, words) if one and not one.startswith("file-id:"))
 
 
-_EMPTY: Final = ("content_type", "parts", "language", "response_format_name", "tether_id", "metadata", "assets")
+_IGNORED_FIELDS: Final = (
+    "content_type",
+    "parts",
+    "language",
+    "response_format_name",
+    "tether_id",
+    "metadata",
+    "assets",
+)
 
 
 # ---- marks
 
 
-def readable(text: str, references: list[Any]) -> str:
+def resolve_marks(text: str, references: list[Any]) -> str:
     """Return a text with what its marks stand for instead of them."""
     for one in map(as_object, references):
-        mark, stands_for = as_text(one.get("matched_text")), as_text(one.get("alt")) or _file_of(one)
+        mark, stands_for = as_text(one.get("matched_text")), as_text(one.get("alt")) or _reference_file(one)
         # Some references match a mere blank, and mean no mark.
         if stands_for and mark.startswith(("\ue200", "\u3010")):
             text = text.replace(mark, stands_for)
-    return _LONE.sub("", _MARK.sub(_meaning, text)) if _LONE.search(text) else text
+    return _LONE_MARK.sub("", _MARK.sub(_mark_text, text)) if _LONE_MARK.search(text) else text
 
 
-def _file_of(reference: Json) -> str:
-    return f"[{name}]" if reference.get("type") == "file" and (name := short(reference.get("name"))) else ""
+def _reference_file(reference: Json) -> str:
+    return f"[{name}]" if reference.get("type") == "file" and (name := as_title(reference.get("name"))) else ""
 
 
-def _meaning(mark: re.Match[str]) -> str:
+def _mark_text(mark: re.Match[str]) -> str:
     """Return the words that a mark shows: the name of an entity, or a link; footnotes have none."""
     kind, *fields = mark[1].split("\ue202")
     if kind == "entity" and fields:
@@ -123,35 +131,35 @@ class Assets:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        found = ((_FILE.match(own_name(one)), one) for one in self._folder.names)
+        found = ((_FILE.match(base_name(one)), one) for one in self._folder.names)
         return {id[0]: one for id, one in found if id is not None}
 
     def image(self, pointer: str) -> bytes | None:
         """Return an image of the archive; None for one that is not there, too large, or none."""
-        content = self._content(pointer, _LARGEST_IMAGE)
+        content = self._content(pointer, _MAX_IMAGE)
         return content if content is not None and _is_image(content) else None
 
     def file(self, attachment: Json) -> bytes | None:
         """Return what was attached, where it is in the archive and may have text in it."""
         if as_text(attachment.get("mime_type")).startswith(_NO_TEXT):
             return None
-        content = self._content(as_text(attachment.get("id")), _LARGEST_FILE)
+        content = self._content(as_text(attachment.get("id")), _MAX_FILE)
         return content if content and not _is_image(content) else None
 
     def _content(self, pointer: str, most: int) -> bytes | None:
-        name = self._names.get(_id_in(pointer))
+        name = self._names.get(_file_id(pointer))
         if name is None or self._folder.size(name) > most:
             return None
-        return self._folder.content(name)
+        return self._folder.read(name)
 
 
 def same_file(pointer: str, attachment: Json) -> bool:
     """Tell whether what was attached is an image that the message points at too."""
     id = as_text(attachment.get("id"))
-    return bool(id) and _id_in(pointer) == id
+    return bool(id) and _file_id(pointer) == id
 
 
-def _id_in(pointer: str) -> str:
+def _file_id(pointer: str) -> str:
     """Return the id of a file in an address such as `file-service://file-<id>` or `sediment://…#file_<id>#p_0.jpg`."""
     return next(reversed(_FILE.findall(pointer)), "")
 

@@ -12,74 +12,78 @@ from datetime import datetime
 from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports.claude_blocks import Turns
-from rememo.imports.claude_design import as_conversation
-from rememo.imports.folder import Folder, folder_of, own_name
+from rememo.imports.claude_blocks import ClaudeTurns
+from rememo.imports.claude_design import to_conversation
+from rememo.imports.folder import Folder, base_name, open_folder
 from rememo.imports.item import (
-    ATTACHED,
-    BESIDE,
+    ABANDONED,
     EMPTY,
     HIDDEN,
-    UNREAD,
+    NO_FILE,
+    UNREAD_FILE,
     UNREADABLE,
-    Beside,
-    Found,
-    Item,
+    AbandonedMessages,
+    ImportItem,
     Json,
-    Left,
+    ReadResult,
+    Skipped,
+    as_label,
     as_list,
     as_object,
     as_text,
+    as_title,
     digest,
-    label,
-    moment,
-    not_before,
-    plain,
-    short,
+    drop_empty,
+    in_order,
+    parse_time,
 )
-from rememo.imports.source_path import BLOCK, Place, entries
-from rememo.imports.visible_path import shown
+from rememo.imports.source_path import BLOCK, SourcePath, iter_entries
+from rememo.imports.visible_path import visible_path
 
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _ROOT: Final = "00000000-0000-4000-8000-000000000000"
 """What the first message of a conversation follows."""
 _PARTS: Final = ("conversations", "design_chats", "projects", "memories")
-_BLANK: Final = "a conversation without messages"
-_SENDER: Final = "a message of an unknown sender"
+_NO_MESSAGES: Final = "a conversation without messages"
+_UNKNOWN_SENDER: Final = "a message of an unknown sender"
 _SUMMARY: Final = "a summary that Claude wrote of a conversation"
-_ABSENT: Final = "an archive that the manifest names and that is not there: {}"
+_MISSING_ARCHIVE: Final = "an archive that the manifest names and that is not there: {}"
 _ACCOUNT: Final = re.compile(rb'"account"\s*:\s*\{\s*"uuid"\s*:\s*"([^"\\]+)"')
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give the messages of every conversation in their order, with what was attached, projects and memories."""
-    with folder_of(place) as folder:
-        files = folder.names if folder.single else [one for part in _PARTS for one in folder.named(part, within=True)]
+    with open_folder(place) as folder:
+        files = (
+            folder.names
+            if folder.is_single_file
+            else [one for part in _PARTS for one in folder.json_files(part, within=True)]
+        )
         if not files:
             raise InvalidInput(
                 f"{place.path} has no conversations.json, nor projects or memories; name the archive that Claude sent,"
                 " or the folder of its archives"
             )
-        place.glancing = True
-        export = _Export(place, several=_accounts(folder) > 1)
-        place.glancing = False
+        place.peeking = True
+        export = _ClaudeExport(place, several=_count_accounts(folder) > 1)
+        place.peeking = False
         for name in dict.fromkeys(files):
-            with folder.opened(name) as file:
-                for one in entries(file, f"{place.path}: {name}", "conversations"):
-                    yield from export.found(as_object(one))
-        yield from _absent(folder)
-        if folder.unread:
-            yield Left(UNREAD, folder.unread)
+            with folder.open(name) as file:
+                for one in iter_entries(file, f"{place.path}: {name}", "conversations"):
+                    yield from export.read_entry(as_object(one))
+        yield from _missing_archives(folder)
+        if folder.unread_count:
+            yield Skipped(UNREAD_FILE, folder.unread_count)
 
 
-def _accounts(folder: Folder) -> int:
+def _count_accounts(folder: Folder) -> int:
     """Return how many people an export is of: as it says, or as their conversations do."""
     found: set[object] = set()
-    for name in [] if folder.single else folder.named("users"):
-        with folder.opened(name) as file:
-            found |= {label(as_object(one).get("uuid")) for one in entries(file, name)}
-    for name in folder.main("conversations") if not found else []:
-        with folder.opened(name) as file:
+    for name in [] if folder.is_single_file else folder.json_files("users"):
+        with folder.open(name) as file:
+            found |= {as_label(as_object(one).get("uuid")) for one in iter_entries(file, name)}
+    for name in folder.main_files("conversations") if not found else []:
+        with folder.open(name) as file:
             rest = b""
             while block := file.read(BLOCK):
                 found |= {*_ACCOUNT.findall(rest + block)}
@@ -87,27 +91,27 @@ def _accounts(folder: Folder) -> int:
     return len(found)
 
 
-def _absent(folder: Folder) -> Iterator[Found]:
+def _missing_archives(folder: Folder) -> Iterator[ReadResult]:
     """Tell which archives are missing: each has an address of its own that works once."""
-    for name in [] if folder.single else folder.named("manifest"):
-        for one in map(as_object, as_list(folder.small(name).get("data_files"))):
-            file, part = own_name(as_text(one.get("filename"))), as_text(one.get("category"))
-            unpacked = not folder.archives and folder.named(part, within=True)
+    for name in [] if folder.is_single_file else folder.json_files("manifest"):
+        for one in map(as_object, as_list(folder.read_small(name).get("data_files"))):
+            file, part = base_name(as_text(one.get("filename"))), as_text(one.get("category"))
+            unpacked = not folder.archives and folder.json_files(part, within=True)
             if part in _PARTS and file not in folder.archives and not unpacked:
-                yield Left(_ABSENT.format(file))
+                yield Skipped(_MISSING_ARCHIVE.format(file))
 
 
-class _Export:
+class _ClaudeExport:
     """An export on its way through: what an entry is, its fields tell."""
 
-    def __init__(self, place: Place, *, several: bool) -> None:
+    def __init__(self, place: SourcePath, *, several: bool) -> None:
         self._place = place
         self._several = several
         self._projects: dict[str, str] = {}
         """The names of projects."""
-        self._kinds: dict[str, Callable[[Json], Iterator[Found]]] = {
+        self._kinds: dict[str, Callable[[Json], Iterator[ReadResult]]] = {
             "chat_messages": self._conversation,
-            "messages": lambda values: self._conversation(as_conversation(values)),
+            "messages": lambda values: self._conversation(to_conversation(values)),
             "docs": self._project,
             "prompt_template": self._project,
             "conversations_memory": self._memory,
@@ -115,96 +119,105 @@ class _Export:
             "memory_files": self._memory,
         }
 
-    def found(self, values: Json) -> Iterator[Found]:
+    def read_entry(self, values: Json) -> Iterator[ReadResult]:
         if "mapping" in values:
             raise InvalidInput(f"{self._place.path} is an export of ChatGPT: import it from chatgpt-export")
         if "data_files" in values:
             raise InvalidInput(f"{self._place.path} only names the archives of an export; name the folder they are in")
         reader = next((one for name, one in self._kinds.items() if name in values), None)
         if reader is None:
-            yield Left(UNREADABLE)
+            yield Skipped(UNREADABLE)
         else:
             yield from reader(values)
 
     def _user(self, id: object) -> str | None:
         """Return whose something is, in the export of several people."""
-        return label(id) if self._several else None
+        return as_label(id) if self._several else None
 
     # ---- conversations
 
-    def _conversation(self, values: Json) -> Iterator[Found]:
-        room = label(values.get("uuid")) or label(values.get("id"))
+    def _conversation(self, values: Json) -> Iterator[ReadResult]:
+        room = as_label(values.get("uuid")) or as_label(values.get("id"))
         if room is None:
-            yield Left(UNREADABLE)
+            yield Skipped(UNREADABLE)
             return
-        messages = {_id(room, place, one): one for place, one in enumerate(_objects(values.get("chat_messages")))}
+        messages = {
+            _message_id(room, place, one): one
+            for place, one in enumerate(_nonempty_objects(values.get("chat_messages")))
+        }
         if broken := len(as_list(values.get("chat_messages"))) - len(messages):
-            yield Left(EMPTY, broken)
+            yield Skipped(EMPTY, broken)
         elif not messages:
-            yield Left(_BLANK)
+            yield Skipped(_NO_MESSAGES)
         if as_text(values.get("summary")).strip():
-            yield Left(_SUMMARY)
+            yield Skipped(_SUMMARY)
         parents = _parents(messages)
-        path = shown(parents, label(values.get("current_leaf_message_uuid")), lambda id: _time(messages[id]))
+        path = visible_path(
+            parents, as_label(values.get("current_leaf_message_uuid")), lambda id: _message_time(messages[id])
+        )
         talked = {*path}
         if beside := [id for id in messages if id not in talked]:
-            yield Beside(
-                room, tuple((f"claude:{room}", f"{id}{part}") for id in beside for part in _parts(messages[id]))
+            yield AbandonedMessages(
+                room, tuple((f"claude:{room}", f"{id}{part}") for id in beside for part in _turn_suffixes(messages[id]))
             )
-            yield Left(BESIDE, len(beside))
-        talk = _Talk(room, self._user(as_object(values.get("account")).get("uuid")), short(values.get("name")))
-        last = moment(values.get("created_at"))
+            yield Skipped(ABANDONED, len(beside))
+        talk = _ClaudeConversation(
+            room, self._user(as_object(values.get("account")).get("uuid")), as_title(values.get("name"))
+        )
+        last = parse_time(values.get("created_at"))
         for id in path:
-            last = not_before(moment(messages[id].get("created_at")), last)
+            last = in_order(parse_time(messages[id].get("created_at")), last)
             yield from talk.message(id, messages[id], last)
 
     # ---- projects and memories
 
-    def _project(self, project: Json) -> Iterator[Found]:
+    def _project(self, project: Json) -> Iterator[ReadResult]:
         """Give the instructions and documents of a project, and what it is about."""
-        id, name = label(project.get("uuid")) or "", short(project.get("name"))
+        id, name = as_label(project.get("uuid")) or "", as_title(project.get("name"))
         user = self._user(as_object(project.get("creator")).get("uuid"))
         self._projects[id] = name or id
         for field, what in (("prompt_template", "project instructions"), ("description", "project description")):
             if text := as_text(project.get(field)).strip():
-                yield Item(
+                yield ImportItem(
                     kind="note", origin=("project" if field == "prompt_template" else field, id), text=text, user=user,
-                    at=moment(project.get("created_at")), metadata=plain({"project": name, "claude": what}),
+                    at=parse_time(project.get("created_at")), metadata=drop_empty({"project": name, "claude": what}),
                 )  # fmt: skip
-        for one in _objects(project.get("docs")):
-            text, title = as_text(one.get("content")), short(one.get("filename")) or "document"
+        for one in _nonempty_objects(project.get("docs")):
+            text, title = as_text(one.get("content")), as_title(one.get("filename")) or "document"
             if not text.strip():
-                yield Left(ATTACHED)
+                yield Skipped(NO_FILE)
                 continue
-            yield Item(
+            yield ImportItem(
                 kind="document", origin=("project", digest([id, title, text])), title=title, text=text, user=user,
-                metadata=plain({"project": name}),
+                metadata=drop_empty({"project": name}),
             )  # fmt: skip
 
-    def _memory(self, values: Json) -> Iterator[Found]:
+    def _memory(self, values: Json) -> Iterator[ReadResult]:
         """Give what Claude itself remembers of a person."""
         kept: dict[str, object] = {"conversations": values.get("conversations_memory")}
         kept |= {self._projects.get(id, id): text for id, text in as_object(values.get("project_memories")).items()}
         files = map(as_object, as_list(values.get("memory_files")))
-        kept |= {short(one.get("path")) or "file": one.get("content") for one in files}
+        kept |= {as_title(one.get("path")) or "file": one.get("content") for one in files}
         for about, text in kept.items():
             if as_text(text).strip():
-                yield Item(
+                yield ImportItem(
                     kind="note", origin=("memory", digest([about, text])), text=as_text(text),
                     user=self._user(values.get("account_uuid")), metadata={"claude": "memory", "about": about},
                 )  # fmt: skip
 
 
-def _objects(value: object) -> list[Json]:
+def _nonempty_objects(value: object) -> list[Json]:
     return [found for one in as_list(value) if (found := as_object(one))]
 
 
-def _id(room: str, place: int, message: Json) -> str:
-    return label(message.get("uuid")) or label(message.get("id")) or digest([room, place, message.get("text")])[:32]
+def _message_id(room: str, place: int, message: Json) -> str:
+    return (
+        as_label(message.get("uuid")) or as_label(message.get("id")) or digest([room, place, message.get("text")])[:32]
+    )
 
 
-def _time(message: Json) -> float:
-    at = moment(message.get("created_at"))
+def _message_time(message: Json) -> float:
+    at = parse_time(message.get("created_at"))
     return 0.0 if at is None else at.timestamp()
 
 
@@ -213,57 +226,59 @@ def _parents(messages: dict[str, Json]) -> dict[str, str | None]:
     parents: dict[str, str | None] = {}
     before: str | None = None
     for id, message in messages.items():
-        parent = label(message.get("parent_message_uuid"))
+        parent = as_label(message.get("parent_message_uuid"))
         parents[id] = None if parent == _ROOT else parent if parent in messages else before
         before = id
     return parents
 
 
-def _parts(message: Json) -> list[str]:
+def _turn_suffixes(message: Json) -> list[str]:
     """Return what the ids of a message's turns end with."""
     return ["", *(f"/{number}" for number in range(1, len(as_list(message.get("content"))) + 1))]
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
+class _ClaudeConversation:
     """A conversation whose messages are given."""
 
     room: str
     user: str | None
     title: str | None
 
-    def message(self, id: str, message: Json, at: datetime | None) -> Iterator[Found]:
+    def message(self, id: str, message: Json, at: datetime | None) -> Iterator[ReadResult]:
         """Give the turns of a message, and what was attached to it."""
         sender = as_text(message.get("sender")) or as_text(message.get("role"))
         role = _ROLES.get(sender)
         if role is None:
-            yield Left(HIDDEN if sender == "notice" else _SENDER)
+            yield Skipped(HIDDEN if sender == "notice" else _UNKNOWN_SENDER)
             return
         attached = [as_object(one) for one in as_list(message.get("attachments"))]
-        names = [name for one in attached if (name := short(one.get("file_name")))]
-        files = [short(one.get("file_name") or one.get("filename")) for one in _objects(message.get("files"))]
+        names = [name for one in attached if (name := as_title(one.get("file_name")))]
+        files = [
+            as_title(one.get("file_name") or one.get("filename")) for one in _nonempty_objects(message.get("files"))
+        ]
         missing = [one for one in files if one not in names]
-        made = Turns(id, message)
-        metadata = plain({"title": self.title, "files": [*names, *filter(None, missing)]})
+        made = ClaudeTurns(id, message)
+        metadata = drop_empty({"title": self.title, "files": [*names, *filter(None, missing)]})
         for number, (said, calls, answers, text) in enumerate(made.turns):
-            yield Item(
+            yield ImportItem(
                 kind="message", origin=(f"claude:{self.room}", id if number == 0 else f"{id}/{number}"), room=self.room,
                 user=self.user, role=said or role, text=text, at=at, tool_calls=calls, tool_call_id=answers,
-                name=short(message.get("name")) if (said or role) == "user" else None,
-                metadata=metadata if number == 0 else plain({"title": self.title}),
+                name=as_title(message.get("name")) if (said or role) == "user" else None,
+                metadata=metadata if number == 0 else drop_empty({"title": self.title}),
             )  # fmt: skip
         yield from made.left
         if not made.turns and not attached and not missing and not made.left:
-            yield Left(EMPTY)
+            yield Skipped(EMPTY)
         if missing:
-            yield Left(ATTACHED, len(missing))
+            yield Skipped(NO_FILE, len(missing))
         yield from (self._attachment(id, one) for one in attached)
 
-    def _attachment(self, id: str, attachment: Json) -> Found:
-        name, text = short(attachment.get("file_name")) or "attachment", as_text(attachment.get("extracted_content"))
+    def _attachment(self, id: str, attachment: Json) -> ReadResult:
+        name, text = as_title(attachment.get("file_name")) or "attachment", as_text(attachment.get("extracted_content"))
         if not text.strip():
-            return Left(ATTACHED)
-        return Item(
+            return Skipped(NO_FILE)
+        return ImportItem(
             kind="document", origin=(f"claude:{self.room}", digest([id, name, text])), room=self.room, user=self.user,
-            title=name, text=text, metadata=plain({"conversation": self.title, "message": id}),
+            title=name, text=text, metadata=drop_empty({"conversation": self.title, "message": id}),
         )  # fmt: skip

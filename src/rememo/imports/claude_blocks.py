@@ -4,25 +4,25 @@ import json
 from collections import Counter
 from typing import Final
 
-from rememo.imports.item import OTHER, REASONING, Json, Left, as_list, as_object, as_text, call_of, label
+from rememo.imports.item import NOT_TEXT, REASONING, Json, Skipped, as_label, as_list, as_object, as_text, tool_call
 
-_UNANSWERED: Final = "Tool output is unavailable."
-_UNSHOWN: Final = "This block is not supported on your current device yet."
+_NO_TOOL_OUTPUT: Final = "Tool output is unavailable."
+_UNSUPPORTED_BLOCK: Final = "This block is not supported on your current device yet."
 """What the text of a message says for a block of a tool."""
 _THINKING: Final = ("thinking", "redacted_thinking")
 _NAMES: Final = ("title", "name", "file_path", "file_name", "url")
 INTERJECTED: Final = "interjected"
 """A block by which the person spoke while Claude was at work."""
 
-Turn = tuple[str | None, tuple[Json, ...], str | None, str]
+ClaudeTurn = tuple[str | None, tuple[Json, ...], str | None, str]
 """A role where it is not the sender's, calls, the call that is answered, text."""
 
 
-class Turns:
+class ClaudeTurns:
     """The turns of a message: text and the calls after it are one, a result is one of its own."""
 
     def __init__(self, id: str, message: Json) -> None:
-        self.turns: list[Turn] = []
+        self.turns: list[ClaudeTurn] = []
         self._left: Counter[str] = Counter()
         self._id = id
         self._text = ""
@@ -32,24 +32,24 @@ class Turns:
             self._take(number, block)
         self._end()
         text = as_text(message.get("text"))
-        if not self.turns and text.replace("`", "").strip() not in ("", _UNSHOWN):
+        if not self.turns and text.replace("`", "").strip() not in ("", _UNSUPPORTED_BLOCK):
             # The same words as the blocks, and all there is where an export has none.
             self.turns.append((None, (), None, text))
 
     @property
-    def left(self) -> list[Left]:
+    def left(self) -> list[Skipped]:
         """What is in it that is no turn."""
-        return [Left(reason, count) for reason, count in self._left.items()]
+        return [Skipped(reason, count) for reason, count in self._left.items()]
 
     def _take(self, number: int, block: Json) -> None:
         kind, text = as_text(block.get("type")), as_text(block.get("text"))
         if kind == "tool_use":
-            self._last = label(block.get("id")) or f"{self._id}-{number}"
-            self._calls.append(call_of(self._last, block.get("name"), json.dumps(block.get("input"))))
+            self._last = as_label(block.get("id")) or f"{self._id}-{number}"
+            self._calls.append(tool_call(self._last, block.get("name"), json.dumps(block.get("input"))))
         elif kind == "tool_result":
             self._end()
-            answered = label(block.get("tool_use_id")) or self._last
-            self.turns.append(("tool", (), answered, self._result(block) or _UNANSWERED))
+            answered = as_label(block.get("tool_use_id")) or self._last
+            self.turns.append(("tool", (), answered, self._result(block) or _NO_TOOL_OUTPUT))
         elif kind in _THINKING:
             self._left[REASONING] += 1
         elif kind == INTERJECTED:
@@ -60,7 +60,7 @@ class Turns:
                 self._end()
             self._text = "\n".join(filter(None, (self._text, text)))
         else:
-            self._left[OTHER.format(kind)] += 1
+            self._left[NOT_TEXT.format(kind)] += 1
 
     def _result(self, block: Json) -> str:
         """Return what a tool answered: texts, pages with where they are from, and the names of what is no text."""
@@ -76,7 +76,7 @@ class Turns:
                 found += [*(names if kind == "knowledge" else ()), text]
             elif known:
                 found += [*names, *(as_text(as_object(one).get("title")) for one in as_list(known.get("images")))]
-                self._left[OTHER.format(kind)] += 1
+                self._left[NOT_TEXT.format(kind)] += 1
         if not any(found) and as_object(block.get("structured_content")):
             return json.dumps(block["structured_content"], ensure_ascii=False)
         return "\n".join(filter(None, found))

@@ -6,21 +6,21 @@ Their messages become those of other conversations, so that one reader stores bo
 from typing import Final
 
 from rememo.imports.claude_blocks import INTERJECTED
-from rememo.imports.item import Json, as_list, as_object, as_text, label, short
+from rememo.imports.item import Json, as_label, as_list, as_object, as_text, as_title
 
 _SENDERS: Final = {"user": "human", "assistant": "assistant"}
 
 
-def as_conversation(values: Json) -> Json:
+def to_conversation(values: Json) -> Json:
     """Return a design chat as a conversation."""
-    id, project = label(values.get("uuid")), short(as_object(values.get("project")).get("name"))
+    id, project = as_label(values.get("uuid")), as_title(as_object(values.get("project")).get("name"))
     messages = [as_object(one) for one in as_list(values.get("messages"))]
     authors = (as_object(one.get("content")).get("authorAccountUuid") for one in messages)
     return {
         "uuid": id,
-        "name": ": ".join(filter(None, (project, short(values.get("title"))))),
+        "name": ": ".join(filter(None, (project, as_title(values.get("title"))))),
         "created_at": values.get("created_at"),
-        "account": {"uuid": next(filter(None, map(label, authors)), None)},
+        "account": {"uuid": next(filter(None, map(as_label, authors)), None)},
         "chat_messages": [_message(f"{id}-{place}", one) if one else None for place, one in enumerate(messages)],
     }
 
@@ -31,9 +31,9 @@ def _message(id: str, values: Json) -> Json:
     # A notice of the page, written as if the person had said it.
     noticed = content.get("pill") is True
     return {
-        "uuid": label(values.get("uuid")) or id,
+        "uuid": as_label(values.get("uuid")) or id,
         "sender": "notice" if noticed else _SENDERS.get(as_text(values.get("role")), "unknown"),
-        "name": short(content.get("authorName")),
+        "name": as_title(content.get("authorName")),
         "created_at": values.get("created_at") or content.get("timestamp"),
         "content": blocks,
         "text": as_text(content.get("content")),

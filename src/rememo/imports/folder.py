@@ -18,21 +18,21 @@ from typing import IO, Any, Final, cast
 
 from rememo.errors import InvalidInput
 from rememo.imports.item import Json, as_object
-from rememo.imports.source_path import BLOCK, Place, is_zip, whole
+from rememo.imports.source_path import BLOCK, SourcePath, is_zip, read_json
 
-_LEAST: Final = 512 * 1024 * 1024
-_RATIO: Final = 200
+_MIN_UNPACKED: Final = 512 * 1024 * 1024
+_MAX_RATIO: Final = 200
 """How many times its own size an archive may hold: text packs to a tenth, and some of it is read twice."""
-_SMALL: Final = 16 * 1024 * 1024
+_MAX_SMALL_FILE: Final = 16 * 1024 * 1024
 _IN_MEMORY: Final = 8 * 1024 * 1024
-_COPY: Final = re.compile(r" ?\(\d+\)(?=\.\w+$)| \d+$")
+_COPY_SUFFIX: Final = re.compile(r" ?\(\d+\)(?=\.\w+$)| \d+$")
 """What a computer adds to the name of a second copy: `projects 2`, `conversations-000 (1).zip`."""
 
 _Packed = tuple[zipfile.ZipFile, zipfile.ZipInfo]
 
 
 @contextmanager
-def folder_of(place: Place) -> Generator["Folder"]:
+def open_folder(place: SourcePath) -> Generator["Folder"]:
     """Open a place as a folder of files; a damaged archive is named."""
     with ExitStack() as stack:
         try:
@@ -46,10 +46,10 @@ def folder_of(place: Place) -> Generator["Folder"]:
 class Folder:
     """The files of an export; of a single file, that one."""
 
-    def __init__(self, place: Place, stack: ExitStack) -> None:
+    def __init__(self, place: SourcePath, stack: ExitStack) -> None:
         self._place = place
         self._stack = stack
-        self._rest = max(_LEAST, place.size * _RATIO)
+        self._rest = max(_MIN_UNPACKED, place.size * _MAX_RATIO)
         self._opened: set[str] = set()
         self.archives: set[str] = set()
         """The names of the archives that lie in it."""
@@ -61,20 +61,20 @@ class Folder:
         return list(self._files)
 
     @property
-    def single(self) -> bool:
+    def is_single_file(self) -> bool:
         """Whether it is one file, which was named itself."""
-        return self._place.path.is_file() and not self._place.archived
+        return self._place.path.is_file() and not self._place.is_archive
 
     @property
-    def unread(self) -> int:
+    def unread_count(self) -> int:
         """How many files nobody opened."""
         return len(self._files) - len(self._opened)
 
-    def main(self, start: str) -> list[str]:
+    def main_files(self, start: str) -> list[str]:
         """Return the files of that name, or the one that was named itself, whatever its name is."""
-        return self.names if self.single else self.named(start, within=True)
+        return self.names if self.is_single_file else self.json_files(start, within=True)
 
-    def named(self, start: str, *, within: bool = False) -> list[str]:
+    def json_files(self, start: str, *, within: bool = False) -> list[str]:
         """Return the JSON files whose own name starts so, or that lie in a folder of that name.
 
         Exports of much are written in several files, or in one for each entry.
@@ -82,8 +82,8 @@ class Folder:
         return [
             one
             for one in self._files
-            if own_name(one).endswith(".json")
-            and (own_name(one).startswith(start) or (within and _COPY.sub("", _parent(one)) == start))
+            if base_name(one).endswith(".json")
+            and (base_name(one).startswith(start) or (within and _COPY_SUFFIX.sub("", _parent_name(one)) == start))
         ]
 
     def size(self, name: str) -> int:
@@ -92,51 +92,51 @@ class Folder:
         return file.stat().st_size if isinstance(file, Path) else file[1].file_size
 
     @contextmanager
-    def opened(self, name: str) -> Generator[IO[bytes]]:
+    def open(self, name: str) -> Generator[IO[bytes]]:
         """Open one of its files."""
         self._opened.add(name)
         file = self._files[name]
         if isinstance(file, Path):
-            with self._place.opened(file) as raw:
+            with self._place.open(file) as raw:
                 yield raw
             return
         archive, info = file
         with archive.open(info) as packed:
             yield self._limited(packed)
 
-    def small(self, name: str) -> Json:
+    def read_small(self, name: str) -> Json:
         """Return the object that a small JSON file holds; an empty one for anything else."""
-        if self.size(name) > _SMALL:
+        if self.size(name) > _MAX_SMALL_FILE:
             return {}
-        with self.opened(name) as file:
-            return as_object(whole(file, f"{self._place.path}: {name}"))
+        with self.open(name) as file:
+            return as_object(read_json(file, f"{self._place.path}: {name}"))
 
-    def content(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         """Return all of a file."""
-        with self.opened(name) as file:
+        with self.open(name) as file:
             return file.read()
 
     # ---- what there is
 
     def _found(self) -> Iterator[tuple[str, "Path | _Packed"]]:
         root = self._place.path
-        if self._place.archived:
-            yield from self._within("", self._stack.enter_context(self._place.opened()), deeper=True)
+        if self._place.is_archive:
+            yield from self._within("", self._stack.enter_context(self._place.open()), deeper=True)
         elif root.is_file():
             yield root.name, root
         else:
             home = root.resolve()
             for one in root.rglob("*"):
-                if not one.is_file() or not one.resolve().is_relative_to(home) or _own_of_a_mac(str(one)):
+                if not one.is_file() or not one.resolve().is_relative_to(home) or _is_macos_metadata(str(one)):
                     continue
                 if one.parent == root and one.suffix.lower() == ".zip" and is_zip(one):
-                    file = self._stack.enter_context(self._place.opened(one))
+                    file = self._stack.enter_context(self._place.open(one))
                     yield from self._within(self._archive(one.name), file, deeper=False)
                 else:
                     yield one.relative_to(root).as_posix(), one
 
     def _archive(self, name: str) -> str:
-        self.archives.add(_COPY.sub("", name))
+        self.archives.add(_COPY_SUFFIX.sub("", name))
         return f"{name}/"
 
     def _within(self, prefix: str, file: IO[bytes], *, deeper: bool) -> Iterator[tuple[str, _Packed]]:
@@ -146,7 +146,7 @@ class Folder:
             raise zipfile.BadZipFile(f"{prefix.rstrip('/')}: {error}" if prefix else str(error)) from None
         for info in archive.infolist():
             name = info.filename.replace("\\", "/")
-            if info.is_dir() or _own_of_a_mac(name):
+            if info.is_dir() or _is_macos_metadata(name):
                 continue
             if deeper and name.lower().endswith(".zip"):
                 # Its directory stands at its end: it cannot be read as it comes.
@@ -158,18 +158,18 @@ class Folder:
                 yield prefix + name, (archive, info)
 
     def _limited(self, packed: IO[bytes]) -> IO[bytes]:
-        return cast("IO[bytes]", BufferedReader(_Limited(packed, self._unpacked), BLOCK))
+        return cast("IO[bytes]", BufferedReader(_UnpackedFile(packed, self._unpacked), BLOCK))
 
     def _unpacked(self, count: int) -> None:
         self._rest -= count
         if self._rest < 0:
             raise InvalidInput(
-                f"{self._place.path} holds more than {_RATIO} times its own size, which no export does;"
+                f"{self._place.path} holds more than {_MAX_RATIO} times its own size, which no export does;"
                 " if it is one all the same, unpack it and name the folder"
             )
 
 
-class _Limited(RawIOBase):
+class _UnpackedFile(RawIOBase):
     """A file that comes out of an archive, counted."""
 
     def __init__(self, raw: IO[bytes], tell: Callable[[int], None]) -> None:
@@ -187,14 +187,14 @@ class _Limited(RawIOBase):
         return len(read)
 
 
-def own_name(path: str) -> str:
+def base_name(path: str) -> str:
     """Return the last part of a path."""
     return path.rpartition("/")[2]
 
 
-def _parent(path: str) -> str:
-    return own_name(path.rpartition("/")[0])
+def _parent_name(path: str) -> str:
+    return base_name(path.rpartition("/")[0])
 
 
-def _own_of_a_mac(path: str) -> bool:
-    return own_name(path).startswith("._") or "__MACOSX/" in path
+def _is_macos_metadata(path: str) -> bool:
+    return base_name(path).startswith("._") or "__MACOSX/" in path

@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports.folder import Folder, folder_of
+from rememo.imports.folder import Folder, open_folder
 from rememo.imports.item import (
-    Found,
-    Item,
+    ImportItem,
     Json,
-    Left,
+    ReadResult,
+    Skipped,
+    as_label,
     as_list,
     as_object,
     as_text,
+    as_title,
     digest,
-    label,
-    moment,
-    plain,
-    short,
+    drop_empty,
+    parse_time,
 )
-from rememo.imports.source_path import Place, entries, whole
+from rememo.imports.source_path import SourcePath, iter_entries, read_json
 
 _SOURCE: Final = "hindsight"
-_LARGEST: Final = 256 * 1024 * 1024
+_MAX_DOCUMENT: Final = 256 * 1024 * 1024
 _TIMES: Final = ("occurred_start", "mentioned_at", "date", "event_date", "created_at")
 _DETAILS: Final = ("fact_type", "context", "tags", "occurred_end", "document_id")
 _EMPTY: Final = "a fact without words"
@@ -35,93 +35,93 @@ _INVALID: Final = "a fact that was taken back"
 _OFF: Final = "a directive that is switched off"
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give facts, observations and mental models as notes, directives as pinned ones, and what was retained as documents."""
-    with folder_of(place) as folder:
-        if not folder.single:
+    with open_folder(place) as folder:
+        if not folder.is_single_file:
             yield from _archive(folder, place)
             return
-    with place.opened() as file:
-        for one in entries(file, str(place.path), "items"):
+    with place.open() as file:
+        for one in iter_entries(file, str(place.path), "items"):
             pages = as_list(as_object(one).get("items")) or [one]
             for row in pages:
                 yield _fact(as_object(row))
 
 
-def _archive(folder: Folder, place: Place) -> Iterator[Found]:
+def _archive(folder: Folder, place: SourcePath) -> Iterator[ReadResult]:
     if "manifest.json" not in folder.names:
         raise InvalidInput(f"{place.path} has no manifest.json; name the archive that Hindsight's export_bank returned")
     for name in folder.names:
         where = f"{place.path}: {name}"
         if name.startswith("documents/") and name.endswith(".json"):
-            if folder.size(name) > _LARGEST:
+            if folder.size(name) > _MAX_DOCUMENT:
                 raise InvalidInput(f"{where} is larger than any document: {folder.size(name):,} bytes")
-            with folder.opened(name) as file:
-                yield from _document(as_object(whole(file, where)))
-        elif name in _ROWS:
-            with folder.opened(name) as file:
-                for row in entries(file, where):
-                    yield _ROWS[name](as_object(row))
+            with folder.open(name) as file:
+                yield from _document(as_object(read_json(file, where)))
+        elif name in _ROW_READERS:
+            with folder.open(name) as file:
+                for row in iter_entries(file, where):
+                    yield _ROW_READERS[name](as_object(row))
 
 
-def _document(values: Json) -> Iterator[Found]:
+def _document(values: Json) -> Iterator[ReadResult]:
     """Give what was retained, and the facts in it."""
-    id, text = label(values.get("id")) or digest(values)[:32], as_text(values.get("original_text"))
+    id, text = as_label(values.get("id")) or digest(values)[:32], as_text(values.get("original_text"))
     if text.strip():
-        yield Item(
-            kind="document", origin=(_SOURCE, f"document:{id}"), title=short(id), text=text,
-            at=moment(values.get("created_at")), metadata=plain({"document_id": id, "tags": values.get("tags")}),
+        yield ImportItem(
+            kind="document", origin=(_SOURCE, f"document:{id}"), title=as_title(id), text=text,
+            at=parse_time(values.get("created_at")), metadata=drop_empty({"document_id": id, "tags": values.get("tags")}),
         )  # fmt: skip
     for row in as_list(values.get("facts")):
         yield _fact({"document_id": id} | as_object(row))
 
 
-def _fact(row: Json) -> Found:
+def _fact(row: Json) -> ReadResult:
     """Return a fact, as an archive or a list has it."""
     text = as_text(row.get("text"))
     if row.get("state") == "invalidated":
-        return Left(_INVALID)
+        return Skipped(_INVALID)
     if not text.strip():
-        return Left(_EMPTY)
-    id = label(row.get("source_id")) or label(row.get("id")) or digest(row)[:32]
+        return Skipped(_EMPTY)
+    id = as_label(row.get("source_id")) or as_label(row.get("id")) or digest(row)[:32]
     names = row.get("entities")
     entities = [one.strip() for one in names.split(",")] if isinstance(names, str) else as_list(names)
     details: Json = {name: row.get(name) for name in _DETAILS} | {"entities": [one for one in entities if one]}
-    times = (moment(row.get(name)) for name in _TIMES)
-    return Item(
+    times = (parse_time(row.get(name)) for name in _TIMES)
+    return ImportItem(
         kind="note", origin=(_SOURCE, id), text=text, at=next(filter(None, times), None),
-        metadata=plain(as_object(row.get("metadata")) | details),
+        metadata=drop_empty(as_object(row.get("metadata")) | details),
     )  # fmt: skip
 
 
-def _observation(row: Json) -> Found:
+def _observation(row: Json) -> ReadResult:
     return _fact({"fact_type": "observation"} | row)
 
 
-def _model(row: Json) -> Found:
+def _model(row: Json) -> ReadResult:
     """Return a mental model, or the one that holds the text of a knowledge page."""
     known = {"source_id": row.get("id"), "text": row.get("content"), "tags": row.get("tags")}
     times = {"created_at": row.get("last_refreshed_at") or row.get("created_at")}
     return _fact(known | times | {"metadata": {"mental_model": row.get("name"), "question": row.get("source_query")}})
 
 
-def _directive(row: Json) -> Found:
+def _directive(row: Json) -> ReadResult:
     text = as_text(row.get("content"))
     if row.get("is_active") is False:
-        return Left(_OFF)
+        return Skipped(_OFF)
     if not text.strip():
-        return Left(_EMPTY)
-    return Item(
-        kind="note", origin=(_SOURCE, label(row.get("id")) or digest(row)[:32]), text=text, pinned=True,
-        at=moment(row.get("created_at")), metadata=plain({"directive": row.get("name"), "tags": row.get("tags")}),
+        return Skipped(_EMPTY)
+    return ImportItem(
+        kind="note", origin=(_SOURCE, as_label(row.get("id")) or digest(row)[:32]), text=text, pinned=True,
+        at=parse_time(row.get("created_at")), metadata=drop_empty({"directive": row.get("name"), "tags": row.get("tags")}),
     )  # fmt: skip
 
 
-def _invalid(_: Json) -> Found:
-    return Left(_INVALID)
+def _invalid(_: Json) -> ReadResult:
+    return Skipped(_INVALID)
 
 
-_ROWS: Final = {
+_ROW_READERS: Final = {
     "observations.json": _observation,
     "mental_models.json": _model,
     "directives.json": _directive,

@@ -9,21 +9,21 @@ from hashlib import sha256
 from typing import Any, Final, Literal, cast
 
 Json = dict[str, Any]
-_LONGEST: Final = 200
+_MAX_TITLE: Final = 200
 
-BESIDE: Final = "a message beside the path that is shown: edited, or asked for again"
+ABANDONED: Final = "a message beside the path that is shown: edited, or asked for again"
 HIDDEN: Final = "a message that is hidden from the person"
 EMPTY: Final = "a message without words"
 REASONING: Final = "a step of reasoning"
 UNREADABLE: Final = "an entry that is no conversation"
-OTHER: Final = "a part that is no text: {}"
-ATTACHED: Final = "a file that is not in the export, or is no text"
-UNREAD: Final = "a file beside the conversations, which is not read"
+NOT_TEXT: Final = "a part that is no text: {}"
+NO_FILE: Final = "a file that is not in the export, or is no text"
+UNREAD_FILE: Final = "a file beside the conversations, which is not read"
 """Why things are left out that several sources have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ImportItem:
     """A message, a note, a document or a state, and where it stood."""
 
     kind: Literal["message", "note", "document", "state"]
@@ -58,7 +58,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Skipped:
     """Something that is not brought in, and why."""
 
     reason: str
@@ -66,7 +66,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class AbandonedMessages:
     """Messages of a room that its source does not show any more, told before the room's items.
 
     They may have been brought in while it did; then they must not stand between what is said now.
@@ -76,7 +76,7 @@ class Beside:
     origins: tuple[tuple[str, str], ...]
 
 
-Found = Item | Left | Beside
+ReadResult = ImportItem | Skipped | AbandonedMessages
 
 
 def as_object(value: object) -> Json:
@@ -94,14 +94,14 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def label(value: object) -> str | None:
+def as_label(value: object) -> str | None:
     """Return an id as a label: text or a number that is not empty; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) and value else None
 
 
-def moment(value: object) -> datetime | None:
+def parse_time(value: object) -> datetime | None:
     """Return a time as others write it: ISO 8601, with a zone or in UTC, or seconds since 1970; None for no time."""
     try:
         if isinstance(value, str) and value:
@@ -114,22 +114,22 @@ def moment(value: object) -> datetime | None:
     return None
 
 
-def not_before(at: datetime | None, previous: datetime | None) -> datetime | None:
+def in_order(at: datetime | None, previous: datetime | None) -> datetime | None:
     """Return when a turn was said that stands after another: what has no time, or an earlier one, keeps its place."""
     if at is None or previous is None:
         return at or previous
     return max(at, previous)
 
 
-def plain(value: Mapping[str, Any]) -> Json:
+def drop_empty(value: Mapping[str, Any]) -> Json:
     """Return those entries of an object that hold something."""
     return {name: one for name, one in value.items() if one not in (None, "", [], {})}
 
 
-def short(value: object) -> str | None:
+def as_title(value: object) -> str | None:
     """Return a text that fits a title."""
     text = " ".join(as_text(value).split())
-    return text[:_LONGEST] or None
+    return text[:_MAX_TITLE] or None
 
 
 def digest(value: object) -> str:
@@ -145,7 +145,7 @@ def web_images(addresses: Iterable[object]) -> tuple[str, ...]:
     )
 
 
-def content_of(value: object) -> tuple[str, tuple[str, ...], int]:
+def read_content(value: object) -> tuple[str, tuple[str, ...], int]:
     """Return the words and the images of a content as chat models take it, and how many images are kept elsewhere.
 
     That is a text, or parts: texts, or objects with a `text` (a `refusal` is one) or an `image_url`.
@@ -164,12 +164,12 @@ def content_of(value: object) -> tuple[str, tuple[str, ...], int]:
     return "\n".join(filter(None, texts)), images, len(pictures) - len(images)
 
 
-def call_of(id: str, name: object, arguments: str) -> Json:
+def tool_call(id: str, name: object, arguments: str) -> Json:
     """Return a call of a tool in the shape that chat models know."""
     return {"id": id, "type": "function", "function": {"name": as_text(name) or "tool", "arguments": arguments}}
 
 
-def parsed(text: str) -> Json:
+def parse_object(text: str) -> Json:
     """Return the JSON object that a text holds, or an empty one."""
     if not text.lstrip().startswith("{"):
         return {}

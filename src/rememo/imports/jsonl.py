@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from rememo.imports.item import (
-    Found,
-    Item,
+    ImportItem,
     Json,
-    Left,
+    ReadResult,
+    Skipped,
+    as_label,
     as_list,
     as_object,
-    content_of,
     digest,
-    label,
-    moment,
-    plain,
+    drop_empty,
+    parse_time,
+    read_content,
     web_images,
 )
-from rememo.imports.source_path import Place, lines
+from rememo.imports.source_path import SourcePath, iter_json_lines
 
 _WORDS: Final = ("content", "text", "message", "memory")
 _TIMES: Final = (
@@ -44,7 +44,7 @@ _ROLES: Final = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
     "system": "system", "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
-_KNOWN: Final = {
+_KNOWN_FIELDS: Final = {
     *_WORDS, *_IDS, *_ROLE, *(one for names in _LABELS.values() for one in names), "tool_calls", "tool_call_id",
     "images", "metadata", "pinned",
 }  # fmt: skip
@@ -53,43 +53,43 @@ _EMPTY: Final = "a line without words"
 _ROLE_UNKNOWN: Final = "a message with the unknown role {}"
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give every line as a message or a note."""
-    with place.opened() as file:
-        for number, value in lines(file):
+    with place.open() as file:
+        for number, value in iter_json_lines(file):
             line = as_object({"text": value} if isinstance(value, str) else value)
-            yield _item(number, line) if line else Left(_BROKEN)
+            yield _item(number, line) if line else Skipped(_BROKEN)
 
 
-def _item(number: int, line: Json) -> Found:
-    content = _first(line, _WORDS)
-    text, images, _ = content_of(content)
+def _item(number: int, line: Json) -> ReadResult:
+    content = _first_value(line, _WORDS)
+    text, images, _ = read_content(content)
     if isinstance(content, dict):
         text = json.dumps(content, ensure_ascii=False)
     images += web_images(as_list(line.get("images")))
-    calls = tuple(one for one in map(as_object, as_list(line.get("tool_calls"))) if label(one.get("id")))
-    role = label(_first(line, _ROLE))
+    calls = tuple(one for one in map(as_object, as_list(line.get("tool_calls"))) if as_label(one.get("id")))
+    role = as_label(_first_value(line, _ROLE))
     if role is not None and role.lower() not in _ROLES:
-        return Left(_ROLE_UNKNOWN.format(role[:40]))
+        return Skipped(_ROLE_UNKNOWN.format(role[:40]))
     if not text.strip() and not (role and (calls or images)):
-        return Left(_EMPTY)
-    labels = {name: label(_first(line, names)) for name, names in _LABELS.items()}
+        return Skipped(_EMPTY)
+    labels = {name: as_label(_first_value(line, names)) for name, names in _LABELS.items()}
     # A line that names itself keeps its id; any other is known by its place and its content.
-    id = label(_first(line, _IDS)) or digest([number, line])[:32]
-    time = next((name for name in _TIMES if moment(line.get(name)) is not None), None)
-    own = {*_KNOWN, time} if role is None else {*_KNOWN, time, "name"}
+    id = as_label(_first_value(line, _IDS)) or digest([number, line])[:32]
+    time = next((name for name in _TIMES if parse_time(line.get(name)) is not None), None)
+    own = {*_KNOWN_FIELDS, time} if role is None else {*_KNOWN_FIELDS, time, "name"}
     more = {name: value for name, value in line.items() if name not in own}
     common: dict[str, Any] = {
-        "origin": (f"jsonl:{labels['room'] or ''}", id), "text": text, "at": moment(line.get(time)) if time else None,
-        "metadata": plain(as_object(line.get("metadata")) | more), **labels,
+        "origin": (f"jsonl:{labels['room'] or ''}", id), "text": text, "at": parse_time(line.get(time)) if time else None,
+        "metadata": drop_empty(as_object(line.get("metadata")) | more), **labels,
     }  # fmt: skip
     if role is None:
-        return Item(kind="note", pinned=line.get("pinned") is True, **common)
-    return Item(
-        kind="message", role=_ROLES[role.lower()], name=label(line.get("name")), tool_calls=calls,
-        tool_call_id=label(line.get("tool_call_id")), images=images, **common,
+        return ImportItem(kind="note", pinned=line.get("pinned") is True, **common)
+    return ImportItem(
+        kind="message", role=_ROLES[role.lower()], name=as_label(line.get("name")), tool_calls=calls,
+        tool_call_id=as_label(line.get("tool_call_id")), images=images, **common,
     )  # fmt: skip
 
 
-def _first(line: Json, names: tuple[str, ...]) -> Any:
+def _first_value(line: Json, names: tuple[str, ...]) -> Any:
     return next((line[name] for name in names if line.get(name) not in (None, "")), None)

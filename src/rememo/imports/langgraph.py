@@ -23,22 +23,22 @@ from rememo.adapters.store_items import (
 )
 from rememo.errors import InvalidInput
 from rememo.imports.item import (
-    Found,
-    Item,
+    ImportItem,
     Json,
-    Left,
+    ReadResult,
+    Skipped,
+    as_label,
     as_list,
     as_object,
     as_text,
-    call_of,
-    content_of,
     digest,
-    label,
-    moment,
-    parsed,
-    plain,
+    drop_empty,
+    parse_object,
+    parse_time,
+    read_content,
+    tool_call,
 )
-from rememo.imports.source_path import Place, need
+from rememo.imports.source_path import SourcePath, import_reader
 from rememo.model.scope import Scope
 from rememo.store.sqlite.foreign import ForeignFile, open_foreign
 
@@ -49,13 +49,13 @@ _ROLES: Final = {
 _MESSAGES: Final = "langchain_core.messages"
 _BROKEN: Final = "an item that is not JSON"
 _CHECKPOINT: Final = "a checkpoint that cannot be read"
-_WITHIN: Final = "a checkpoint of a graph within a graph"
+_SUBGRAPH_CHECKPOINT: Final = "a checkpoint of a graph within a graph"
 _EMPTY: Final = "a message without words"
 _NO_IMAGE: Final = "an image that is kept elsewhere"
 _OTHER: Final = "a message of the kind {}"
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give the items of a store and the messages of threads."""
     with open_foreign(place.file()) as file:
         tables = file.tables()
@@ -67,63 +67,63 @@ def read(place: Place) -> Iterator[Found]:
             yield from _threads(file, place)
 
 
-def _store(file: ForeignFile, place: Place) -> Iterator[Found]:
+def _store(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
     columns = ["prefix", "key", "value", "updated_at", "expires_at", "ttl_minutes"]
     for row in file.rows("store", columns, order=["prefix", "key"]):
         values: Json = dict(zip(columns, row, strict=True))
-        place.read(len(values["value"]))
+        place.count_read(len(values["value"]))
         try:
             yield _item(values, place.bound)
         except (ValueError, RecursionError):
-            yield Left(_BROKEN)
+            yield Skipped(_BROKEN)
 
 
-def _item(values: Json, bound: Scope) -> Item:
+def _item(values: Json, bound: Scope) -> ImportItem:
     """Return an item as `RememoStore` keeps it, so that it goes on with it."""
     namespace, key = str(values["prefix"]).split("."), str(values["key"])
-    value = as_object(json.loads(values["value"], parse_constant=_refuse))
+    value = as_object(json.loads(values["value"], parse_constant=_refuse_constant))
     minutes = values.get("ttl_minutes")
-    return Item(
+    return ImportItem(
         kind="note", origin=(str(values["prefix"]), key), id=item_name(bound, namespace, key), derived=True,
         user=None if bound.user is not None else item_user(namespace), room=item_room(namespace),
-        text=join_texts(iter_texts(value)), at=moment(values["updated_at"]), expires_at=moment(values.get("expires_at")),
+        text=join_texts(iter_texts(value)), at=parse_time(values["updated_at"]), expires_at=parse_time(values.get("expires_at")),
         data=item_data(key, value, None if minutes is None else minutes * 60), metadata=item_metadata(namespace, value),
     )  # fmt: skip
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
 # ---- threads
 
 
-def _threads(file: ForeignFile, place: Place) -> Iterator[Found]:
+def _threads(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
     columns = ["thread_id", "checkpoint_ns", "type", "checkpoint", "metadata"]
     rows = file.rows("checkpoints", columns, order=["thread_id", "checkpoint_ns", "checkpoint_id"])
     for (thread, namespace), checkpoints in groupby(rows, key=itemgetter(0, 1)):
         if namespace:
-            yield Left(_WITHIN, sum(1 for _ in checkpoints))
+            yield Skipped(_SUBGRAPH_CHECKPOINT, sum(1 for _ in checkpoints))
             continue
         yield from _thread(str(thread), checkpoints, place)
 
 
-def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], place: Place) -> Iterator[Found]:
+def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], place: SourcePath) -> Iterator[ReadResult]:
     times: dict[str, datetime | None] = {}
     newest: list[Json] = []
     labels: Json = {}
     for _, _, kind, raw, metadata in checkpoints:
-        place.read(len(raw))
+        place.count_read(len(raw))
         try:
-            checkpoint = as_object(_unpacked(as_text(kind), raw))
+            checkpoint = as_object(_unpack_checkpoint(as_text(kind), raw))
         except (ValueError, RecursionError):
-            yield Left(_CHECKPOINT)
+            yield Skipped(_CHECKPOINT)
             continue
         messages = list(_messages(as_object(checkpoint.get("channel_values"))))
         for one in messages:
-            times.setdefault(_id(one), moment(checkpoint.get("ts")))
+            times.setdefault(_id(one), parse_time(checkpoint.get("ts")))
         newest = messages or newest
-        labels |= plain(_metadata(metadata))
+        labels |= drop_empty(_metadata(metadata))
     for place_, one in enumerate(newest):
         yield from _message(thread, one, place_, times.get(_id(one)), labels)
 
@@ -136,52 +136,52 @@ def _messages(channels: Json) -> Iterator[Json]:
                 yield fields
 
 
-def _message(thread: str, values: Json, place: int, at: datetime | None, labels: Json) -> Iterator[Found]:
+def _message(thread: str, values: Json, place: int, at: datetime | None, labels: Json) -> Iterator[ReadResult]:
     kind = as_text(values.get("type"))
     role = _ROLES.get(kind) or _ROLES.get(as_text(values.get("role")))
     if role is None:
-        yield Left(_OTHER.format(kind or "unknown"))
+        yield Skipped(_OTHER.format(kind or "unknown"))
         return
-    text, images, missing = content_of(values.get("content"))
+    text, images, missing = read_content(values.get("content"))
     calls = tuple(
-        call_of(label(one.get("id")) or digest(one)[:16], one.get("name"), json.dumps(one.get("args") or {}))
+        tool_call(as_label(one.get("id")) or digest(one)[:16], one.get("name"), json.dumps(one.get("args") or {}))
         for one in map(as_object, as_list(values.get("tool_calls")))
     )
     if missing:
-        yield Left(_NO_IMAGE, missing)
+        yield Skipped(_NO_IMAGE, missing)
     if not text.strip() and not calls and not images:
-        yield Left(_EMPTY)
+        yield Skipped(_EMPTY)
         return
-    yield Item(
-        kind="message", origin=(f"langgraph:{thread}", label(values.get("id")) or f"{place}-{digest(text)[:16]}"),
-        room=thread, user=label(labels.get("user_id")), role=role, text=text, at=at, tool_calls=calls,
-        tool_call_id=label(values.get("tool_call_id")) if role == "tool" else None, images=images,
-        name=label(values.get("name")) if role == "user" else None,
+    yield ImportItem(
+        kind="message", origin=(f"langgraph:{thread}", as_label(values.get("id")) or f"{place}-{digest(text)[:16]}"),
+        room=thread, user=as_label(labels.get("user_id")), role=role, text=text, at=at, tool_calls=calls,
+        tool_call_id=as_label(values.get("tool_call_id")) if role == "tool" else None, images=images,
+        name=as_label(values.get("name")) if role == "user" else None,
     )  # fmt: skip
 
 
 def _id(message: Json) -> str:
-    return label(message.get("id")) or digest([message.get("type"), message.get("content")])
+    return as_label(message.get("id")) or digest([message.get("type"), message.get("content")])
 
 
 def _metadata(raw: object) -> Json:
     """Return what a checkpoint's metadata says: JSON as text or bytes."""
-    return parsed(raw.decode(errors="replace") if isinstance(raw, bytes) else as_text(raw))
+    return parse_object(raw.decode(errors="replace") if isinstance(raw, bytes) else as_text(raw))
 
 
-def _unpacked(kind: str, raw: bytes) -> Any:
+def _unpack_checkpoint(kind: str, raw: bytes) -> Any:
     """Return a checkpoint as plain data."""
     if kind == "json":
-        return _revived(json.loads(raw))
+        return _revive(json.loads(raw))
     if kind != "msgpack":
         raise ValueError(f"checkpoints of the kind {kind!r} are not known")
-    ormsgpack = need("ormsgpack", "reading LangGraph's checkpoints")
+    ormsgpack = import_reader("ormsgpack", "reading LangGraph's checkpoints")
 
     def object_of(code: int, content: bytes) -> Any:
         """Return the fields of an object whose class is only named: code 7 wraps, the others are (module, name, fields …)."""
         value = ormsgpack.unpackb(content, ext_hook=object_of)
         parts = as_list(value)
-        if code == _WRAPPED or len(parts) < _NAMED:
+        if code == _WRAPPED_CODE or len(parts) < _MIN_NAMED_PARTS:
             return value
         fields = as_object(parts[2])
         return fields | {"__module__": parts[0]} if str(parts[0]).startswith(_MESSAGES) else (fields or parts[2])
@@ -189,19 +189,19 @@ def _unpacked(kind: str, raw: bytes) -> Any:
     return ormsgpack.unpackb(raw, ext_hook=object_of)
 
 
-_WRAPPED: Final = 7
-_NAMED: Final = 3
+_WRAPPED_CODE: Final = 7
+_MIN_NAMED_PARTS: Final = 3
 
 
-def _revived(value: Any) -> Any:
+def _revive(value: Any) -> Any:
     """Return objects of the older form, which were JSON with the path of a class, as their fields."""
     fields = as_object(value)
     if not fields:
-        return [_revived(one) for one in as_list(value)] or value
+        return [_revive(one) for one in as_list(value)] or value
     if fields.get("type") == "constructor" and as_list(fields.get("id")) and "kwargs" in fields:
-        kwargs = as_object(_revived(fields["kwargs"]))
+        kwargs = as_object(_revive(fields["kwargs"]))
         path = ".".join(map(str, as_list(fields["id"])))
         is_message = "messages" in path and path.endswith(("Message", "MessageChunk"))
         kind = path.rpartition(".")[2].removesuffix("Message").lower()
         return {"type": kind} | kwargs | {"__module__": path} if is_message else kwargs
-    return {name: _revived(one) for name, one in fields.items()}
+    return {name: _revive(one) for name, one in fields.items()}

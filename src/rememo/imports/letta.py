@@ -10,31 +10,31 @@ from typing import Final
 
 from rememo.errors import InvalidInput
 from rememo.imports.item import (
-    Found,
-    Item,
+    ImportItem,
     Json,
-    Left,
+    ReadResult,
+    Skipped,
+    as_label,
     as_list,
     as_object,
     as_text,
-    call_of,
-    content_of,
+    as_title,
     digest,
-    label,
-    moment,
-    not_before,
-    parsed,
-    plain,
-    short,
+    drop_empty,
+    in_order,
+    parse_object,
+    parse_time,
+    read_content,
+    tool_call,
     web_images,
 )
-from rememo.imports.source_path import Place, whole
+from rememo.imports.source_path import SourcePath, read_json
 
-_LARGEST: Final = 256 * 1024 * 1024
-_SAYING: Final = "send_message"
-_TEXT_IS_SAID: Final = "letta_v1_agent"
+_MAX_FILE: Final = 256 * 1024 * 1024
+_SEND_MESSAGE: Final = "send_message"
+_SAYS_ITS_TEXT: Final = "letta_v1_agent"
 _THINKING: Final = ("reasoning", "redacted_reasoning", "omitted_reasoning", "summarized_reasoning")
-_LARGEST_IMAGE: Final = 700_000
+_MAX_IMAGE: Final = 700_000
 """Characters of an image within the file: 512 KB of bytes."""
 _SUMMARY: Final = "summary of the previous"
 _SYSTEM: Final = "a system prompt; it holds the blocks, which are brought in themselves"
@@ -42,20 +42,20 @@ _EVENT: Final = "an event that Letta wrote as a message of the user: {}"
 _EMPTY: Final = "a message without words"
 _REASONING: Final = "a step of reasoning"
 _TOOLS: Final = "a tool of the agent"
-_SPOKEN: Final = "the receipt of a message that was sent"
+_SENT_RECEIPT: Final = "the receipt of a message that was sent"
 _FILE: Final = "a file without its text"
-_ALLOWED: Final = "an answer to the question whether a tool may be called"
+_APPROVAL: Final = "an answer to the question whether a tool may be called"
 _NO_IMAGE: Final = "an image that is kept elsewhere, or too large"
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give the blocks of each agent as pinned notes, its messages, and files as documents."""
     path = place.file()
-    if path.stat().st_size > _LARGEST:
+    if path.stat().st_size > _MAX_FILE:
         raise InvalidInput(f"{path} is larger than any agent file: {path.stat().st_size:,} bytes")
-    with place.opened() as file:
-        held = whole(file, str(path))
-    values = parsed(held) if isinstance(held, str) else as_object(held)
+    with place.open() as file:
+        held = read_json(file, str(path))
+    values = parse_object(held) if isinstance(held, str) else as_object(held)
     agents = [as_object(one) for one in as_list(values.get("agents"))]
     if not agents and "core_memory" in values:
         agents = [values]
@@ -63,64 +63,64 @@ def read(place: Place) -> Iterator[Found]:
         raise InvalidInput(f"{path} is no agent file of Letta: it has no agents")
     blocks = {as_text(one.get("id")): one for one in map(as_object, as_list(values.get("blocks")))}
     for agent in agents:
-        yield from _Agent(agent, blocks).found()
+        yield from _LettaAgent(agent, blocks).read()
     for one in map(as_object, as_list(values.get("files"))):
         yield _file(one)
     if tools := len(as_list(values.get("tools"))):
-        yield Left(_TOOLS, tools)
+        yield Skipped(_TOOLS, tools)
 
 
-def _file(values: Json) -> Found:
-    text, title = as_text(values.get("content")), short(values.get("original_file_name") or values.get("file_name"))
+def _file(values: Json) -> ReadResult:
+    text, title = as_text(values.get("content")), as_title(values.get("original_file_name") or values.get("file_name"))
     if not text.strip():
-        return Left(_FILE)
-    return Item(kind="document", origin=("letta", digest([title, text])), title=title or "file", text=text)
+        return Skipped(_FILE)
+    return ImportItem(kind="document", origin=("letta", digest([title, text])), title=title or "file", text=text)
 
 
-class _Agent:
+class _LettaAgent:
     """One agent on its way through."""
 
     def __init__(self, values: Json, blocks: dict[str, Json]) -> None:
         self._values = values
-        self._name = label(values.get("name")) or "agent"
+        self._name = as_label(values.get("name")) or "agent"
         owned = [blocks.get(str(one), {}) for one in as_list(values.get("block_ids"))]
         written = [as_object(one) for one in as_list(values.get("core_memory") or values.get("memory_blocks"))]
         self._blocks = [*owned, *written]
-        self._text_is_said = values.get("agent_type") == _TEXT_IS_SAID
+        self._text_is_said = values.get("agent_type") == _SAYS_ITS_TEXT
         """Whether a text beside calls is said to the user. Agents of the older kinds think aloud there."""
-        self._spoken: set[str] = set()
+        self._sent_calls: set[str] = set()
         """Calls by which the agent spoke to the user; their results say nothing."""
 
-    def found(self) -> Iterator[Found]:
+    def read(self) -> Iterator[ReadResult]:
         for block in self._blocks:
-            name, text = short(block.get("label")) or "block", as_text(block.get("value"))
+            name, text = as_title(block.get("label")) or "block", as_text(block.get("value"))
             if text.strip():
-                yield Item(
+                yield ImportItem(
                     kind="note", origin=(f"letta:{self._name}", digest([name, text])), text=text, agent=self._name,
-                    pinned=True, metadata=plain({"block": name, "about": short(block.get("description"))}),
+                    pinned=True, metadata=drop_empty({"block": name, "about": as_title(block.get("description"))}),
                 )  # fmt: skip
         last = None
         for message in map(as_object, as_list(self._values.get("messages"))):
-            last = not_before(moment(message.get("created_at")), last)
+            last = in_order(parse_time(message.get("created_at")), last)
             for one in self._message(message):
-                if isinstance(one, Left):
+                if isinstance(one, Skipped):
                     yield one
                     continue
                 if isinstance(one, str):
-                    yield Item(
+                    yield ImportItem(
                         kind="note", origin=(f"letta:{self._name}", digest(one)), text=one, agent=self._name,
                         room=self._name, at=last, metadata={"summary": True},
                     )  # fmt: skip
                     continue
                 role, text, calls, answers, images = one
                 key = [message.get("created_at"), role, text, calls, answers]
-                yield Item(
+                yield ImportItem(
                     kind="message", origin=(f"letta:{self._name}", digest(key)[:32]), agent=self._name,
                     room=self._name, role=role, text=text, at=last, tool_calls=calls, tool_call_id=answers,
-                    images=images, name=label(message.get("name")) if role == "user" else None,
+                    images=images, name=as_label(message.get("name")) if role == "user" else None,
                 )  # fmt: skip
 
-    def _message(self, message: Json) -> Iterator["_Turn | Left | str"]:
+    def _message(self, message: Json) -> Iterator["_LettaTurn | Skipped | str"]:
         """Give the turns of a message; a text alone is a summary of what went before."""
         role = as_text(message.get("role"))
         parts = [as_object(one) for one in as_list(message.get("content"))]
@@ -128,80 +128,82 @@ class _Agent:
         if isinstance(message.get("content"), str):
             text = as_text(message.get("content"))
         if thoughts := sum(1 for one in parts if as_text(one.get("type")) in _THINKING):
-            yield Left(_REASONING, thoughts)
+            yield Skipped(_REASONING, thoughts)
         if role == "system":
-            yield Left(_SYSTEM)
+            yield Skipped(_SYSTEM)
         elif role == "summary":
-            yield as_text(parsed(text).get("message")) or text or Left(_EMPTY)
+            yield as_text(parse_object(text).get("message")) or text or Skipped(_EMPTY)
         elif role == "user":
-            yield from self._asked(text, parts)
+            yield from self._read_user_message(text, parts)
         elif role == "assistant" or (role == "approval" and as_list(message.get("tool_calls"))):
-            yield from self._answered(message, text)
+            yield from self._read_assistant_message(message, text)
         elif role == "approval":
-            yield Left(_ALLOWED)
+            yield Skipped(_APPROVAL)
         elif role == "tool":
-            yield from self._returned(message, parts, text)
+            yield from self._read_tool_returns(message, parts, text)
         else:
-            yield Left(_EVENT.format(role or "unknown"))
+            yield Skipped(_EVENT.format(role or "unknown"))
 
-    def _asked(self, text: str, parts: list[Json]) -> Iterator["_Turn | Left | str"]:
+    def _read_user_message(self, text: str, parts: list[Json]) -> Iterator["_LettaTurn | Skipped | str"]:
         """Give what a user said: Letta may wrap it in JSON, and writes log-ins, heartbeats and summaries in the same way."""
         sources = [as_object(one.get("source")) for one in parts if one.get("type") == "image"]
-        images = web_images(map(_address, sources))
+        images = web_images(map(_image_address, sources))
         if missing := len(sources) - len(images):
-            yield Left(_NO_IMAGE, missing)
-        wrapped = parsed(text)
+            yield Skipped(_NO_IMAGE, missing)
+        wrapped = parse_object(text)
         kind = as_text(wrapped.get("type"))
         if kind == "user_message":
             text = as_text(wrapped.get("message"))
         elif kind and "time" in wrapped:
             told = as_text(wrapped.get("message"))
-            yield told if _SUMMARY in told else Left(_EVENT.format(kind))
+            yield told if _SUMMARY in told else Skipped(_EVENT.format(kind))
             return
-        yield ("user", text, (), None, images) if text.strip() or images else Left(_EMPTY)
+        yield ("user", text, (), None, images) if text.strip() or images else Skipped(_EMPTY)
 
-    def _answered(self, message: Json, text: str) -> Iterator["_Turn | Left"]:
+    def _read_assistant_message(self, message: Json, text: str) -> Iterator["_LettaTurn | Skipped"]:
         """Give what an agent said, in its text or by calling `send_message`, and what it called."""
         calls: list[Json] = []
         for call in map(as_object, as_list(message.get("tool_calls"))):
             function = as_object(call.get("function"))
-            id, arguments = label(call.get("id")) or digest(call)[:16], as_text(function.get("arguments"))
-            if as_text(function.get("name")) == _SAYING:
-                self._spoken.add(id)
-                said = as_text(parsed(arguments).get("message"))
-                yield ("assistant", said, (), None, ()) if said.strip() else Left(_EMPTY)
+            id, arguments = as_label(call.get("id")) or digest(call)[:16], as_text(function.get("arguments"))
+            if as_text(function.get("name")) == _SEND_MESSAGE:
+                self._sent_calls.add(id)
+                said = as_text(parse_object(arguments).get("message"))
+                yield ("assistant", said, (), None, ()) if said.strip() else Skipped(_EMPTY)
             else:
-                calls.append(call_of(id, function.get("name"), arguments))
+                calls.append(tool_call(id, function.get("name"), arguments))
         if as_list(message.get("tool_calls")) and text.strip() and not self._text_is_said:
-            yield Left(_REASONING)
+            yield Skipped(_REASONING)
             text = ""
         if calls or text.strip():
             yield ("assistant", text, tuple(calls), None, ())
         elif not as_list(message.get("tool_calls")):
-            yield Left(_EMPTY)
+            yield Skipped(_EMPTY)
 
-    def _returned(self, message: Json, parts: list[Json], text: str) -> Iterator["_Turn | Left"]:
+    def _read_tool_returns(self, message: Json, parts: list[Json], text: str) -> Iterator["_LettaTurn | Skipped"]:
         """Give what calls returned: of several calls at once each return stands in `tool_returns`."""
-        answered = label(message.get("tool_call_id"))
+        answered = as_label(message.get("tool_call_id"))
         returns = [(one, one.get("func_response")) for one in map(as_object, as_list(message.get("tool_returns")))]
         returns += [(one, one.get("content")) for one in parts if one.get("type") == "tool_return"]
-        found = [(label(one.get("tool_call_id")) or answered, content_of(said)[0]) for one, said in returns if said]
+        found = [
+            (as_label(one.get("tool_call_id")) or answered, read_content(said)[0]) for one, said in returns if said
+        ]
         for id, said in found or [(answered, text)]:
-            if id in self._spoken:
-                yield Left(_SPOKEN)
+            if id in self._sent_calls:
+                yield Skipped(_SENT_RECEIPT)
             elif said.strip():
-                yield ("tool", as_text(parsed(said).get("message")) or said, (), id, ())
+                yield ("tool", as_text(parse_object(said).get("message")) or said, (), id, ())
             else:
-                yield Left(_EMPTY)
+                yield Skipped(_EMPTY)
 
 
-def _address(source: Json) -> str | None:
+def _image_address(source: Json) -> str | None:
     """Return where an image is: its address, or the image itself as a data URL."""
     kind, data = as_text(source.get("media_type")), as_text(source.get("data"))
     if data and kind.startswith("image/"):
-        return f"data:{kind};base64,{data}" if len(data) <= _LARGEST_IMAGE else None
+        return f"data:{kind};base64,{data}" if len(data) <= _MAX_IMAGE else None
     return as_text(source.get("url")) or None
 
 
-_Turn = tuple[str, str, tuple[Json, ...], str | None, tuple[str, ...]]
+_LettaTurn = tuple[str, str, tuple[Json, ...], str | None, tuple[str, ...]]
 """A role, what was said, calls, the call that is answered, and images."""

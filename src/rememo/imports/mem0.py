@@ -15,19 +15,31 @@ from typing import Any, Final, Self
 from urllib.parse import unquote
 
 from rememo.errors import InvalidInput
-from rememo.imports.folder import folder_of
-from rememo.imports.item import Found, Item, Json, Left, as_list, as_object, as_text, digest, label, moment, plain
-from rememo.imports.source_path import Place, entries, first_at
+from rememo.imports.folder import open_folder
+from rememo.imports.item import (
+    ImportItem,
+    Json,
+    ReadResult,
+    Skipped,
+    as_label,
+    as_list,
+    as_object,
+    as_text,
+    digest,
+    drop_empty,
+    parse_time,
+)
+from rememo.imports.source_path import SourcePath, find_first, iter_entries
 from rememo.store.sqlite.foreign import ForeignFile, is_sqlite, open_foreign
 
 _LISTS: Final = ("results", "memories")
 _STORAGE: Final = "storage.sqlite"
-_OWN: Final = (
+_OWN_FIELDS: Final = (
     "id", "memory", "text", "data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata",
     "text_lemmatized", "score", "structured_attributes", "expiration_date", "linked_memory_ids", "content",
     "category_ids", "archived_at", "deleted_at",
 )  # fmt: skip
-_NOTHING: Final = (("state", "active"), ("app_id", None))
+_DEFAULTS: Final = (("state", "active"), ("app_id", None))
 _OWNER: Final = "user.user_id"
 """Where OpenMemory tells whose all of it is; the memories themselves name a row of its database."""
 _EMPTY: Final = "a memory without words"
@@ -38,7 +50,7 @@ _ENTITIES: Final = "a name that mem0 indexed"
 _EARLIER: Final = "an earlier wording of a memory"
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give every memory as a note; of the history, the messages of sessions too."""
     if place.path.is_dir():
         yield from _folder(place)
@@ -51,31 +63,31 @@ def read(place: Place) -> Iterator[Found]:
             else:
                 raise InvalidInput(f"{place.path} is a file of SQLite, but none of mem0's; name its history.db")
     else:
-        with folder_of(place) as folder:
-            files = folder.main("memories")
+        with open_folder(place) as folder:
+            files = folder.main_files("memories")
             if not files:
                 raise InvalidInput(
                     f"{place.path} has no memories.json; name mem0's own files, or what its API returned"
                 )
             for name in files:
-                where = f"{place.path}: {name}" if place.archived else str(place.path)
-                place.glancing = True
-                with folder.opened(name) as file:
-                    owner = label(first_at(file, _OWNER, *_LISTS))
-                place.glancing = False
-                with folder.opened(name) as file:
-                    for one in entries(file, where, *_LISTS):
+                where = f"{place.path}: {name}" if place.is_archive else str(place.path)
+                place.peeking = True
+                with folder.open(name) as file:
+                    owner = as_label(find_first(file, _OWNER, *_LISTS))
+                place.peeking = False
+                with folder.open(name) as file:
+                    for one in iter_entries(file, where, *_LISTS):
                         yield from _page(as_object(one), owner)
 
 
-def _page(values: Json, owner: str | None) -> Iterator[Found]:
+def _page(values: Json, owner: str | None) -> Iterator[ReadResult]:
     pages = next((as_list(values.get(name)) for name in _LISTS if name in values), [values])
     for one in pages:
         # Of OpenMemory, `user_id` and `app_id` are rows of its database; of the service, what its users gave.
         yield _memory(as_object(one) | ({"user_id": owner, "app_id": None} if owner else {}))
 
 
-def _folder(place: Place) -> Iterator[Found]:
+def _folder(place: SourcePath) -> Iterator[ReadResult]:
     storages = sorted(place.path.rglob(_STORAGE))
     histories = [one for one in sorted(place.path.rglob("history.db")) if is_sqlite(one)]
     if not storages and not histories:
@@ -85,7 +97,7 @@ def _folder(place: Place) -> Iterator[Found]:
         with open_foreign(path) as file:
             if collection.endswith("_entities"):
                 count = sum(1 for _ in file.rows("points", ["id"], order=["id"]))
-                yield from [Left(_ENTITIES, count)] if count else []
+                yield from [Skipped(_ENTITIES, count)] if count else []
             elif collection != "mem0migrations":
                 yield from _points(file, place)
     for path in histories:
@@ -94,47 +106,47 @@ def _folder(place: Place) -> Iterator[Found]:
             yield from _history(file, place, memories=not storages)
 
 
-def _memory(values: Json) -> Found:
+def _memory(values: Json) -> ReadResult:
     """Return a memory, as the API or a vector's payload has it."""
     text = next(filter(None, (as_text(values.get(name)) for name in ("memory", "data", "text", "content"))), "")
     if not values:
-        return Left(_BROKEN)
+        return Skipped(_BROKEN)
     if values.get("state") == "deleted":
-        return Left(_DELETED)
+        return Skipped(_DELETED)
     if not text.strip():
-        return Left(_EMPTY)
-    id = label(values.get("id")) or digest(values)
-    more = {name: value for name, value in values.items() if name not in _OWN and (name, value) not in _NOTHING}
-    return Item(
+        return Skipped(_EMPTY)
+    id = as_label(values.get("id")) or digest(values)
+    more = {name: value for name, value in values.items() if name not in _OWN_FIELDS and (name, value) not in _DEFAULTS}
+    return ImportItem(
         kind="note", origin=("mem0", id), id=id, text=text,
-        user=label(values.get("user_id")), agent=label(values.get("agent_id")), room=label(values.get("run_id")),
-        at=moment(values.get("created_at")), expires_at=_ends(values.get("expiration_date")),
-        metadata=plain(as_object(values.get("metadata")) | more),
+        user=as_label(values.get("user_id")), agent=as_label(values.get("agent_id")), room=as_label(values.get("run_id")),
+        at=parse_time(values.get("created_at")), expires_at=_end_of_day(values.get("expiration_date")),
+        metadata=drop_empty(as_object(values.get("metadata")) | more),
     )  # fmt: skip
 
 
-def _ends(day: object) -> datetime | None:
+def _end_of_day(day: object) -> datetime | None:
     """Return when a memory ends: its last day is over."""
-    last = moment(day)
+    last = parse_time(day)
     return None if last is None or last.year == MAXYEAR else last + timedelta(days=1)
 
 
 # ---- Qdrant's local mode
 
 
-def _points(file: ForeignFile, place: Place) -> Iterator[Found]:
+def _points(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
     for (raw,) in file.rows("points", ["point"], order=["id"]):
-        place.read(len(raw))
+        place.count_read(len(raw))
         try:
-            point = _Shapes(io.BytesIO(raw)).load()
-            values = as_object(getattr(point, "payload", None)) | {"id": label(getattr(point, "id", None))}
+            point = _PointUnpickler(io.BytesIO(raw)).load()
+            values = as_object(getattr(point, "payload", None)) | {"id": as_label(getattr(point, "id", None))}
         except Exception:  # noqa: BLE001 - whatever a damaged pickle may raise
-            yield Left(_UNREADABLE)
+            yield Skipped(_UNREADABLE)
             continue
         yield _memory(values)
 
 
-class _Shape:
+class _PickledObject:
     """Anything that was pickled: its fields, and nothing it could do."""
 
     def __new__(cls, *_: object, **__: object) -> Self:
@@ -148,20 +160,20 @@ class _Shape:
         self.__dict__.update(as_object(fields.get("__dict__")) or fields)
 
 
-class _Shapes(pickle.Unpickler):
+class _PointUnpickler(pickle.Unpickler):
     """Reads points without running what a pickle asks for: every class but plain data is a shape."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """Return what stands for a class."""
         if module_name.startswith("qdrant_client."):
-            return _Shape
+            return _PickledObject
         raise pickle.UnpicklingError(f"a point has no {module_name}.{global_name}")
 
 
 # ---- history.db
 
 
-def _history(file: ForeignFile, place: Place, *, memories: bool = True) -> Iterator[Found]:
+def _history(file: ForeignFile, place: SourcePath, *, memories: bool = True) -> Iterator[ReadResult]:
     if memories:
         yield from _changes(file, place)
     if "messages" in file.tables():
@@ -169,38 +181,38 @@ def _history(file: ForeignFile, place: Place, *, memories: bool = True) -> Itera
         for id, scope, role, content, name, at in file.rows(
             "messages", columns, order=["session_scope", "created_at", "rowid"]
         ):
-            place.read(len(content or ""))
+            place.count_read(len(content or ""))
             labels = _labels(as_text(scope))
             if not as_text(content).strip() or role not in ("user", "assistant", "system", "tool"):
-                yield Left(_EMPTY)
+                yield Skipped(_EMPTY)
                 continue
-            yield Item(
-                kind="message", origin=("mem0", str(id)), role=role, text=content, at=moment(at), name=label(name),
+            yield ImportItem(
+                kind="message", origin=("mem0", str(id)), role=role, text=content, at=parse_time(at), name=as_label(name),
                 user=labels.get("user_id"), agent=labels.get("agent_id"), room=labels.get("run_id") or scope or None,
             )  # fmt: skip
 
 
-def _changes(file: ForeignFile, place: Place) -> Iterator[Found]:
+def _changes(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
     """Give what each memory says at last. The rows of one stand together, in the order of their times."""
     columns = ["memory_id", "new_memory", "event", "created_at", "is_deleted", "actor_id", "role"]
     last: Json = {}
     times = ["memory_id", "updated_at", "created_at", "rowid"]
     for row in file.rows("history", columns, order=times):
         change: Json = dict(zip(columns, row, strict=True))
-        place.read(len(change["new_memory"] or ""))
+        place.count_read(len(change["new_memory"] or ""))
         if last and change["memory_id"] != last["memory_id"]:
-            yield _latest(last)
+            yield _last_version(last)
         elif last:
-            yield Left(_EARLIER)
+            yield Skipped(_EARLIER)
             change["created_at"] = last["created_at"] or change["created_at"]
         last = change
     if last:
-        yield _latest(last)
+        yield _last_version(last)
 
 
-def _latest(change: Json) -> Found:
+def _last_version(change: Json) -> ReadResult:
     if change["is_deleted"] or change["event"] == "DELETE":
-        return Left(_DELETED)
+        return Skipped(_DELETED)
     more = {name: change[name] for name in ("actor_id", "role")}
     return _memory(
         {"id": change["memory_id"], "memory": change["new_memory"], "created_at": change["created_at"], **more}

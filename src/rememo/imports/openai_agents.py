@@ -11,8 +11,8 @@ from typing import Final
 from rememo.adapters.json_values import pack_json
 from rememo.adapters.json_values import storable_text as writable
 from rememo.errors import InvalidInput
-from rememo.imports.item import Found, Item, Left, as_text, content_of, moment, parsed
-from rememo.imports.source_path import Place
+from rememo.imports.item import ImportItem, ReadResult, Skipped, as_text, parse_object, parse_time, read_content
+from rememo.imports.source_path import SourcePath
 from rememo.store.sqlite.foreign import open_foreign
 
 _COLUMNS: Final = ("id", "session_id", "message_data", "created_at")
@@ -20,7 +20,7 @@ _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "
 _BROKEN: Final = "an item that is no JSON object"
 
 
-def read(place: Place) -> Iterator[Found]:
+def read(place: SourcePath) -> Iterator[ReadResult]:
     """Give the items of every session in their order."""
     with open_foreign(place.file()) as file:
         tables = [name for name, columns in file.tables().items() if {*_COLUMNS} <= {*columns}]
@@ -29,19 +29,19 @@ def read(place: Place) -> Iterator[Found]:
         for table in tables:
             for id, session, raw, at in file.rows(table, _COLUMNS, order=("session_id", "id")):
                 text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-                place.read(len(text))
+                place.count_read(len(text))
                 yield _item(str(session), f"{id}", text, at)
 
 
-def _item(session: str, id: str, raw: str, at: object) -> Found:
-    item = parsed(raw)
+def _item(session: str, id: str, raw: str, at: object) -> ReadResult:
+    item = parse_object(raw)
     if not item:
-        return Left(_BROKEN)
+        return Skipped(_BROKEN)
     role = _ROLES.get(as_text(item.get("role"))) if item.get("type", "message") == "message" else None
-    text, images, _ = content_of(item.get("content")) if role else ("", (), 0)
+    text, images, _ = read_content(item.get("content")) if role else ("", (), 0)
     said = role is not None and bool(text.strip())
-    return Item(
+    return ImportItem(
         kind="message" if said else "state", origin=(f"openai-agents:{session}", id), room=session,
-        role=role or "user", text=writable(text) if said else "", at=moment(at), images=images if said else (),
+        role=role or "user", text=writable(text) if said else "", at=parse_time(at), images=images if said else (),
         data=pack_json(item), metadata={"openai_agents": "item"},
     )  # fmt: skip

@@ -15,13 +15,13 @@ from rememo.model.scope import Scope
 Progress = Callable[[int, int], None]
 _ZIP: Final = b"PK\x03\x04"
 BLOCK: Final = 1 << 20
-_MARK: Final = b"\xef\xbb\xbf"
-_DEEPEST: Final = 200
-_LARGEST: Final = 128 * 1024 * 1024
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_MAX_DEPTH: Final = 200
+_MAX_ENTRY: Final = 128 * 1024 * 1024
 """How much one entry or line may hold: it is in memory as a whole."""
 
 
-def need(module: str, what: str) -> Any:
+def import_reader(module: str, what: str) -> Any:
     """Import a package that only importing needs."""
     try:
         return import_module(module)
@@ -29,7 +29,7 @@ def need(module: str, what: str) -> Any:
         raise MissingExtra(f'{what} needs the package {module} ({error}): pip install "rememo[import]"') from error
 
 
-class Place:
+class SourcePath:
     """A file or folder that is read, and how many of its bytes were so far."""
 
     def __init__(self, path: str | Path, progress: Progress | None = None, bound: Scope | None = None) -> None:
@@ -40,13 +40,13 @@ class Place:
             raise NotFound(f"there is no {self.path}; check its name")
         self._progress = progress
         self._done = 0
-        self.glancing = False
+        self.peeking = False
         """Whether what is read now is read again later, and counted then."""
-        self.size = _size(self.path)
+        self.size = _total_size(self.path)
 
-    def read(self, count: int) -> None:
+    def count_read(self, count: int) -> None:
         """Note that so many bytes more were read."""
-        if not self.glancing:
+        if not self.peeking:
             self._done = min(self._done + count, self.size)
         if self._progress is not None:
             self._progress(self._done, self.size)
@@ -58,18 +58,18 @@ class Place:
         return self.path
 
     @property
-    def archived(self) -> bool:
+    def is_archive(self) -> bool:
         """Whether it is a zip archive, whatever its name says."""
         return self.path.is_file() and is_zip(self.path)
 
     @contextmanager
-    def opened(self, path: Path | None = None) -> Generator[IO[bytes]]:
+    def open(self, path: Path | None = None) -> Generator[IO[bytes]]:
         """Open it, or a file within the folder, for reading; what is read is counted."""
         with (path or self.file()).open("rb", buffering=0) as raw:
-            yield cast("IO[bytes]", BufferedReader(_Counted(cast("RawIOBase", raw), self.read), BLOCK))
+            yield cast("IO[bytes]", BufferedReader(_CountedFile(cast("RawIOBase", raw), self.count_read), BLOCK))
 
 
-class _Counted(RawIOBase):
+class _CountedFile(RawIOBase):
     def __init__(self, raw: RawIOBase, tell: Callable[[int], None]) -> None:
         super().__init__()
         self._raw = raw
@@ -93,22 +93,22 @@ class _Counted(RawIOBase):
         return count
 
 
-def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
+def iter_entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
     """Give the entries of a JSON list one by one, never all at once.
 
     The list is the whole file, or stands under one of the names `within`; a file that holds one object and no such list
     gives that object.
     """
-    ijson = need("ijson", "reading large JSON")
-    text = _unmarked(file)
+    ijson = import_reader("ijson", "reading large JSON")
+    text = _skip_byte_order_mark(file)
     first = text.peek(1)[:1]
-    portion = _Portion(text, where)
+    portion = _LimitedReader(text, where)
     try:
-        events = ijson.parse(_shallow(ijson, portion, where))
+        events = ijson.parse(_limit_depth(ijson, portion, where))
         if first == b"[":
             found: Iterator[Any] = ijson.items(events, "item")
         elif first == b"{":
-            found = _under(ijson, events, within)
+            found = _iter_lists(ijson, events, within)
         else:
             raise InvalidInput(f"{where} is not JSON: it begins with {first!r}")
         for one in found:
@@ -121,11 +121,13 @@ def entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
         raise InvalidInput(f"{where} is damaged: {error}; what came before it was brought in") from None
 
 
-def first_at(file: IO[bytes], path: str, *before: str) -> Any:
+def find_first(file: IO[bytes], path: str, *before: str) -> Any:
     """Return the value at a path of a JSON object, as `user.id`; None where a list under one of some names comes first."""
-    ijson = need("ijson", "reading large JSON")
+    ijson = import_reader("ijson", "reading large JSON")
     try:
-        for at, event, value in ijson.parse(_shallow(ijson, _Portion(_unmarked(file), path), path)):
+        for at, event, value in ijson.parse(
+            _limit_depth(ijson, _LimitedReader(_skip_byte_order_mark(file), path), path)
+        ):
             if at == path:
                 return value
             if event == "start_array" and at in ("", *before):
@@ -135,7 +137,7 @@ def first_at(file: IO[bytes], path: str, *before: str) -> Any:
     return None
 
 
-class _Portion:
+class _LimitedReader:
     """A file that is read entry by entry, none of which may be larger than memory should hold."""
 
     def __init__(self, file: IO[bytes], where: str) -> None:
@@ -147,14 +149,14 @@ class _Portion:
     def read(self, size: int = -1) -> bytes:
         found = self._file.read(size)
         self.count += len(found)
-        if self.count > _LARGEST:
+        if self.count > _MAX_ENTRY:
             raise InvalidInput(
-                f"{self._where} has an entry of more than {_LARGEST >> 20} MB; what came before it was brought in"
+                f"{self._where} has an entry of more than {_MAX_ENTRY >> 20} MB; what came before it was brought in"
             )
         return found
 
 
-def _shallow(ijson: Any, file: _Portion, where: str) -> Iterator[tuple[str, Any]]:
+def _limit_depth(ijson: Any, file: _LimitedReader, where: str) -> Iterator[tuple[str, Any]]:
     """Give what stands in a file, as long as it is nested no deeper than anything that people write.
 
     The path of a value is made for each: of a hundred thousand brackets, those paths alone are gigabytes.
@@ -163,29 +165,29 @@ def _shallow(ijson: Any, file: _Portion, where: str) -> Iterator[tuple[str, Any]
     for event, value in ijson.basic_parse(file, use_float=True):
         if event in {"start_map", "start_array"}:
             depth += 1
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 raise InvalidInput(
-                    f"{where} is nested deeper than {_DEEPEST} levels; nothing of that entry was brought in"
+                    f"{where} is nested deeper than {_MAX_DEPTH} levels; nothing of that entry was brought in"
                 )
         elif event in {"end_map", "end_array"}:
             depth -= 1
         yield event, value
 
 
-def _under(ijson: Any, events: Iterator[tuple[str, str, Any]], names: tuple[str, ...]) -> Iterator[Any]:
+def _iter_lists(ijson: Any, events: Iterator[tuple[str, str, Any]], names: tuple[str, ...]) -> Iterator[Any]:
     """Give the entries of the lists under some names of an object; the object itself where it has none of them."""
     whole, seen = ijson.ObjectBuilder(), False
     for prefix, event, value in events:
         if event == "start_array" and prefix in names:
             seen = True
-            yield from _list(ijson, events, prefix)
+            yield from _iter_list(ijson, events, prefix)
         elif not seen:
             whole.event(event, value)
     if not seen:
         yield whole.value
 
 
-def _list(ijson: Any, events: Iterator[tuple[str, str, Any]], prefix: str) -> Iterator[Any]:
+def _iter_list(ijson: Any, events: Iterator[tuple[str, str, Any]], prefix: str) -> Iterator[Any]:
     builder, depth = None, 0
     for at, event, value in events:
         if at == prefix and event == "end_array":
@@ -199,12 +201,15 @@ def _list(ijson: Any, events: Iterator[tuple[str, str, Any]], prefix: str) -> It
             builder = None
 
 
-def lines(file: IO[bytes]) -> Iterator[tuple[int, Any]]:
+def iter_json_lines(file: IO[bytes]) -> Iterator[tuple[int, Any]]:
     """Give the lines of a JSON Lines file with their numbers; blank ones are passed over, broken ones are None."""
     number = 0
-    while raw := file.readline(_LARGEST):
+    while raw := file.readline(_MAX_ENTRY):
         number += 1
-        line, ended = (raw.removeprefix(_MARK) if number == 1 else raw), len(raw) < _LARGEST or raw.endswith(b"\n")
+        line, ended = (
+            (raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw),
+            len(raw) < _MAX_ENTRY or raw.endswith(b"\n"),
+        )
         if ended and not line.strip():
             continue
         try:
@@ -212,26 +217,26 @@ def lines(file: IO[bytes]) -> Iterator[tuple[int, Any]]:
         except (ValueError, RecursionError):
             value = None
         while not ended:  # too long to hold
-            more = file.readline(_LARGEST)
+            more = file.readline(_MAX_ENTRY)
             ended = not more or more.endswith(b"\n")
         yield number, value
 
 
-def whole(file: IO[bytes], where: str) -> Any:
+def read_json(file: IO[bytes], where: str) -> Any:
     """Return a small JSON file as a whole."""
     try:
-        return json.loads(file.read().removeprefix(_MARK))
+        return json.loads(file.read().removeprefix(_BYTE_ORDER_MARK))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{where} is not JSON: {error}") from None
 
 
-def _unmarked(file: IO[bytes]) -> "BufferedReader[Any]":
+def _skip_byte_order_mark(file: IO[bytes]) -> "BufferedReader[Any]":
     """Return a file from its first character on: past a byte order mark and blanks."""
     text = cast("BufferedReader[Any]", file)
     if not isinstance(file, BufferedReader):
         text = BufferedReader(cast("Any", file), BLOCK)
-    if text.peek(len(_MARK)).startswith(_MARK):
-        text.read(len(_MARK))
+    if text.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
+        text.read(len(_BYTE_ORDER_MARK))
     while (first := text.peek(1)[:1]) and first.isspace():
         text.read(1)
     return text
@@ -243,7 +248,7 @@ def is_zip(path: Path) -> bool:
         return file.read(len(_ZIP)) == _ZIP
 
 
-def _size(path: Path) -> int:
+def _total_size(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
     return sum(one.stat().st_size for one in path.rglob("*") if one.is_file())

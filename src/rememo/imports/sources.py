@@ -7,44 +7,48 @@ from typing import Final
 
 from rememo.errors import InvalidInput
 from rememo.imports import chatgpt, claude, hindsight, jsonl, langgraph, letta, mem0, openai_agents
-from rememo.imports.item import Found, Item
-from rememo.imports.source_path import Place, Progress
-from rememo.imports.writer import Imported, Writer
+from rememo.imports.item import ImportItem, ReadResult
+from rememo.imports.source_path import Progress, SourcePath
+from rememo.imports.writer import ImportReport, ImportWriter
 from rememo.memory import Memory
 
-_ME: Final = "me"
+_DEFAULT_USER: Final = "me"
 """Whose the talks of a person's own account are, unless the view says so; `rememo chat` calls that person so too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ImportSource:
     """Where memories come from."""
 
-    read: Callable[[Place], Iterator[Found]]
+    read: Callable[[SourcePath], Iterator[ReadResult]]
     about: str
     user: str | None = None
     """Whose it is, where neither the source nor the view says so."""
 
 
-SOURCES: Final[dict[str, Source]] = {
-    "chatgpt-export": Source(chatgpt.read, "the archive that ChatGPT sends, or its conversations.json", _ME),
-    "claude-export": Source(claude.read, "the archive that Claude sends, or its conversations.json", _ME),
-    "hindsight": Source(
+SOURCES: Final[dict[str, ImportSource]] = {
+    "chatgpt-export": ImportSource(
+        chatgpt.read, "the archive that ChatGPT sends, or its conversations.json", _DEFAULT_USER
+    ),
+    "claude-export": ImportSource(
+        claude.read, "the archive that Claude sends, or its conversations.json", _DEFAULT_USER
+    ),
+    "hindsight": ImportSource(
         hindsight.read, "the archive of Hindsight's export_bank, or what list_memories returned, as JSON"
     ),
-    "jsonl": Source(jsonl.read, "JSON Lines: one message or text a line"),
-    "langgraph": Source(langgraph.read, "a file of LangGraph's SqliteStore or SqliteSaver, or both"),
-    "letta": Source(letta.read, "an agent file (.af) of Letta"),
-    "mem0": Source(
+    "jsonl": ImportSource(jsonl.read, "JSON Lines: one message or text a line"),
+    "langgraph": ImportSource(langgraph.read, "a file of LangGraph's SqliteStore or SqliteSaver, or both"),
+    "letta": ImportSource(letta.read, "an agent file (.af) of Letta"),
+    "mem0": ImportSource(
         mem0.read, "mem0's history.db, its Qdrant folder, what get_all returned, as JSON, or a backup of OpenMemory"
     ),
-    "openai-agents": Source(openai_agents.read, "a file of the OpenAI Agents SDK's SQLiteSession"),
+    "openai-agents": ImportSource(openai_agents.read, "a file of the OpenAI Agents SDK's SQLiteSession"),
 }
 
 
 def import_from(
     memory: Memory, path: str | Path, source: str, *, learn: bool = True, progress: Progress | None = None
-) -> Imported:
+) -> ImportReport:
     """Bring in what another system wrote, and tell what was brought in and what was not.
 
     It is read as a stream and stored in small transactions. What was brought in before is known again, so that a
@@ -55,14 +59,14 @@ def import_from(
     if source not in SOURCES:
         raise InvalidInput(f"nothing can be imported from {source!r}; the sources are {', '.join(SOURCES)}")
     chosen = SOURCES[source]
-    place = Place(path, progress, memory.bound)
-    found: Iterator[Found] = chosen.read(place)
+    place = SourcePath(path, progress, memory.bound)
+    found: Iterator[ReadResult] = chosen.read(place)
     if chosen.user is not None and memory.bound.user is None:
-        found = (_owned(one, chosen.user) for one in found)
-    done = Writer(memory, source, learn=learn).write(found)
-    place.read(place.size)  # all of it, also of a database whose pages are not all of interest
+        found = (_with_user(one, chosen.user) for one in found)
+    done = ImportWriter(memory, source, learn=learn).write(found)
+    place.count_read(place.size)  # all of it, also of a database whose pages are not all of interest
     return done
 
 
-def _owned(found: Found, user: str) -> Found:
-    return replace(found, user=user) if isinstance(found, Item) and found.user is None else found
+def _with_user(found: ReadResult, user: str) -> ReadResult:
+    return replace(found, user=user) if isinstance(found, ImportItem) and found.user is None else found

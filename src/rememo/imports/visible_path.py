@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 
-def shown(parents: Mapping[str, str | None], current: str | None, said_at: Callable[[str], float]) -> list[str]:
+def visible_path(parents: Mapping[str, str | None], current: str | None, said_at: Callable[[str], float]) -> list[str]:
     """Return the ids from the root to the current one; where that is not told, to the newest leaf, of equals the last.
 
     What the parents say is enough: newer exports tell no children.

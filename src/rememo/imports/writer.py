@@ -9,27 +9,27 @@ from typing import Any, Final, cast
 
 from rememo.adapters.json_values import storable_text as writable
 from rememo.errors import AlreadyExists, InvalidInput, MissingExtra, NotFound
-from rememo.imports.item import Beside, Found, Item, Left, as_list, as_object, digest
+from rememo.imports.item import AbandonedMessages, ImportItem, ReadResult, Skipped, as_list, as_object, digest
 from rememo.memory import BatchView, Memory
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import external_name
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 
-_STEP: Final = 200
-_HEAVY: Final = 8 * 1024 * 1024
+_BATCH: Final = 200
+_MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 """How many bytes of files and images a step holds before it is stored."""
-_LONG: Final = timedelta(days=36_000)
-_TOLD: Final = 20
-_OTHERS: Final = "it belongs to another {} than the one that was asked for"
+_FOREVER: Final = timedelta(days=36_000)
+_MAX_PROBLEMS: Final = 20
+_OTHER_LABEL: Final = "it belongs to another {} than the one that was asked for"
 _EXPIRED: Final = "it has expired"
 _REFUSED: Final = "it cannot be stored; see problems"
 
-_values = attrgetter(*(one.name for one in fields(Item)))
+_values = attrgetter(*(one.name for one in fields(ImportItem)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportReport:
     """What an import did, for the person who asked for it."""
 
     added: Mapping[str, int]
@@ -54,7 +54,7 @@ class Imported:
         return sum(self.added.values())
 
 
-class Writer:
+class ImportWriter:
     """Stores items within a view, and counts."""
 
     def __init__(self, memory: Memory, source: str, *, learn: bool) -> None:
@@ -70,11 +70,11 @@ class Writer:
         self._jobs = 0
         self._taken_back = 0
 
-    def write(self, found: Iterable[Found]) -> Imported:
+    def write(self, found: Iterable[ReadResult]) -> ImportReport:
         """Store everything; each step is one transaction under a key of its own, so that none is done twice."""
         for step in self._steps(found):
             self._store(step)
-        return Imported(
+        return ImportReport(
             added=dict(self._added),
             known=dict(self._known),
             left_out=dict(self._left.most_common()),
@@ -84,24 +84,24 @@ class Writer:
             taken_back=self._taken_back,
         )
 
-    def _steps(self, found: Iterable[Found]) -> Iterator[list[Item]]:
+    def _steps(self, found: Iterable[ReadResult]) -> Iterator[list[ImportItem]]:
         """Give items in steps. A step ends with a conversation, so that one that grew does not move the others."""
-        step: list[Item] = []
+        step: list[ImportItem] = []
         weight = 0
         for one in found:
-            if isinstance(one, Left):
+            if isinstance(one, Skipped):
                 self._left[one.reason] += one.count
                 continue
-            if isinstance(one, Beside):
+            if isinstance(one, AbandonedMessages):
                 if step:
                     yield step
                     step, weight = [], 0
                 self._take_back(one)
                 continue
-            item = self._labelled(one)
+            item = self._apply_labels(one)
             if item is None:
                 continue
-            if step and (len(step) >= _STEP or weight > _HEAVY or item.room != step[-1].room):
+            if step and (len(step) >= _BATCH or weight > _MAX_BATCH_BYTES or item.room != step[-1].room):
                 yield step
                 step, weight = [], 0
             step.append(item)
@@ -109,59 +109,59 @@ class Writer:
         if step:
             yield step
 
-    def _take_back(self, beside: Beside) -> None:
+    def _take_back(self, beside: AbandonedMessages) -> None:
         """Delete what was brought in while it was shown: said in sequence with the rest, it would tell what never was."""
         ids = [self._message_id(one) for one in beside.origins]
-        for start in range(0, len(ids), _STEP):
-            for record in self._memory.list(kind="message", ids=ids[start : start + _STEP], limit=_STEP):
+        for start in range(0, len(ids), _BATCH):
+            for record in self._memory.list(kind="message", ids=ids[start : start + _BATCH], limit=_BATCH):
                 if record.source == self._source:
-                    self._memory.delete(record.id, key=_taking(record))
+                    self._memory.delete(record.id, key=_take_back_key(record))
                     self._taken_back += 1
 
-    def _shown_again(self, step: list[Item]) -> list[Item]:
+    def _restored(self, step: list[ImportItem]) -> list[ImportItem]:
         """Return what of a step that was done before was taken back since: not what somebody else deleted."""
         messages = {self._id(item): item for item in step if item.kind == "message"}
         if not messages:
             return []
         there = {one.id for one in self._memory.list(kind="message", ids=messages, limit=len(messages))}
-        again: list[Item] = []
+        again: list[ImportItem] = []
         for id in messages.keys() - there:
             try:
                 last = self._memory.history(id)[-1]
             except NotFound:
                 continue
-            if self._engine.first_receipt(self._memory.bound, _taking(last)) is not None:
+            if self._engine.first_receipt(self._memory.bound, _take_back_key(last)) is not None:
                 again.append(messages[id])
         return [item for item in step if item in again]
 
-    def _labelled(self, item: Item) -> Item | None:
+    def _apply_labels(self, item: ImportItem) -> ImportItem | None:
         """Return an item with the labels of the view; None for one that belongs elsewhere."""
         for name in ("user", "agent", "room"):
             bound, own = getattr(self._memory.bound, name), getattr(item, name)
             if bound is not None and own is not None and bound != own:
-                self._left[_OTHERS.format(name)] += 1
+                self._left[_OTHER_LABEL.format(name)] += 1
                 return None
         if item.expires_at is not None and item.expires_at <= self._engine.now():
             self._left[_EXPIRED] += 1
             return None
         return replace(
-            item, text=writable(item.text), metadata=_written(item.metadata), tool_calls=_written(item.tool_calls),
-            title=_written(item.title), name=_written(item.name),
+            item, text=writable(item.text), metadata=_storable(item.metadata), tool_calls=_storable(item.tool_calls),
+            title=_storable(item.title), name=_storable(item.name),
         )  # fmt: skip
 
-    def _store(self, step: list[Item]) -> None:
+    def _store(self, step: list[ImportItem]) -> None:
         key = f"import:{self._source}:{digest([_values(one) for one in step])}"
         # Asked before anything is embedded again.
         first = self._engine.first_receipt(self._memory.bound, key)
         if first is None:
             self._write(step, key)
             return
-        again = self._shown_again(step)
-        self._seen([item for item in step if item not in again], {*first.ids})
+        again = self._restored(step)
+        self._count_known([item for item in step if item not in again], {*first.ids})
         if again:
             self._write(again, None)
 
-    def _write(self, step: list[Item], key: str | None) -> None:
+    def _write(self, step: list[ImportItem], key: str | None) -> None:
         waiting: dict[str, tuple[str, str]] = {}
         try:
             with self._memory.batch(key=key) as batch:
@@ -173,15 +173,15 @@ class Writer:
             ) from None
         self._count(batch.receipt, dict(waiting.values()))
 
-    def _seen(self, step: list[Item], stored: set[str]) -> None:
+    def _count_known(self, step: list[ImportItem], stored: set[str]) -> None:
         """Count a step that was done before."""
         for item in step:
             if item.kind == "document" or self._id(item) in stored:
                 self._known[item.kind] += 1
             else:
-                self._refused(item, "it could not be stored when it was first read")
+                self._count_refused(item, "it could not be stored when it was first read")
 
-    def _id(self, item: Item) -> str:
+    def _id(self, item: ImportItem) -> str:
         """Return the id of the record that an item is or will be."""
         if item.kind == "message":
             return self._message_id(item.origin)
@@ -198,23 +198,23 @@ class Writer:
     def _derive(self, name: str) -> DerivedId:
         return self._engine.ids.derive(self._memory.bound.tenant, name)
 
-    def _add(self, batch: BatchView, item: Item, waiting: dict[str, tuple[str, str]]) -> None:
+    def _add(self, batch: BatchView, item: ImportItem, waiting: dict[str, tuple[str, str]]) -> None:
         """Let an item wait in a batch, once; one that is refused is told."""
         id = self._id(item)
         if id in waiting:
             self._known[item.kind] += 1  # it stands there twice
             return
         try:
-            receipt = self._waiting(self._view(batch, item), item)
+            receipt = self._add_item(self._view(batch, item), item)
         except (InvalidInput, MissingExtra) as error:
-            self._refused(item, str(error))
+            self._count_refused(item, str(error))
             return
         if receipt.status == "pending":
             waiting[id] = receipt.ids[0], item.kind
         else:
             self._known[item.kind] += 1  # a document whose content is there
 
-    def _waiting(self, view: Memory, item: Item) -> Receipt:
+    def _add_item(self, view: Memory, item: ImportItem) -> Receipt:
         if item.kind == "message":
             return view.messages.add(
                 item.role, item.text, external_id=item.origin, name=item.name, at=item.at,
@@ -230,24 +230,24 @@ class Writer:
         return view.add(
             item.text, kind=item.kind, id=self._id(item), on_conflict="ignore", data=item.data or None,
             metadata=item.metadata or None, occurred_at=item.at, pinned=item.pinned, source=self._source,
-            ttl=self._life(item), learn=self._learn,
+            ttl=self._remaining_ttl(item), learn=self._learn,
         )  # fmt: skip
 
-    def _life(self, item: Item) -> timedelta | None:
+    def _remaining_ttl(self, item: ImportItem) -> timedelta | None:
         """Return how long a note still lives; None for ever, which an end in another century stands for."""
         rest = None if item.expires_at is None else item.expires_at - self._engine.now()
-        return None if rest is None or rest > _LONG else rest
+        return None if rest is None or rest > _FOREVER else rest
 
-    def _view(self, memory: Memory, item: Item) -> Memory:
+    def _view(self, memory: Memory, item: ImportItem) -> Memory:
         bound = memory.bound
         labels: dict[str, Any] = {
             name: getattr(item, name) for name in ("user", "agent", "room") if getattr(bound, name) is None
         }
         return memory.scope(**labels)
 
-    def _refused(self, item: Item, why: str) -> None:
+    def _count_refused(self, item: ImportItem, why: str) -> None:
         self._left[_REFUSED] += 1
-        if len(self._problems) < _TOLD:
+        if len(self._problems) < _MAX_PROBLEMS:
             self._problems.append(f"{item.kind} {item.origin[1]} of {item.origin[0]}: {why}")
 
     def _count(self, receipt: Receipt | None, kinds: Mapping[str, str]) -> None:
@@ -260,18 +260,18 @@ class Writer:
         self._jobs += len(receipt.jobs)
 
 
-def _taking(record: Record) -> str:
+def _take_back_key(record: Record) -> str:
     """Return the key under which a version is taken back."""
     return f"import:beside:{record.id}:{record.recorded_at.isoformat()}"
 
 
-def _written(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """Return a value whose texts a record can hold."""
     if isinstance(value, str):
         return writable(value)
     if isinstance(value, dict):
-        return {name: _written(one) for name, one in as_object(cast("object", value)).items()}
+        return {name: _storable(one) for name, one in as_object(cast("object", value)).items()}
     if isinstance(value, list | tuple):
-        found = map(_written, as_list(cast("object", value)))
+        found = map(_storable, as_list(cast("object", value)))
         return tuple(found) if isinstance(value, tuple) else list(found)
     return value

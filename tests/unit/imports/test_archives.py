@@ -76,7 +76,7 @@ def test_no_path_leads_out_of_an_export(memory: Memory, tmp_path: Path, pack: Pa
 def test_an_archive_that_swells_is_refused(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nested: bool
 ):
-    monkeypatch.setattr("rememo.imports.folder._LEAST", 1 << 20)
+    monkeypatch.setattr("rememo.imports.folder._MIN_UNPACKED", 1 << 20)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("conversations.json", b"[" + b" " * (16 << 20) + b"]")
@@ -92,7 +92,7 @@ def test_an_archive_that_swells_is_refused(
 def test_an_entry_larger_than_memory_should_hold_is_refused(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("rememo.imports.source_path._LARGEST", 1 << 20)
+    monkeypatch.setattr("rememo.imports.source_path._MAX_ENTRY", 1 << 20)
     small, large = talk("Small"), talk("x" * (2 << 20))
     (tmp_path / "conversations.json").write_text(json.dumps([small, large]))
     with pytest.raises(InvalidInput, match=r"conversations\.json has an entry of more than 1 MB"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings
 from rememo.errors import InvalidInput
-from rememo.imports import Imported, import_from
+from rememo.imports import ImportReport, import_from
 
 Pack = Callable[[str, dict[str, Any]], Path]
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -42,8 +42,8 @@ def says(role: str, content: Any, *, id: str | None = None, **fields: Any) -> di
 
 
 @pytest.fixture
-def bring(memory: Memory, tmp_path: Path) -> Callable[..., Imported]:
-    def brought(*talks: Any) -> Imported:
+def bring(memory: Memory, tmp_path: Path) -> Callable[..., ImportReport]:
+    def brought(*talks: Any) -> ImportReport:
         path = tmp_path / "conversations.json"
         path.write_text(json.dumps(list(talks)))
         return import_from(memory, path, "chatgpt-export")
@@ -59,7 +59,7 @@ def told(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
 
 
 def test_nodes_without_children_and_messages_without_metadata_are_a_path(
-    memory: Memory, bring: Callable[..., Imported]
+    memory: Memory, bring: Callable[..., ImportReport]
 ):
     tree = talk(
         says("user", "Which bread?", id="q"),
@@ -80,7 +80,7 @@ def test_nodes_without_children_and_messages_without_metadata_are_a_path(
 
 
 def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(
-    memory: Memory, bring: Callable[..., Imported]
+    memory: Memory, bring: Callable[..., ImportReport]
 ):
     first = talk(
         says("user", "A name for a boat?", id="q"), says("assistant", "Gull.", id="a"), says("user", "Thanks", id="t")
@@ -165,14 +165,14 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("content", "words"), [(one[1], one[2]) for one in KINDS], ids=[one[0] for one in KINDS])
 def test_the_words_of_every_kind_of_content_are_kept(
-    memory: Memory, bring: Callable[..., Imported], content: dict[str, Any], words: str
+    memory: Memory, bring: Callable[..., ImportReport], content: dict[str, Any], words: str
 ):
     done = bring(talk(says("user", "Go on"), says("tool", content, name="web.run")))
     assert told(memory)[1:] == [("tool", words)]
     assert (done.left_out, done.problems) == ({}, ())
 
 
-def test_what_has_no_words_is_counted_by_what_it_is(memory: Memory, bring: Callable[..., Imported]):
+def test_what_has_no_words_is_counted_by_what_it_is(memory: Memory, bring: Callable[..., ImportReport]):
     done = bring(
         talk(
             says("user", "Look at this"),
@@ -200,7 +200,7 @@ def test_what_has_no_words_is_counted_by_what_it_is(memory: Memory, bring: Calla
     }
 
 
-def test_marks_for_links_and_cards_become_what_they_stand_for(memory: Memory, bring: Callable[..., Imported]):
+def test_marks_for_links_and_cards_become_what_they_stand_for(memory: Memory, bring: Callable[..., ImportReport]):
     cite, unknown = "\ue200cite\ue202turn0search1\ue201", "\ue200cite\ue202turn9search9\ue202turn9search8\ue201"
     text = (
         f'\ue200entity\ue202["city","Porto","a city in Portugal"]\ue201 is near{cite}. Two words{unknown}'
@@ -220,7 +220,7 @@ def test_marks_for_links_and_cards_become_what_they_stand_for(memory: Memory, br
     ]  # fmt: skip
 
 
-def test_calls_of_tools_canvas_and_memory(memory: Memory, bring: Callable[..., Imported]):
+def test_calls_of_tools_canvas_and_memory(memory: Memory, bring: Callable[..., ImportReport]):
     page = json.dumps({"name": "plan", "type": "document", "content": "# Plan\nPaint the door."})
     done = bring(
         talk(
@@ -247,7 +247,7 @@ def test_calls_of_tools_canvas_and_memory(memory: Memory, bring: Callable[..., I
 
 
 def test_what_a_person_told_about_themselves_stands_in_content_or_beside_it(
-    memory: Memory, bring: Callable[..., Imported]
+    memory: Memory, bring: Callable[..., ImportReport]
 ):
     beside = {"about_user_message": "I bake.", "about_model_message": "Use grams."}
     old = says("system", "", metadata={"is_user_system_message": True, "user_context_message_data": beside})

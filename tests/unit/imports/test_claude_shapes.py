@@ -9,10 +9,10 @@ import pytest
 
 from rememo import Memory
 from rememo.errors import InvalidInput
-from rememo.imports import Imported, import_from
+from rememo.imports import ImportReport, import_from
 
 Pack = Callable[[str, dict[str, Any]], Path]
-Bring = Callable[..., Imported]
+Bring = Callable[..., ImportReport]
 ROOT = "00000000-0000-4000-8000-000000000000"
 AT = "2026-05-04T10:00:00.000000Z"
 BESIDE = "a message beside the path that is shown: edited, or asked for again"
@@ -35,7 +35,7 @@ def talk(*messages: Any, id: str = "talk-1", **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def bring(memory: Memory, tmp_path: Path) -> Bring:
-    def brought(*entries: Any) -> Imported:
+    def brought(*entries: Any) -> ImportReport:
         path = tmp_path / "conversations.json"
         path.write_text(json.dumps(list(entries)))
         return import_from(memory, path, "claude-export")

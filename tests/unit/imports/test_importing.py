@@ -188,7 +188,7 @@ def test_reading_takes_no_more_memory_for_more(tmp_path: Path):
     def weight(path: Path) -> int:
         script = (
             "import resource, sys; from pathlib import Path; from rememo.imports.chatgpt import read;"
-            "from rememo.imports.source_path import Place; count = sum(1 for _ in read(Place(Path(sys.argv[1]))));"
+            "from rememo.imports.source_path import SourcePath; count = sum(1 for _ in read(SourcePath(Path(sys.argv[1]))));"
             "print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
         told = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)

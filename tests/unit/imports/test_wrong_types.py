@@ -10,8 +10,8 @@ import pytest
 
 from rememo.errors import RememoError
 from rememo.imports import chatgpt, claude
-from rememo.imports.item import Found, Item
-from rememo.imports.source_path import Place
+from rememo.imports.item import ImportItem, ReadResult
+from rememo.imports.source_path import SourcePath
 
 WRONG: tuple[Any, ...] = (None, 7, "x", [None], {"x": [1]})
 IMAGE = {
@@ -91,14 +91,14 @@ def changed(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
     ("read", "export"), [(chatgpt.read, [CHATGPT]), (claude.read, CLAUDE)], ids=["chatgpt-export", "claude-export"]
 )
 def test_no_field_of_another_type_costs_the_rest(
-    tmp_path: Path, read: Callable[[Place], Iterator[Found]], export: list[Any]
+    tmp_path: Path, read: Callable[[SourcePath], Iterator[ReadResult]], export: list[Any]
 ):
     path = tmp_path / "conversations.json"
     last = json.loads(json.dumps(export[0]).replace('"c"', '"last"'))
 
-    def items(entries: list[Any]) -> list[Item]:
+    def items(entries: list[Any]) -> list[ImportItem]:
         path.write_text(json.dumps(entries))
-        return [one for one in read(Place(path)) if isinstance(one, Item)]
+        return [one for one in read(SourcePath(path)) if isinstance(one, ImportItem)]
 
     rest = {one.origin for one in items([last])}
     for where in places(export):
