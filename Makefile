@@ -1,17 +1,26 @@
-# Two commands matter: `make serve` to see it run, `make test` to see it hold.
+# `make serve` to see it run, `make check` after a change, `make test` to see it hold.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# uv takes a fifth of pip's time and shows how far it is; pip knows indexes that uv is not told of.
+, := ,
+INSTALL = $(BIN)/uv pip install --python $(BIN)/python --editable $(1) || $(BIN)/python -m pip install --editable $(1)
 
-.PHONY: serve test oldest frameworks models release soak docs lint types imports bench clean
+.PHONY: serve check test unit oldest frameworks models release soak docs lint types imports bench clean
 
-$(VENV)/.installed: pyproject.toml
+# What serving needs; developers' tools come with the other commands.
+$(VENV)/.serving: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all,dev]"
+	$(BIN)/python -m pip install --disable-pip-version-check "uv>=0.9"
+	$(call INSTALL,".[checkout$(,)cli$(,)mcp$(,)server]")
 	@touch $@
 
-serve: $(VENV)/.installed
+$(VENV)/.installed: $(VENV)/.serving
+	$(call INSTALL,".[all$(,)dev]")
+	@touch $@
+
+serve: $(VENV)/.serving
 	$(BIN)/rememo serve
 
 # What the tests need of npm: clients and a conformance runner for the MCP server. Node comes with a Python package.

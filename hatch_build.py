@@ -9,7 +9,7 @@ FILES = (
     "wordllama/weights/l2_supercat_256.safetensors",
     "wordllama/tokenizers/l2_supercat_tokenizer_config.json",
 )
-TO = "rememo/recall/embed"
+TO = "rememo/text"
 
 
 class CarryWords(BuildHookInterface[Any]):

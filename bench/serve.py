@@ -42,7 +42,7 @@ def served(path: Path) -> Generator[tuple[str, int]]:
     ):
         try:
             said = "" if server.stdout is None else server.stdout.readline()
-            yield said.split(" at ")[1].split("/v1")[0], server.pid
+            yield said.removeprefix("dashboard: ").strip(), server.pid
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(60)

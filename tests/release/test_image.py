@@ -50,7 +50,7 @@ def test_the_image_serves_what_is_built_of_the_files_it_is_sent(tmp_path: Path):
         try:
             assert server.stdout is not None
             line = server.stdout.readline()
-            found = re.search(r":(\d+)/v1", line)
+            found = re.search(r":(\d+)$", line.strip())
             assert found is not None, line
             ask(*(one.replace("8765", found[1]) for one in json.loads(health)))
         finally:

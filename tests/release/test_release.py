@@ -65,7 +65,7 @@ def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[
     with zipfile.ZipFile(built[0]) as wheel:
         names = wheel.namelist()
     assert "rememo/py.typed" in names
-    assert "rememo/recall/embed/wordllama/LICENSE" in names
+    assert "rememo/text/wordllama/LICENSE" in names
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
     source = Path(__file__).parents[2] / "src"
     shown = {

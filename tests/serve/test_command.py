@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def started() -> Iterator[Any]:
             stack.callback(watchdog.cancel)
             assert process.stdout is not None
             line = process.stdout.readline()
-            return process, line.split(" at ")[1].split("/v1")[0]
+            return process, line.removeprefix("dashboard: ").strip()
 
         yield start
 
@@ -55,6 +56,9 @@ def test_a_server_from_start_to_stop(started: Any, tmp_path: Path):
     file = tmp_path / "a.db"
     process, address = started(file)
     with httpx.Client(base_url=address, timeout=30, trust_env=False) as web:
+        assert process.stdout is not None
+        links = [address, *re.findall(r"http://\S+", process.stdout.readline())]
+        assert [web.get(link, follow_redirects=True).status_code for link in links] == [200, 200]
         made = web.post("/v1/messages", params={"user": "ana"}, json={"role": "user", "content": "I live in Lisbon."})
         assert made.status_code == 201
         key = json.loads(rememo("keys", "add", file, "--scope", "user=ana", "--name", "phone", "--json").stdout)

@@ -102,7 +102,8 @@ def serve(
             name = f"[{host}]" if ":" in host else host
             address = f"http://{name}:{listening.getsockname()[1]}"
             console.print(
-                f"serving {without_password(file)} at {address}/v1, described at {address}/openapi.json",
+                f"dashboard: {address}\nAPI: {address}/openapi.json (its routes are below /v1)\n"
+                f"serving {without_password(file)}; Ctrl+C stops it",
                 soft_wrap=True,
                 markup=False,
             )

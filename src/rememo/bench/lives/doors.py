@@ -158,9 +158,9 @@ def _serving(lives: Sequence[Life]) -> Generator[tuple[str, dict[str, str]]]:
         ) as process:
             try:
                 line = process.stdout.readline() if process.stdout is not None else ""
-                if " at " not in line:
+                if not line.startswith("dashboard: "):
                     raise Unavailable("`rememo serve` did not start; run it by hand to see why")
-                url = line.split(" at ")[1].split("/v1")[0]
+                url = line.removeprefix("dashboard: ").strip()
                 httpx.get(f"{url}/healthz", trust_env=False, timeout=_PATIENCE)  # from then on it can be stopped
                 yield url, keys
             finally:
