@@ -54,11 +54,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         memory = fill(Path(folder) / "memory.db", options.messages)
         chat = memory.scope(user="alice", agent="helper", room="chat")
-        asked = "when is the rent due?"
-        chat.compose(asked)
-        cold = taken(max(10, options.rounds // 100), lambda _: chat.compose(asked, fresh=True))
-        search = taken(max(10, options.rounds // 100), lambda _: chat.search(asked))
-        warm = taken(options.rounds, lambda _: chat.compose(asked))
+        question = "when is the rent due?"
+        chat.compose(question)
+        cold = taken(max(10, options.rounds // 100), lambda _: chat.compose(question, fresh=True))
+        search = taken(max(10, options.rounds // 100), lambda _: chat.search(question))
+        warm = taken(options.rounds, lambda _: chat.compose(question))
         print(
             f"compose() anew, all built-in providers, {options.messages:,} messages: {statistics.median(cold):,.0f} us"
         )
@@ -68,7 +68,7 @@ def main() -> None:
             f" p99 {warm[len(warm) * 99 // 100]:,.1f} us"
         )
         memory.providers.add("own", lambda _: "text")
-        own = taken(max(10, options.rounds // 10), lambda _: chat.compose(asked, include="own", fresh=True))
+        own = taken(max(10, options.rounds // 10), lambda _: chat.compose(question, include="own", fresh=True))
         print(f"compose() anew, one plain function on a thread: {statistics.median(own):,.0f} us")
         memory.close()
 

@@ -53,8 +53,8 @@ def fill(count: int) -> Memory:
 
     def text(number: int) -> str:
         long = number % 2 and dice.random() < SHARE_OF_LONG
-        said = [" ".join(dice.choices(WORDS, OFTEN, k=dice.randint(5, 12))) for _ in range(15 if long else 3)]
-        return ". ".join(said) + f", number {number}."
+        sentences = [" ".join(dice.choices(WORDS, OFTEN, k=dice.randint(5, 12))) for _ in range(15 if long else 3)]
+        return ". ".join(sentences) + f", number {number}."
 
     for first in range(0, count, 2_000):
         chat.add_many(

@@ -34,10 +34,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def fill(path: Path, count: int) -> None:
     """Store a year of talk in many rooms, with facts, relationships, conflicts and later versions."""
-    said = talk(count - FACTS - TIES, seed=1)
+    texts = talk(count - FACTS - TIES, seed=1)
     with Memory(path, settings=Settings(durability="fast", worker=False, learn=False, audit=True)) as memory:
         for room in range(ROOMS):
-            some = said[room::ROOMS]
+            some = texts[room::ROOMS]
             memory.scope(user=f"user {room % USERS}", room=f"room {room}").add_many(
                 {"text": text, "kind": "message", "data": {"role": "user"}}
                 | {"occurred_at": START + timedelta(minutes=500 * place + room)}
@@ -46,14 +46,14 @@ def fill(path: Path, count: int) -> None:
         memory.snapshot("filled")
         memory.facts.policy("favourite_colour", "ask")
         for place in range(FACTS):
-            memory.scope(user=f"user {place % USERS}").facts.add(f"person {place}", "lives_in", said[place].split()[6])
+            memory.scope(user=f"user {place % USERS}").facts.add(f"person {place}", "lives_in", texts[place].split()[6])
         for place in range(CONFLICTS):
             for colour in ("green", "blue"):
                 memory.facts.add(f"person {place}", "favourite_colour", colour)
         for place in range(TIES):
             memory.relationships.add(f"person {place % 300}", f"person {place * 7 % 1_000 + 300}", "knows")
-        for one in memory.scope(room="room 1").list(limit=EDITED):
-            memory.update(one.id, text=one.text + " indeed")
+        for record in memory.scope(room="room 1").list(limit=EDITED):
+            memory.update(record.id, text=record.text + " indeed")
 
 
 def views(path: Path) -> dict[str, str]:
@@ -157,10 +157,10 @@ def measure(path: Path, wanted: dict[str, str], rounds: int, browser: Any) -> li
                 paint = painted(browser, server, address)
                 settled(number)
                 again = painted(browser, server, address)
-        first, last = (statistics.median(one[place] for one in runs) for place in (0, 1))
-        size, shown = runs[0][2], "" if paint is None or again is None else f"{paint:6.0f} {again:5.0f}"
+        first, last = (statistics.median(run[place] for run in runs) for place in (0, 1))
+        size, paint_times = runs[0][2], "" if paint is None or again is None else f"{paint:6.0f} {again:5.0f}"
         print(
-            f"{name:22} {cold[0]:10.0f} {cold[1]:6.0f} {first:10.0f} {last:6.0f} {cpu:6.0f} {shown:>15} {size / 1e3:5.0f}",
+            f"{name:22} {cold[0]:10.0f} {cold[1]:6.0f} {first:10.0f} {last:6.0f} {cpu:6.0f} {paint_times:>15} {size / 1e3:5.0f}",
             flush=True,
         )
         if max(cold[0], first, paint or 0, again or 0) > BOUND:
@@ -182,7 +182,7 @@ def main() -> None:
         path: Path = options.file or Path(folder) / "memory.db"
         if not path.exists():
             fill(path, options.records)
-        wanted = {name: one for name, one in views(path).items() if not options.views or name in options.views}
+        wanted = {name: view for name, view in views(path).items() if not options.views or name in options.views}
         if options.paint:
             from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where it is asked for
 

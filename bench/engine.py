@@ -68,10 +68,10 @@ def each(count: int, run: Callable[[int], object]) -> list[float]:
 def single_adds(folder: Path, durability: str, count: int) -> Row:
     """Interleaved, because the disk has moods: one bare insert and commit, one add of ours, and so on."""
     connection = bare(folder / f"bare-{durability}.db", "FULL" if durability == "full" else "NORMAL")
-    said = texts(count)
+    messages = texts(count)
 
     def insert(number: int) -> None:
-        connection.execute("INSERT INTO notes (room, at, text) VALUES (?, ?, ?)", ("r", number, said[number]))
+        connection.execute("INSERT INTO notes (room, at, text) VALUES (?, ?, ?)", ("r", number, messages[number]))
 
     with Memory(folder / f"add-{durability}.db", settings=settings(durability)) as memory:
         room = memory.scope(user="u", room="r", agent="a")
@@ -79,40 +79,40 @@ def single_adds(folder: Path, durability: str, count: int) -> Row:
         theirs: list[float] = []
         for number in range(count):
             theirs += each(1, lambda _, number=number: insert(number))
-            ours += each(1, lambda _, number=number: room.add(said[number]))
-    mine, other = statistics.median(ours[100:]), statistics.median(theirs[100:])
+            ours += each(1, lambda _, number=number: room.add(messages[number]))
+    own, other = statistics.median(ours[100:]), statistics.median(theirs[100:])
     bound = 2.5 if durability == "full" else 8.0
-    return Row(f"add, {durability}", f"{mine * 1e6:.0f} µs against {other * 1e6:.0f}", mine / other, bound)
+    return Row(f"add, {durability}", f"{own * 1e6:.0f} µs against {other * 1e6:.0f}", own / other, bound)
 
 
 def tail(folder: Path, count: int) -> Row:
-    said = texts(count)
+    messages = texts(count)
     with Memory(folder / "tail.db") as memory:
         room = memory.scope(user="u", room="r")
-        taken = sorted(each(count, lambda number: room.add(said[number])))
+        taken = sorted(each(count, lambda number: room.add(messages[number])))
     middle, late = taken[count // 2], taken[int(count * 0.99)]
     return Row(f"add, p99 to p50 over {count:,}", f"{late * 1e6:.0f} µs against {middle * 1e6:.0f}", late / middle, 10)
 
 
 def threads(folder: Path, count: int) -> Row:
-    said = texts(count)
+    messages = texts(count)
 
     def rate(workers: int) -> float:
         with Memory(folder / f"threads-{workers}.db") as memory:
             room = memory.scope(user="u", room="r")
-            room.add_many(said[:1000])
+            room.add_many(messages[:1000])
             each_one = count // workers
             group = [
                 threading.Thread(
-                    target=lambda start=start: each(each_one, lambda number: room.add(said[start + number]))
+                    target=lambda start=start: each(each_one, lambda number: room.add(messages[start + number]))
                 )
                 for start in range(0, count, each_one)
             ]
             start = time.perf_counter()
-            for one in group:
-                one.start()
-            for one in group:
-                one.join()
+            for thread in group:
+                thread.start()
+            for thread in group:
+                thread.join()
             return count / (time.perf_counter() - start)
 
     rates = [(rate(1), rate(16)) for _ in range(1)]
@@ -122,26 +122,28 @@ def threads(folder: Path, count: int) -> Row:
 
 def bulk(folder: Path, count: int) -> Row:
     analyzer, scope = Analyzer(), Scope(user="u", room="r")
-    said = texts(count)
-    lines = [(number + 1, index_line(scope, analyzer.terms(one))) for number, one in enumerate(said)]
+    messages = texts(count)
+    lines = [(number + 1, index_line(scope, analyzer.terms(message))) for number, message in enumerate(messages)]
     connection = bare(folder / "bulk-bare.db", "FULL", words=True)
     start = time.perf_counter()
     with connection:
-        connection.executemany("INSERT INTO notes (room, at, text) VALUES ('r', 1, ?)", [(one,) for one in said])
+        connection.executemany(
+            "INSERT INTO notes (room, at, text) VALUES ('r', 1, ?)", [(message,) for message in messages]
+        )
         connection.executemany("INSERT INTO words (rowid, terms) VALUES (?, ?)", lines)
     other = time.perf_counter() - start
     with Memory(folder / "bulk.db") as memory:
         room = memory.scope(user="u", room="r")
-        room.add_many(said[:1000])
+        room.add_many(messages[:1000])
         start = time.perf_counter()
-        room.add_many(said)
-        mine = time.perf_counter() - start
-    return Row(f"add_many of {count:,}", f"{mine:.2f} s against {other:.2f}", mine / other, 5)
+        room.add_many(messages)
+        own = time.perf_counter() - start
+    return Row(f"add_many of {count:,}", f"{own:.2f} s against {other:.2f}", own / other, 5)
 
 
 def gets(folder: Path, count: int) -> Row:
     with Memory(folder / "bulk.db") as memory:
-        ids = [one.id for one in memory.list(limit=1000)]
+        ids = [record.id for record in memory.list(limit=1000)]
         connection = apsw.Connection(str(folder / "bulk.db"))
         theirs = each(
             count,
@@ -154,8 +156,8 @@ def gets(folder: Path, count: int) -> Row:
         )
         ours = each(count, lambda number: memory.get(ids[number % len(ids)]))
         connection.close()
-    mine, other = statistics.median(ours), statistics.median(theirs)
-    return Row("get", f"{mine * 1e6:.1f} µs against {other * 1e6:.1f}", mine / other, 8)
+    own, other = statistics.median(ours), statistics.median(theirs)
+    return Row("get", f"{own * 1e6:.1f} µs against {other * 1e6:.1f}", own / other, 8)
 
 
 def opening(folder: Path, count: int) -> list[Row]:

@@ -24,10 +24,10 @@ def took(run: Callable[[], object]) -> float:
 
 def told(name: str, sealed: list[float], plain: list[float], bound: float | None, unit: float = 1e6) -> bool:
     """Print one line; medians of what was measured in turn."""
-    mine, other = statistics.median(sealed), statistics.median(plain)
-    ratio, sign = mine / other, "ms" if unit == 1e3 else "µs"  # noqa: PLR2004
+    with_encryption, other = statistics.median(sealed), statistics.median(plain)
+    ratio, sign = with_encryption / other, "ms" if unit == 1e3 else "µs"  # noqa: PLR2004
     must = "" if bound is None else f"  (must be ≤ {bound:g}) {'reached' if ratio <= bound else 'MISSED'}"
-    print(f"{name:44} {mine * unit:9.1f} {sign} against {other * unit:9.1f} {ratio:6.2f}{must}")
+    print(f"{name:44} {with_encryption * unit:9.1f} {sign} against {other * unit:9.1f} {ratio:6.2f}{must}")
     return bound is None or ratio <= bound
 
 
@@ -42,7 +42,7 @@ class Pair:
         self.open()
 
     def open(self) -> None:
-        self.memories = [Memory(**one).scope(user="u", room="r", agent="a") for one in self._arguments]
+        self.memories = [Memory(**arguments).scope(user="u", room="r", agent="a") for arguments in self._arguments]
 
     def close(self) -> None:
         for memory in self.memories:
@@ -58,16 +58,16 @@ class Pair:
 
     def many(self, runs: list[Callable[[Memory], object]]) -> tuple[list[float], list[float]]:
         pairs = [self.each(run) for run in runs]
-        return [one for one, _ in pairs], [other for _, other in pairs]
+        return [first for first, _ in pairs], [other for _, other in pairs]
 
 
 def adds(folder: Path, count: int) -> None:
     for durability, settings, bound in (("full", FULL, 1.6), ("fast", FAST, 1.6)):
         pair = Pair(folder, f"add-{durability}", settings)
-        said = talk(count, seed=1)
-        told(f"add, {durability}", *pair.many([lambda memory, one=one: memory.add(one) for one in said]), bound)
+        texts = talk(count, seed=1)
+        told(f"add, {durability}", *pair.many([lambda memory, text=text: memory.add(text) for text in texts]), bound)
         batches = [talk(500, seed=seed) for seed in range(max(4, count // 500))]
-        sealed, plain = pair.many([lambda memory, one=one: memory.add_many(one) for one in batches])
+        sealed, plain = pair.many([lambda memory, batch=batch: memory.add_many(batch) for batch in batches])
         told(f"add_many of 500, {durability}", sealed, plain, None, 1e3)
         pair.close()
 
@@ -75,12 +75,15 @@ def adds(folder: Path, count: int) -> None:
 def searches(folder: Path, size: int, asked: int) -> None:
     pair = Pair(folder, f"search-{size}", FAST)
     for start in range(0, size, 5_000):
-        said = [{"text": one, "metadata": {"n": place % 10}} for place, one in enumerate(talk(5_000, seed=start))]
+        records = [{"text": text, "metadata": {"n": place % 10}} for place, text in enumerate(talk(5_000, seed=start))]
         for memory in pair.memories:
-            memory.add_many(said[: size - start])
-    ids = [one.id for one in pair.memories[0].list(limit=500)], [one.id for one in pair.memories[1].list(limit=500)]
+            memory.add_many(records[: size - start])
+    ids = (
+        [record.id for record in pair.memories[0].list(limit=500)],
+        [record.id for record in pair.memories[1].list(limit=500)],
+    )
     pair.close()
-    questions = [" ".join(one.split()[5:10]) for one in talk(asked, seed=-1)]
+    questions = [" ".join(text.split()[5:10]) for text in talk(asked, seed=-1)]
     first: list[tuple[float, float]] = []
     for question in questions[:3]:
         pair.open()
@@ -88,10 +91,13 @@ def searches(folder: Path, size: int, asked: int) -> None:
         if question != questions[2]:
             pair.close()
     told(f"first search of {size:,}", *map(list, zip(*first, strict=True)), None, 1e3)  # pyright: ignore[reportArgumentType]
-    sealed, plain = pair.many([lambda memory, one=one: memory.search(one) for one in questions])
+    sealed, plain = pair.many([lambda memory, question=question: memory.search(question) for question in questions])
     told(f"search in {size:,}", sealed, plain, 2)
     sealed, plain = pair.many(
-        [lambda memory, one=one: memory.search(one, metadata={"n": 3}) for one in questions[: max(3, asked // 20)]]
+        [
+            lambda memory, question=question: memory.search(question, metadata={"n": 3})
+            for question in questions[: max(3, asked // 20)]
+        ]
     )
     told(f"search in {size:,} by metadata", sealed, plain, None, 1e3)
     sealed, plain = pair.many([lambda memory: memory.list(limit=50)] * 200)

@@ -86,7 +86,7 @@ def main() -> None:
             starts.append((server.started, server.ready))
             if left:
                 server.close()
-        started, ready = min(one for one, _ in starts), min(one for _, one in starts)
+        started, ready = min(seconds for seconds, _ in starts), min(seconds for _, seconds in starts)
         print(
             f"rememo mcp answers {started:.2f} s after it was started (at most {START:.0f}), the first recall after {ready:.2f} s"
         )

@@ -64,7 +64,7 @@ if __name__ == "__main__":
     for name, turns in measure(int(sys.argv[1]) if len(sys.argv) > 1 else 60).items():
         # Turns that follow each other meet the same machine; what is compared is these, and not the whole run.
         ratio = statistics.median(down / without for without, down in turns)
-        without, down = (statistics.median(one) * 1e3 for one in zip(*turns, strict=True))
+        without, down = (statistics.median(times) * 1e3 for times in zip(*turns, strict=True))
         worst = max(worst, ratio)
         print(
             f"{name}: {without:.3f} ms without a model, {down:.3f} ms with one whose endpoint is down:"

@@ -36,8 +36,8 @@ def said(words: int = 30) -> str:
 def prose(count: int, words: int = 30) -> list[str]:
     """Return stretches of this project's own guides, one after the other."""
     pages = sorted((Path(__file__).parents[1] / "docs").glob("**/*.md"))
-    said = " ".join(page.read_text() for page in pages).split()
-    return [" ".join(said[start : start + words]) for start in range(0, len(said) - words, words)][:count]
+    page_words = " ".join(page.read_text() for page in pages).split()
+    return [" ".join(page_words[start : start + words]) for start in range(0, len(page_words) - words, words)][:count]
 
 
 def interleaved(rounds: int, *runs: Callable[[int], object]) -> list[float]:
@@ -52,7 +52,7 @@ def interleaved(rounds: int, *runs: Callable[[int], object]) -> list[float]:
 
 
 def shown(vector: Any) -> str:
-    return "[" + ",".join(f"{one:.6g}" for one in vector) + "]"
+    return "[" + ",".join(f"{number:.6g}" for number in vector) + "]"
 
 
 def adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None:
@@ -77,7 +77,7 @@ def adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None
 
 def adding_many(memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, count: int) -> None:
     texts = [said() for _ in range(count)]
-    vectors = [shown(one) for one in embedder.embed(texts)]
+    vectors = [shown(vector) for vector in embedder.embed(texts)]
     bare.execute(
         "CREATE TABLE much (id text PRIMARY KEY, room text, at bigint, data jsonb, text text, words tsvector, vector vector(256))"
     )
@@ -109,14 +109,14 @@ def searching(
                 copy.write_row((f"{scope}-{number}", f"s{scope}", shown(vector)))
     bare.execute("ANALYZE near")
     questions = [said(4) for _ in range(rounds)]
-    asked = [shown(one) for one in embedder.embed(questions)]
+    vectors = [shown(vector) for vector in embedder.embed(questions)]
     views = [memory.scope(room=f"s{scope}") for scope in range(scopes)]
     for view in views:
         view.search(said(4))
     plain, ours = interleaved(
         rounds,
         lambda turn: bare.execute(
-            BARE_NEAREST, (asked[turn], f"s{turn % scopes}", asked[turn]), prepare=True
+            BARE_NEAREST, (vectors[turn], f"s{turn % scopes}", vectors[turn]), prepare=True
         ).fetchall(),
         lambda turn: views[turn % scopes].search(questions[turn], limit=10),
     )
@@ -144,8 +144,8 @@ def together(memory: Memory, *, scopes: int, seconds: float, searching: int = 16
             taken["search" if number < searching else "add"].append(time.perf_counter() - start)
 
     with ThreadPoolExecutor(searching + writing) as pool:
-        for one in [pool.submit(work, number) for number in range(searching + writing)]:
-            one.result()
+        for future in [pool.submit(work, number) for number in range(searching + writing)]:
+            future.result()
     for name, times in taken.items():
         times.sort()
         print(

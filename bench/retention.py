@@ -28,12 +28,12 @@ GIVEN = Settings(worker=False, learn=False)
 def build(path: Path, count: int) -> None:
     """Fill a file with messages in rooms, every other one two months old."""
     now = datetime.now(UTC)
-    said = talk(2_000, seed=1)
+    texts = talk(2_000, seed=1)
     with Memory(path, embedder=None, settings=GIVEN.but(durability="fast")) as memory:
         for room in range(count // ROOM):
             memory.scope(user=f"u{room % 97}", room=f"r{room}").add_many(
                 {
-                    "text": said[(room * 7 + place) % len(said)],
+                    "text": texts[(room * 7 + place) % len(texts)],
                     "kind": "message",
                     "data": {"role": "user"},
                     "occurred_at": now - timedelta(days=60 if place % 2 else 1, seconds=place),
@@ -45,12 +45,12 @@ def build(path: Path, count: int) -> None:
 def read(path: str, rooms: int, begin: Event, end: Event, out: str) -> None:
     """Read rooms at random until told to end; before `begin` nothing else happens."""
     choice = random.Random(1)
-    said = talk(2_000, seed=1)
+    texts = talk(2_000, seed=1)
     taken: dict[str, list[float]] = {"idle": [], "during": []}
     with Memory(path, embedder=None, settings=GIVEN) as memory:
         while not end.is_set():
             room = memory.scope(room=f"r{choice.randrange(min(rooms, 50))}")
-            question = choice.choice(said)
+            question = choice.choice(texts)
             start = time.perf_counter()
             room.list(limit=20)
             room.search(question, limit=5)

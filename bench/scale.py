@@ -54,8 +54,8 @@ def main() -> None:
         database = memory._engine.store._database  # noqa: SLF001
         parts = {name: size / count for name, size in database.rows(PARTS)}
         weight = sum(parts.values())
-        told = ", ".join(f"{name} {size:,.0f}" for name, size in parts.items())
-        print(f"PostgreSQL: {weight:,.0f} bytes a record ({told}); filled at {rate:,.0f} records a second")
+        summary = ", ".join(f"{name} {size:,.0f}" for name, size in parts.items())
+        print(f"PostgreSQL: {weight:,.0f} bytes a record ({summary}); filled at {rate:,.0f} records a second")
         print(f"a billion on PostgreSQL: {weight * BILLION / 1e12:.1f} TB, before replicas and the server's own log")
 
 

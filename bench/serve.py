@@ -41,8 +41,8 @@ def served(path: Path) -> Generator[tuple[str, int]]:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as server,  # noqa: S603 - ours
     ):
         try:
-            said = "" if server.stdout is None else server.stdout.readline()
-            yield said.removeprefix("dashboard: ").strip(), server.pid
+            first_line = "" if server.stdout is None else server.stdout.readline()
+            yield first_line.removeprefix("dashboard: ").strip(), server.pid
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(60)
@@ -67,16 +67,16 @@ class Connection:
 
 def fill(path: Path, count: int) -> str:
     """Store what rooms talked about, and return the text of a key."""
-    said = talk(count, seed=1)
+    texts = talk(count, seed=1)
     with Memory(path, settings=Settings(durability="fast", worker=False, learn=False)) as memory:
         for room in range(ROOMS):
-            memory.scope(user="u", room=f"r{room}").add_many(said[room::ROOMS])
+            memory.scope(user="u", room=f"r{room}").add_many(texts[room::ROOMS])
         return ApiKeys(memory).add(rights=["read", "write"])[1]
 
 
 def asked(count: int, seed: int) -> list[str]:
     """Return questions as long as people's."""
-    return [" ".join(said.split()[:6]) for said in talk(count, seed=seed)]
+    return [" ".join(text.split()[:6]) for text in talk(count, seed=seed)]
 
 
 def compare(path: Path, address: str, key: str, rounds: int) -> float:
@@ -90,9 +90,9 @@ def compare(path: Path, address: str, key: str, rounds: int) -> float:
         room, remote = memory.scope(room="r1"), client.scope(room="r1")
 
         def over_http(question: str) -> None:
-            status, found = line.ask("POST", "/v1/search?room=r1", {"query": question, "limit": 10})
+            status, hits = line.ask("POST", "/v1/search?room=r1", {"query": question, "limit": 10})
             if status >= FAULT:
-                sys.exit(f"the search failed: {found}")
+                sys.exit(f"the search failed: {hits}")
 
         runs: dict[str, Callable[[str], object]] = {
             "direct": lambda question: room.search(question, limit=10),
@@ -106,16 +106,16 @@ def compare(path: Path, address: str, key: str, rounds: int) -> float:
                 run(questions[number % len(questions)])
                 if number >= WARM:  # after both sides have read what they keep
                     taken[name].append((time.perf_counter() - start) * 1e3)
-    middle = {name: statistics.median(each) for name, each in taken.items()}
-    for name, each in taken.items():
+    middle = {name: statistics.median(times) for name, times in taken.items()}
+    for name, times in taken.items():
         more = "" if name == "direct" else f", {middle[name] - middle['direct']:+.2f} ms"
-        print(f"search, {name}: p50 {middle[name]:.2f} ms, p99 {statistics.quantiles(each, n=100)[98]:.2f} ms{more}")
+        print(f"search, {name}: p50 {middle[name]:.2f} ms, p99 {statistics.quantiles(times, n=100)[98]:.2f} ms{more}")
     return middle["HTTP"] - middle["direct"]
 
 
 def crowd(address: str, key: str, clients: int, seconds: float) -> int:
     """Let many clients search, list, add and change for some seconds; prints what they felt, returns what went wrong."""
-    said, questions = talk(2_000, seed=3), asked(500, seed=4)
+    texts, questions = talk(2_000, seed=3), asked(500, seed=4)
     taken: dict[str, list[float]] = {"search": [], "list": [], "add": [], "update": []}
     wrong: Counter[str] = Counter()
     lock = threading.Lock()
@@ -125,31 +125,31 @@ def crowd(address: str, key: str, clients: int, seconds: float) -> int:
         choice = random.Random(number)
         own: dict[str, list[float]] = {name: [] for name in taken}
         where = f"user=u&room=r{number % ROOMS}"
-        mine: list[str] = []
+        own_ids: list[str] = []
         with closing(Connection(address, key)) as line:
             while time.perf_counter() < end:
                 name = choice.choices(["search", "list", "add", "update"], [50, 20, 20, 10])[0]
-                name = "add" if name == "update" and not mine else name
-                text = choice.choice(said)
+                name = "add" if name == "update" and not own_ids else name
+                text = choice.choice(texts)
                 start = time.perf_counter()
                 if name == "search":
-                    status, found = line.ask(
+                    status, hits = line.ask(
                         "POST", f"/v1/search?{where}", {"query": choice.choice(questions), "limit": 10}
                     )
                 elif name == "list":
-                    status, found = line.ask("GET", f"/v1/records?{where}&limit=20")
+                    status, hits = line.ask("GET", f"/v1/records?{where}&limit=20")
                 elif name == "add":
-                    status, found = line.ask("POST", f"/v1/records?{where}", {"text": text})
-                    mine += found.get("ids", [])
+                    status, hits = line.ask("POST", f"/v1/records?{where}", {"text": text})
+                    own_ids += hits.get("ids", [])
                 else:
-                    status, found = line.ask("PATCH", f"/v1/records/{choice.choice(mine)}?{where}", {"text": text})
+                    status, hits = line.ask("PATCH", f"/v1/records/{choice.choice(own_ids)}?{where}", {"text": text})
                 own[name].append((time.perf_counter() - start) * 1e3)
                 if status >= FAULT:
                     with lock:
-                        wrong[f"{name} {status}: {found['error']['message']}"] += 1
+                        wrong[f"{name} {status}: {hits['error']['message']}"] += 1
         with lock:
-            for name, each in own.items():
-                taken[name] += each
+            for name, times in own.items():
+                taken[name] += times
 
     def safely(number: int) -> None:
         try:
@@ -167,9 +167,11 @@ def crowd(address: str, key: str, clients: int, seconds: float) -> int:
     lasted = time.perf_counter() - start
     count = sum(map(len, taken.values()))
     print(f"{clients} clients for {lasted:.0f} s: {count:,} requests, {count / lasted:,.0f} a second")
-    for name, each in taken.items():
-        cuts = statistics.quantiles(each, n=100)
-        print(f"  {name}: {len(each):,}, p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms, longest {max(each):.0f} ms")
+    for name, latencies in taken.items():
+        cuts = statistics.quantiles(latencies, n=100)
+        print(
+            f"  {name}: {len(latencies):,}, p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms, longest {max(latencies):.0f} ms"
+        )
     print(f"errors: {sum(wrong.values())}")
     for said_wrong, times in wrong.most_common(5):
         print(f"  {times} times {said_wrong}")

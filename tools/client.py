@@ -48,69 +48,78 @@ def main() -> None:
 def faces() -> str:
     """Return the text of faces.py."""
     trees = {name: ast.parse((PACKAGE / path).read_text()) for name, path in CLASSES.items()}
-    found = {
-        name: next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
+    sources = {
+        name: next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
         for name, tree in trees.items()
     }
-    memory = {one.name: returned(one) for one in methods(found["Memory"]) if is_face(one)}
-    memory |= {f"working.{one.name}": returned(one) for one in methods(found["Working"]) if is_face(one)}
+    memory = {method.name: returned(method) for method in methods(sources["Memory"]) if is_face(method)}
+    memory |= {f"working.{method.name}": returned(method) for method in methods(sources["Working"]) if is_face(method)}
     served: dict[str, list[str]] = {}
     for operation in OPERATIONS:
         face, _, verb = operation.method_path.rpartition(".")
         if face not in BY_HAND:
             served.setdefault(memory[face] if face else "Memory", []).append(verb)
-    imports, said = [HEAD], dict[str, set[str]]()
+    imports, words_of = [HEAD], dict[str, set[str]]()
     classes: list[str] = []
     for name, verbs in served.items():
-        own = [(found[name], one) for one in methods(found[name])]
-        own += [(found["Records"], one) for one in methods(found["Records"])] if name == "Memory" else []
-        shown = [one for _, one in own if one.name in verbs and one.name not in HAND_MADE and one.name[0] != "_"]
+        own = [(sources[name], method) for method in methods(sources[name])]
+        own += [(sources["Records"], method) for method in methods(sources["Records"])] if name == "Memory" else []
+        served_methods = [
+            method
+            for _, method in own
+            if method.name in verbs and method.name not in HAND_MADE and method.name[0] != "_"
+        ]
         face = next((key for key, value in memory.items() if value == name), "")
-        parts = [FACE.format(name=name, doc=(ast.get_docstring(found[name]) or "").split("\n")[0])]
-        parts += [method(one, f"{face}.{one.name}" if face else one.name) for one in shown]
+        parts = [FACE.format(name=name, doc=(ast.get_docstring(sources[name]) or "").split("\n")[0])]
+        parts += [
+            method(served_method, f"{face}.{served_method.name}" if face else served_method.name)
+            for served_method in served_methods
+        ]
         if name in ("Memory", "Working"):
-            parts += [prop(one) for one in methods(found[name]) if is_face(one) and returned(one) in served]
+            parts += [
+                prop(method) for method in methods(sources[name]) if is_face(method) and returned(method) in served
+            ]
         classes.append("\n".join(parts))
-        said[name] = set(re.findall(r"\w+", "\n".join(parts)))
+        words_of[name] = set(re.findall(r"\w+", "\n".join(parts)))
     for name, path in CLASSES.items():
-        words = said.get("Memory" if name == "Records" else name, set[str]())
+        words = words_of.get("Memory" if name == "Records" else name, set[str]())
         imports += imported(trees[name], words)
         module = "rememo." + path.removesuffix(".py").replace("/", ".")
         imports += [
-            f"from {module} import {each}" for each in defined(trees[name]) if each in words and each not in CLASSES
+            f"from {module} import {name}" for name in defined(trees[name]) if name in words and name not in CLASSES
         ]
     # Those that speak of others come after them, and Memory's last.
     classes.sort(key=lambda text: ("class RemoteMemory" in text, "class RemoteWorking" in text))
     return tidy("\n".join(dict.fromkeys("\n".join(imports).split("\n"))) + "\n" + "".join(classes))
 
 
-def returned(one: ast.FunctionDef) -> str:
+def returned(method: ast.FunctionDef) -> str:
     """Return what a method says that it returns."""
-    return ast.unparse(one.returns) if one.returns else "None"
+    return ast.unparse(method.returns) if method.returns else "None"
 
 
-def is_face(one: ast.FunctionDef) -> bool:
+def is_face(method: ast.FunctionDef) -> bool:
     """Whether it is a property that gives a face."""
-    return any(isinstance(each, ast.Name) and each.id == "property" for each in one.decorator_list)
+    return any(isinstance(decorator, ast.Name) and decorator.id == "property" for decorator in method.decorator_list)
 
 
-def method(one: ast.FunctionDef, calls: str) -> str:
+def method(method: ast.FunctionDef, calls: str) -> str:
     """Return a method that asks."""
-    names = [each.arg for each in (*one.args.args, *one.args.kwonlyargs) if each.arg != "self"]
+    names = [argument.arg for argument in (*method.args.args, *method.args.kwonlyargs) if argument.arg != "self"]
     arguments = ", ".join(f'"{name}": {name}' for name in names)
-    arguments += f", **{one.args.kwarg.arg}" if one.args.kwarg else ""
-    returns = returned(one)
+    arguments += f", **{method.args.kwarg.arg}" if method.args.kwarg else ""
+    returns = returned(method)
     plain = returns.strip("'\"")
     request = f"self._transport.call('{calls}', {{{arguments}}})"
     given = request if plain == "Any" else f"cast('{plain}', {request})"
-    head = f"    def {one.name}({ast.unparse(one.args)}) -> {returns}:\n{docstring(one)}"
+    head = f"    def {method.name}({ast.unparse(method.args)}) -> {returns}:\n{docstring(method)}"
     return f"{head}        return {given}\n"
 
 
-def prop(one: ast.FunctionDef) -> str:
+def prop(method: ast.FunctionDef) -> str:
     """Return a property that gives a face."""
-    face = f"Remote{returned(one)}"
-    head = f"    @property\n    def {one.name}(self) -> {face}:\n{docstring(one)}"
+    face = f"Remote{returned(method)}"
+    head = f"    @property\n    def {method.name}(self) -> {face}:\n{docstring(method)}"
     return f"{head}        return {face}(self._transport)\n"
 
 

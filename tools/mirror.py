@@ -153,63 +153,73 @@ def mirrored() -> str:
     classes: list[str] = []
     for name, path in CLASSES.items():
         tree = ast.parse((PACKAGE / path).read_text())
-        found = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name)
-        words = spoken(found)
+        source = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+        words = spoken(source)
         imports += imported(tree, words)
         module = "rememo." + path.removesuffix(".py").replace("/", ".")
-        imports += [f"from {module} import {each}" for each in defined(tree) if each in words]
-        classes.append(mirror_class(found))
+        imports += [f"from {module} import {name}" for name in defined(tree) if name in words]
+        classes.append(mirror_class(source))
     return tidy(HEAD + "\n".join(imports) + BASE + "\n\n".join(classes))
 
 
-def spoken(found: ast.ClassDef) -> set[str]:
+def spoken(source: ast.ClassDef) -> set[str]:
     """Return the words in the signatures of a class's methods, and its own name: only these are imported."""
-    shown = [one for one in methods(found) if not one.name.startswith("_") or found.name in OPENED]
-    signatures = [f"{ast.unparse(one.args)} {ast.unparse(one.returns or ast.Constant(None))}" for one in shown]
-    return set(re.findall(r"\w+", " ".join(signatures))) | {found.name}
+    public = [method for method in methods(source) if not method.name.startswith("_") or source.name in OPENED]
+    signatures = [
+        f"{ast.unparse(method.args)} {ast.unparse(method.returns or ast.Constant(None))}" for method in public
+    ]
+    return set(re.findall(r"\w+", " ".join(signatures))) | {source.name}
 
 
 def imported(tree: ast.Module, words: set[str]) -> list[str]:
     """Return the imports of a module that bring some of these words, those for type checkers too."""
-    found: list[str] = []
-    for one in [each for top in tree.body for each in (top.body if isinstance(top, ast.If) else [top])]:
-        if isinstance(one, ast.Import):
-            found += [f"import {each.name}" for each in one.names if each.name in words]
-        if isinstance(one, ast.ImportFrom) and one.module != "__future__":
-            found += [f"from {one.module} import {each.name}" for each in one.names if each.name in words]
-    return found
+    lines: list[str] = []
+    for statement in [statement for top in tree.body for statement in (top.body if isinstance(top, ast.If) else [top])]:
+        if isinstance(statement, ast.Import):
+            lines += [f"import {alias.name}" for alias in statement.names if alias.name in words]
+        if isinstance(statement, ast.ImportFrom) and statement.module != "__future__":
+            lines += [
+                f"from {statement.module} import {alias.name}" for alias in statement.names if alias.name in words
+            ]
+    return lines
 
 
 def defined(tree: ast.Module) -> list[str]:
     """Return the public names a module defines, for annotations; what is not needed is dropped when tidying."""
-    names = [one.name for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef)]
-    names += [ast.unparse(one.targets[0]) for one in tree.body if isinstance(one, ast.Assign)]
+    names = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    names += [ast.unparse(node.targets[0]) for node in tree.body if isinstance(node, ast.Assign)]
     return [name for name in names if not name.startswith("_") and name.isidentifier()]
 
 
-def mirror_class(found: ast.ClassDef) -> str:
+def mirror_class(source: ast.ClassDef) -> str:
     """Return the async twin of a class."""
-    base = next((f"Async{one.id}" for one in found.bases if isinstance(one, ast.Name) and one.id in CLASSES), "Mirror")
-    generic = next((ast.unparse(one) for one in found.bases if isinstance(one, ast.Subscript)), "")
-    own = found.name + generic.removeprefix("Generic")
+    base = next(
+        (f"Async{base.id}" for base in source.bases if isinstance(base, ast.Name) and base.id in CLASSES), "Mirror"
+    )
+    generic = next((ast.unparse(base) for base in source.bases if isinstance(base, ast.Subscript)), "")
+    own = source.name + generic.removeprefix("Generic")
     base = f"{base}, {generic}" if generic else base
-    doc = ast.get_docstring(found) or ""
-    parts = [f'class Async{found.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
+    doc = ast.get_docstring(source) or ""
+    parts = [f'class Async{source.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
     parts.append(OWN.format(name=own))
-    if found.name in OPENED:
-        parts.append(constructor(found.name, next(one for one in methods(found) if one.name == "__init__")))
-    body = zip(found.body, [*found.body[1:], None], strict=True)
-    shown = [(one, said) for one, said in body if isinstance(one, ast.AnnAssign)]
-    parts += [attribute(one, said) for one, said in shown if not ast.unparse(one.target).startswith("_")]
-    parts += [mirror_method(method) for method in methods(found) if not method.name.startswith("_")]
-    if found.name in OPENED:
+    if source.name in OPENED:
+        parts.append(constructor(source.name, next(method for method in methods(source) if method.name == "__init__")))
+    body = zip(source.body, [*source.body[1:], None], strict=True)
+    attributes = [(statement, following) for statement, following in body if isinstance(statement, ast.AnnAssign)]
+    parts += [
+        attribute(statement, following)
+        for statement, following in attributes
+        if not ast.unparse(statement.target).startswith("_")
+    ]
+    parts += [mirror_method(method) for method in methods(source) if not method.name.startswith("_")]
+    if source.name in OPENED:
         parts.append(LIFE)
     return "\n".join(parts)
 
 
-def methods(found: ast.ClassDef) -> list[ast.FunctionDef]:
+def methods(source: ast.ClassDef) -> list[ast.FunctionDef]:
     """Return the methods of a class."""
-    return [one for one in found.body if isinstance(one, ast.FunctionDef)]
+    return [node for node in source.body if isinstance(node, ast.FunctionDef)]
 
 
 def constructor(name: str, method: ast.FunctionDef) -> str:
@@ -232,12 +242,12 @@ LIFE = '''
 '''
 
 
-def attribute(one: ast.AnnAssign, said: ast.stmt | None) -> str:
+def attribute(target: ast.AnnAssign, following: ast.stmt | None) -> str:
     """Return a property for a public attribute, with the text below it as its docstring."""
-    name, doc = ast.unparse(one.target), ""
-    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant):
-        doc = f'        """{said.value.value}"""\n'
-    head = f"    @property\n    def {name}(self) -> {ast.unparse(one.annotation)}:\n{doc}"
+    name, doc = ast.unparse(target.target), ""
+    if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+        doc = f'        """{following.value.value}"""\n'
+    head = f"    @property\n    def {name}(self) -> {ast.unparse(target.annotation)}:\n{doc}"
     return f"{head}        return self._own.{name}\n"
 
 
@@ -245,18 +255,18 @@ def mirror_method(method: ast.FunctionDef) -> str:
     """Return the async twin of a method."""
     name, doc = method.name, docstring(method)
     returned = ast.unparse(method.returns) if method.returns else "None"
-    decorators = {one.id for one in method.decorator_list if isinstance(one, ast.Name)}
-    shown = mirror_type(returned)
-    wrapped = shown != returned
+    decorators = {decorator.id for decorator in method.decorator_list if isinstance(decorator, ast.Name)}
+    mirrored_type = mirror_type(returned)
+    wrapped = mirrored_type != returned
     if "property" in decorators:
         value = f"self._own.{name}"
         if not wrapped and name not in PLAIN:  # it reads: there is something to wait for
-            return f"    @property\n    async def {name}(self) -> {shown}:\n{doc}        return await self._call(lambda: {value})\n"
-        value = f"{plain(shown)}({value}, self._threads)" if wrapped else value
-        return f"    @property\n    def {name}(self) -> {shown}:\n{doc}        return {value}\n"
+            return f"    @property\n    async def {name}(self) -> {mirrored_type}:\n{doc}        return await self._call(lambda: {value})\n"
+        value = f"{plain(mirrored_type)}({value}, self._threads)" if wrapped else value
+        return f"    @property\n    def {name}(self) -> {mirrored_type}:\n{doc}        return {value}\n"
     arguments = ast.unparse(method.args)
     if "contextmanager" in decorators:
-        inner = plain(shown).removeprefix("Generator[").removesuffix("]").strip("'\"")
+        inner = plain(mirrored_type).removeprefix("Generator[").removesuffix("]").strip("'\"")
         entered = "await self._call(manager.__enter__)"
         view = f"        view = {entered}\n"
         inner = f"Async{inner}" if inner in CLASSES else inner
@@ -273,10 +283,10 @@ def mirror_method(method: ast.FunctionDef) -> str:
     call = f"self._own.{name}({passed(method)})"
     how = "_call_apart" if name in APART else "_call"
     waited = f"await self.{how}(self._own.{name}{', ' if passed(method) else ''}{passed(method)})"
-    if wrapped and "[" in shown:
-        made = f"        return {plain(shown)}({call if name in PLAIN else waited}, self._threads)\n"
+    if wrapped and "[" in mirrored_type:
+        made = f"        return {plain(mirrored_type)}({call if name in PLAIN else waited}, self._threads)\n"
     elif wrapped:
-        made = f"        view = {plain(shown)}.__new__({plain(shown)})\n"
+        made = f"        view = {plain(mirrored_type)}.__new__({plain(mirrored_type)})\n"
         made += (
             f"        Mirror.__init__(view, {call if name in PLAIN else waited}, self._threads)\n        return view\n"
         )
@@ -285,7 +295,7 @@ def mirror_method(method: ast.FunctionDef) -> str:
     if name == "close":
         made = f"        {waited}\n        self._threads.shutdown(wait=False)\n"
     prefix = "" if name in PLAIN else "async "
-    return f"    {prefix}def {name}({arguments}) -> {shown}:\n{doc}{made}"
+    return f"    {prefix}def {name}({arguments}) -> {mirrored_type}:\n{doc}{made}"
 
 
 def mirror_type(returned: str) -> str:
@@ -298,15 +308,15 @@ def mirror_type(returned: str) -> str:
     return returned
 
 
-def plain(shown: str) -> str:
+def plain(type: str) -> str:
     """Return a type without its quotes."""
-    return shown.strip("'\"")
+    return type.strip("'\"")
 
 
 def passed(method: ast.FunctionDef) -> str:
     """Return the arguments of a method as they are passed on."""
-    positional = [one.arg for one in method.args.args if one.arg != "self"]
-    named = [f"{one.arg}={one.arg}" for one in method.args.kwonlyargs]
+    positional = [argument.arg for argument in method.args.args if argument.arg != "self"]
+    named = [f"{argument.arg}={argument.arg}" for argument in method.args.kwonlyargs]
     rest = [f"*{method.args.vararg.arg}"] if method.args.vararg else []
     others = [f"**{method.args.kwarg.arg}"] if method.args.kwarg else []
     return ", ".join(positional + rest + named + others)

@@ -18,8 +18,8 @@ LEAST: Final = (3, 11, 0)
 
 def version(python: Path) -> tuple[int, ...]:
     """Return the version of an interpreter, patch release included."""
-    asked = [str(python), "-I", "-c", "import sys; print(*sys.version_info[:3])"]
-    answer = subprocess.run(asked, check=True, capture_output=True, text=True)  # noqa: S603 - an interpreter
+    command = [str(python), "-I", "-c", "import sys; print(*sys.version_info[:3])"]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - an interpreter
     return tuple(map(int, answer.stdout.split()))
 
 
@@ -50,14 +50,14 @@ def main() -> None:
     if not SYSTEM.exists():
         say(f"there is no {SYSTEM}: nothing older to test on")
         return
-    found, own = version(SYSTEM), tuple(sys.version_info[:3])
-    shown = ".".join(map(str, found))
-    if found < LEAST:
-        say(f"{SYSTEM} is {shown}, which Rememo does not run on: nothing older to test on")
-    elif found == own:
-        say(f"{SYSTEM} is {shown}, on which all tests run: nothing older to test on")
+    installed, own = version(SYSTEM), tuple(sys.version_info[:3])
+    version_text = ".".join(map(str, installed))
+    if installed < LEAST:
+        say(f"{SYSTEM} is {version_text}, which Rememo does not run on: nothing older to test on")
+    elif installed == own:
+        say(f"{SYSTEM} is {version_text}, on which all tests run: nothing older to test on")
     else:
-        say(f"the unit tests on Python {shown}")
+        say(f"the unit tests on Python {version_text}")
         command = [str(install()), "-m", "pytest", "-n", "3", "tests/unit", *sys.argv[1:]]
         sys.exit(subprocess.run(command, cwd=ROOT, check=False).returncode)  # noqa: S603 - as above
 

@@ -115,15 +115,20 @@ def _rest() -> Iterator[str]:
             yield f"## `{verb.upper()} {path}`\n"
             yield _plain(route.get("description") or route.get("summary") or "") + "\n"
             rows = [
-                (one["name"], one["in"], _type(one.get("schema", {})), "yes" if one.get("required") else "")
-                for one in (_followed(given, described) for given in route.get("parameters", []))
+                (
+                    parameter["name"],
+                    parameter["in"],
+                    _type(parameter.get("schema", {})),
+                    "yes" if parameter.get("required") else "",
+                )
+                for parameter in (_followed(given, described) for given in route.get("parameters", []))
             ]
             body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
             body = _followed(body, described)
             needed = set(body.get("required", ()))
             rows += [
-                (name, "body", _type(one), "yes" if name in needed else "")
-                for name, one in body.get("properties", {}).items()
+                (name, "body", _type(field), "yes" if name in needed else "")
+                for name, field in body.get("properties", {}).items()
             ]
             if rows:
                 yield "| parameter | in | type | required |\n|---|---|---|---|"
@@ -140,10 +145,10 @@ def _type(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "enum" in schema:
-        return ", ".join(f"`{one}`" for one in schema["enum"])
+        return ", ".join(f"`{value}`" for value in schema["enum"])
     several = schema.get("anyOf") or schema.get("oneOf")
     if several:
-        return " or ".join(dict.fromkeys(_type(one) for one in several))
+        return " or ".join(dict.fromkeys(_type(part) for part in several))
     kind = schema.get("type", "anything")
     return f"list of {_type(schema['items'])}" if kind == "array" and "items" in schema else str(kind)
 
@@ -155,8 +160,8 @@ def _mcp() -> Iterator[str]:
         schema = tool.schema(frozenset())
         needed = set(schema.get("required", ()))
         rows = [
-            f"| `{name}` | {_type(one)} | {'yes' if name in needed else ''} | {_cell(one.get('description', ''))} |"
-            for name, one in schema.get("properties", {}).items()
+            f"| `{name}` | {_type(field)} | {'yes' if name in needed else ''} | {_cell(field.get('description', ''))} |"
+            for name, field in schema.get("properties", {}).items()
         ]
         if rows:
             yield "| argument | type | required | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
@@ -172,10 +177,10 @@ def _commands(group: Any = None, prefix: str = "rememo") -> Iterator[str]:
             continue
         yield f"## `{prefix} {name}`\n\n{_plain(command.help or '')}\n"
         rows = [
-            f"| `{' '.join(one.opts) if one.param_type_name == 'option' else one.name.upper()}` |"
-            f" {_cell(getattr(one, 'help', None) or '')} |"
-            for one in command.params
-            if one.name != "help"
+            f"| `{' '.join(param.opts) if param.param_type_name == 'option' else param.name.upper()}` |"
+            f" {_cell(getattr(param, 'help', None) or '')} |"
+            for param in command.params
+            if param.name != "help"
         ]
         if rows:
             yield "| argument or option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
@@ -185,8 +190,8 @@ def _settings() -> Iterator[str]:
     yield "# Settings\n\nFrom `Settings(...)`, the environment (`REMEMO_` and the name in capitals) or `rememo.toml`.\n"
     yield "| setting | unless given |\n|---|---|"
     usual = Settings()
-    for one in fields(Settings):
-        yield f"| `{one.name}` | `{getattr(usual, one.name)!r}` |"
+    for field in fields(Settings):
+        yield f"| `{field.name}` | `{getattr(usual, field.name)!r}` |"
 
 
 def _memory() -> Iterator[str]:
@@ -195,7 +200,7 @@ def _memory() -> Iterator[str]:
         if name.startswith("_"):
             continue
         method = inspect.isfunction(what)
-        told = inspect.getdoc(what.fget if isinstance(what, property) and what.fget else what) or ""
+        doc = inspect.getdoc(what.fget if isinstance(what, property) and what.fget else what) or ""
         shape = (
             str(inspect.signature(what, eval_str=True, locals=vars(aio)))
             .replace("(self, ", "(")
@@ -204,7 +209,7 @@ def _memory() -> Iterator[str]:
             else ""
         )
         yield f"## `{name}`\n"
-        yield (f"```text\n{name}{shape}\n```\n" if method else "") + f"\n{_plain(told)}\n"
+        yield (f"```text\n{name}{shape}\n```\n" if method else "") + f"\n{_plain(doc)}\n"
 
 
 def _plain(text: str) -> str:

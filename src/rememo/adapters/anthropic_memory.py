@@ -135,8 +135,8 @@ class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
 
 def _check_command(input: object) -> Mapping[str, Any]:
     """Return what the SDK can make a command of."""
-    asked = cast("Mapping[str, Any]", input if isinstance(input, Mapping) else {})
-    name = asked.get("command")
+    command = cast("Mapping[str, Any]", input if isinstance(input, Mapping) else {})
+    name = command.get("command")
     if not isinstance(name, str) or name not in COMMANDS:
         raise ToolError(f"Unknown command: {name}")
-    return asked
+    return command

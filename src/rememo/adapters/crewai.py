@@ -47,8 +47,8 @@ class RememoEmbedder:
         """Return a vector for each text; nothing but zeros for one without content."""
         nothing = [0.0] * self._embedder.dimension
         return [
-            nothing if one is None else one.tolist()
-            for one in self._embedder.embed([storable_text(one) for one in texts])
+            nothing if vector is None else vector.tolist()
+            for vector in self._embedder.embed([storable_text(text) for text in texts])
         ]
 
 
@@ -78,16 +78,16 @@ class RememoStorage(MemoryHolder):
         """Save records, all or none; one whose id is there already is replaced."""
         if not records:
             return
-        new = {len(one.embedding) for one in records if one.embedding}
-        there = self._vectors.lengths()
+        new = {len(record.embedding) for record in records if record.embedding}
+        stored = self._vectors.lengths()
         for length in sorted(new):
-            if other := sorted((new | there) - {length}):
+            if other := sorted((new | stored) - {length}):
                 raise EmbeddingDimensionMismatchError(other[0], length)
         # A note of another origin may have a derived id, which nobody can give: what is there is replaced under it.
-        derived = [one.id for one in records if is_derived(one.id)]
-        held = self._view.list(ids=derived, limit=len(derived)) if derived else []
-        ids = {one.id: writable_id(one) for one in held}
-        self._view.add_many([_note_fields(one) | {"id": ids.get(one.id, one.id)} for one in records])
+        derived = [record.id for record in records if is_derived(record.id)]
+        existing = self._view.list(ids=derived, limit=len(derived)) if derived else []
+        ids = {record.id: writable_id(record) for record in existing}
+        self._view.add_many([_note_fields(record) | {"id": ids.get(record.id, record.id)} for record in records])
 
     def update(self, record: MemoryRecord) -> None:
         """Replace the record with the same id."""
@@ -106,9 +106,9 @@ class RememoStorage(MemoryHolder):
             return 0
         chosen = [
             record.id
-            for record, held in self._chosen(scope_prefix, categories, metadata_filter)
+            for record, memory in self._chosen(scope_prefix, categories, metadata_filter)
             if (record_ids is None or record.id in record_ids)
-            and (older_than is None or _as_utc(held.created_at) < _as_utc(older_than))
+            and (older_than is None or _as_utc(memory.created_at) < _as_utc(older_than))
         ]
         return self._view.delete_where(kind=_KIND, ids=chosen) if chosen else 0
 
@@ -142,26 +142,26 @@ class RememoStorage(MemoryHolder):
             among = {record.id for record, _ in self._chosen(scope_prefix, categories, metadata_filter)}
         near = [(id, min(1.0, max(0.0, score))) for id, score in self._vectors.nearest(query_embedding, among=among)]
         best = [(id, score) for id, score in near[: min(oversample(limit), _MOST)] if score >= min_score]
-        records = {one.id: one for one in self._view.list(kind=_KIND, ids=[id for id, _ in best], limit=_MOST)}
-        found = rank_by_standing(
+        records = {record.id: record for record in self._view.list(kind=_KIND, ids=[id for id, _ in best], limit=_MOST)}
+        ranked = rank_by_standing(
             self._view, [RetrievedRecord(record=records[id], score=score) for id, score in best if id in records]
         )
-        return [(_retrieved_memory_record(one), one.score or 0.0) for one in found[:limit]]
+        return [(_retrieved_memory_record(item), item.score or 0.0) for item in ranked[:limit]]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return a record, or None when there is none of that id."""
         try:
-            found = self._view.get(record_id)
+            record = self._view.get(record_id)
         except (InvalidInput, NotFound):
             return None
-        return _memory_record(found) if found.kind == _KIND else None
+        return _memory_record(record) if record.kind == _KIND else None
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """Return the records of a scope, newest first."""
         if limit <= 0 or offset < 0:
             return []
-        found = list_latest(self._view, limit + offset, metadata=_scope_filter(scope_prefix), kind=_KIND)
-        return [_memory_record(one) for one in found[::-1][offset:]]
+        records = list_latest(self._view, limit + offset, metadata=_scope_filter(scope_prefix), kind=_KIND)
+        return [_memory_record(record) for record in records[::-1][offset:]]
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Return how many records a scope has."""
@@ -170,25 +170,25 @@ class RememoStorage(MemoryHolder):
     def get_scope_info(self, scope: str) -> ScopeInfo:
         """Return what is known of a scope and of those below it."""
         path = normalize_scope_path(scope)
-        held = [one for _, one in self._chosen(path)]
-        times = sorted((one.created_at for one in held), key=_as_utc)
+        memories = [memory for _, memory in self._chosen(path)]
+        times = sorted((memory.created_at for memory in memories), key=_as_utc)
         return ScopeInfo(
             path=path,
-            record_count=len(held),
-            categories=sorted({name for one in held for name in one.categories}),
+            record_count=len(memories),
+            categories=sorted({name for memory in memories for name in memory.categories}),
             oldest_record=times[0] if times else None,
             newest_record=times[-1] if times else None,
-            child_scopes=_child_scopes(path, held),
+            child_scopes=_child_scopes(path, memories),
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
         """Return the scopes directly below one, sorted."""
         path = normalize_scope_path(parent)
-        return _child_scopes(path, (one for _, one in self._chosen(path)))
+        return _child_scopes(path, (memory for _, memory in self._chosen(path)))
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """Return the categories of a scope with how many records each has."""
-        return dict(Counter(name for _, one in self._chosen(scope_prefix) for name in one.categories))
+        return dict(Counter(name for _, memory in self._chosen(scope_prefix) for name in memory.categories))
 
     # ---- for an event loop
 
@@ -230,10 +230,10 @@ class RememoStorage(MemoryHolder):
         records = list_latest(self._view, metadata=_scope_filter(scope_prefix), kind=_KIND)
         wanted = (metadata_filter or {}).items()
         return [
-            (record, held)
-            for record, held in ((one, _memory_record(one)) for one in records)
-            if (not categories or any(name in held.categories for name in categories))
-            and all(name in held.metadata and held.metadata[name] == value for name, value in wanted)
+            (record, memory)
+            for record, memory in ((note, _memory_record(note)) for note in records)
+            if (not categories or any(name in memory.categories for name in categories))
+            and all(name in memory.metadata and memory.metadata[name] == value for name, value in wanted)
         ]
 
 
@@ -242,8 +242,8 @@ def _note_fields(record: MemoryRecord) -> dict[str, Any]:
     path = normalize_scope_path(record.scope)
     parts = path.strip("/").split("/") if path != "/" else []
     scopes = ["/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
-    held = record.model_dump(mode="json")
-    data = pack_json(held | {"scope": path, "metadata": strip_standing(held["metadata"])})
+    fields = record.model_dump(mode="json")
+    data = pack_json(fields | {"scope": path, "metadata": strip_standing(fields["metadata"])})
     if record.embedding:
         data[FIELD] = pack_vector(record.embedding)
     try:
@@ -281,10 +281,10 @@ def _memory_record(record: Record) -> MemoryRecord:
     )
 
 
-def _retrieved_memory_record(found: RetrievedRecord) -> MemoryRecord:
+def _retrieved_memory_record(retrieved: RetrievedRecord) -> MemoryRecord:
     """Return a record that was found, with whether it still holds where it does not."""
-    record = _memory_record(found.record)
-    return record.model_copy(update={"metadata": {**record.metadata, **found.mark}}) if found.mark else record
+    record = _memory_record(retrieved.record)
+    return record.model_copy(update={"metadata": {**record.metadata, **retrieved.mark}}) if retrieved.mark else record
 
 
 def _scope_filter(scope_prefix: str | None) -> dict[str, Any]:
@@ -294,7 +294,9 @@ def _scope_filter(scope_prefix: str | None) -> dict[str, Any]:
 
 def _child_scopes(path: str, records: Iterable[MemoryRecord]) -> list[str]:
     above = path.rstrip("/") + "/"
-    below = (one.scope.removeprefix(above) for one in records if one.scope.startswith(above) and one.scope != "/")
+    below = (
+        record.scope.removeprefix(above) for record in records if record.scope.startswith(above) and record.scope != "/"
+    )
     return sorted({above + rest.split("/", 1)[0] for rest in below})
 
 

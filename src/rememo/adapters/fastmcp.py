@@ -82,8 +82,8 @@ class RememoKeyValueStore(
 
     async def _get_managed_entries(self, *, collection: str, keys: Sequence[str]) -> list[ManagedEntry | None]:
         names = [_storage_key(collection, key) for key in keys]
-        found = await run_in_thread(lambda: [self._kv.get(name) for name in names])
-        return [None if one is None else self._serialization_adapter.load_dict(data=one) for one in found]
+        values = await run_in_thread(lambda: [self._kv.get(name) for name in names])
+        return [None if value is None else self._serialization_adapter.load_dict(data=value) for value in values]
 
     async def _put_managed_entry(self, *, collection: str, key: str, managed_entry: ManagedEntry) -> None:
         await run_in_thread(self._put, collection, [key], [managed_entry])
@@ -140,16 +140,16 @@ class RememoKeyValueStore(
 
     def _names(self, pattern: str) -> list[tuple[str, str]]:
         """Return collections and keys, in order; the names that are too long stand beside their values."""
-        found: list[str] = []
+        quoted_names: list[str] = []
         for name in self._kv.keys(pattern):
             quoted = name.removeprefix(_PREFIX)
             if _HASHED in quoted:
-                held = self._kv.get(name)
-                if held is None:  # it has gone meanwhile
+                value = self._kv.get(name)
+                if value is None:  # it has gone meanwhile
                     continue
-                quoted = str(held["name"])
-            found.append(quoted)
-        parts = (one.partition("/") for one in found)
+                quoted = str(value["name"])
+            quoted_names.append(quoted)
+        parts = (quoted.partition("/") for quoted in quoted_names)
         return sorted((unquote(left, errors=_ERRORS), unquote(right, errors=_ERRORS)) for left, _, right in parts)
 
     # ---- ends

@@ -90,8 +90,8 @@ class MemoryFiles(MemoryHolder):
         below = self._below(place)
         if record is None and not below and place != ROOT:
             raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
-        sizes = {one: None if _is_directory(held) else len(held.text.encode()) for one, held in below.items()}
-        return format_directory(path, {one.removeprefix(f"{place}/"): size for one, size in sizes.items()})
+        sizes = {file: None if _is_directory(record) else len(record.text.encode()) for file, record in below.items()}
+        return format_directory(path, {file.removeprefix(f"{place}/"): size for file, size in sizes.items()})
 
     def create(self, path: str, file_text: str) -> str:
         """Create a file, and the directories above it; one that is there raises `InvalidInput`."""
@@ -165,21 +165,21 @@ class MemoryFiles(MemoryHolder):
         record = self._find(resolve_path(path))
         if record is None:
             raise NotFound(f"there is no file {path!r}; memory.as_of() shows what was there before")
-        found: list[Record] = []
+        versions: list[Record] = []
         step: tuple[str, int] | None = (record.id, record.version)
         while step is not None:
             id, last = step
-            life = [one for one in self._memory.history(id) if one.version <= last]
-            ends = [place for place, one in enumerate(life[:-1]) if one.deleted]
+            life = [version for version in self._memory.history(id) if version.version <= last]
+            ends = [place for place, version in enumerate(life[:-1]) if version.deleted]
             life = life[ends[-1] + 1 :] if ends else life
-            found = [*life, *found]
+            versions = [*life, *versions]
             moved = life[0].data.get("moved")
             step = None if moved is None else (moved["id"], moved["version"])
-        return found
+        return versions
 
     def clear(self) -> str:
         """End all files and directories of this tree."""
-        receipt = self._change(lambda batch: [batch.delete(one.id) for one in self._below(ROOT).values()])
+        receipt = self._change(lambda batch: [batch.delete(record.id) for record in self._below(ROOT).values()])
         return self._done(receipt, "All memory cleared")
 
     # ---- inside
@@ -195,8 +195,8 @@ class MemoryFiles(MemoryHolder):
 
     def _below(self, place: str) -> dict[str, Record]:
         """Return what is in a directory and in those below it, by path."""
-        records = (one for one in list_latest(self._memory, metadata=_MARK) if one.data["tree"] == self._tree)
-        return {path: one for one in records if (path := str(one.data["path"])).startswith(f"{place}/")}
+        records = (record for record in list_latest(self._memory, metadata=_MARK) if record.data["tree"] == self._tree)
+        return {path: record for record in records if (path := str(record.data["path"])).startswith(f"{place}/")}
 
     def _exists(self, place: str) -> bool:
         return place == ROOT or self._find(place) is not None or bool(self._below(place))
@@ -230,14 +230,14 @@ class MemoryFiles(MemoryHolder):
     def _remove(self, batch: BatchView, place: str, path: str) -> dict[str, Record]:
         """Delete what stands at a place, as it was read; returns it by path."""
         record = self._find(place)
-        found = {} if record is None else {place: record}
+        removed = {} if record is None else {place: record}
         if record is None or _is_directory(record):
-            found |= self._below(place)
-        if not found:
+            removed |= self._below(place)
+        if not removed:
             raise InvalidInput(f"The path {path} does not exist")
-        for one in found.values():
-            batch.delete(one.id, expected_version=one.version)
-        return found
+        for existing in removed.values():
+            batch.delete(existing.id, expected_version=existing.version)
+        return removed
 
     def _change(self, gather: Callable[[BatchView], object]) -> Receipt | None:
         """Make a batch of what is gathered; once more where another writer was faster."""

@@ -18,14 +18,14 @@ def format_file(path: str, text: str, view_range: object = None) -> str:
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
         raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
-    first, shown = 1, lines
+    first, selected = 1, lines
     if isinstance(view_range, list | tuple) and len(cast("list[object]", view_range)) == _PAIR:
         start, end = cast("list[object]", view_range)
         if not isinstance(start, int) or not isinstance(end, int):
             raise InvalidInput("`view_range` must be two line numbers, such as [1, 10]; -1 stands for the last line")
         first = max(1, start)
-        shown = lines[first - 1 :] if end == -1 else lines[first - 1 : end]
-    return f"Here's the content of {path} with line numbers:\n{_number_lines(shown, first)}"
+        selected = lines[first - 1 :] if end == -1 else lines[first - 1 : end]
+    return f"Here's the content of {path} with line numbers:\n{_number_lines(selected, first)}"
 
 
 def format_directory(path: str, sizes: Mapping[str, int | None]) -> str:
@@ -88,13 +88,13 @@ def _number_lines(lines: list[str], first: int) -> str:
 
 def _matching_lines(text: str, part: str) -> list[int]:
     """Return the number of the line of every place where a part begins, also where places overlap."""
-    found: list[int] = []
+    numbers: list[int] = []
     line, done, place = 1, 0, text.find(part)
     while place != -1:
         line += text.count("\n", done, place)
-        found.append(line)
+        numbers.append(line)
         done, place = place, text.find(part, place + 1)
-    return found
+    return numbers
 
 
 def _format_size(size: int) -> str:

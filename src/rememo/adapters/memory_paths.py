@@ -19,12 +19,12 @@ def resolve_path(path: object) -> str:
         raise InvalidInput(f"A path must be text, not {type(path).__name__}")
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InvalidInput(f"Path must start with {ROOT}, got: {path}")
-    if any(unicodedata.category(one) in {"Cc", "Cs"} for one in path):
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
         raise InvalidInput(f"Path {path!r} has control characters in it")
     parts = _normalize(path)
     if parts is None or any(_normalize(reading) is None for reading in _decodings(path)):
         raise InvalidInput(f"Path {path} would escape {ROOT} directory")
-    if len(path.encode()) > _LONGEST_PATH or any(len(one.encode()) > _LONGEST_NAME for one in parts):
+    if len(path.encode()) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts):
         raise InvalidInput(
             f"Path {path[:80]}… is too long; a path may take {_LONGEST_PATH:,} bytes, a name {_LONGEST_NAME}"
         )
@@ -52,7 +52,7 @@ def _normalize(path: str) -> list[str] | None:
 
 def _decodings(path: str) -> list[str]:
     """Return what a path is for those who decode it."""
-    found = [path]
+    decodings = [path]
     for _ in range(_DECODINGS):
-        found.append(unicodedata.normalize("NFKC", unquote(found[-1])).replace("\\", "/"))
-    return found[1:]
+        decodings.append(unicodedata.normalize("NFKC", unquote(decodings[-1])).replace("\\", "/"))
+    return decodings[1:]

@@ -59,7 +59,7 @@ class RememoSession(MemoryHolder, SessionABC):
         if most is not None and most <= 0:
             return []
         records = await run_in_thread(list_latest, self._room, most, metadata=_MARK)
-        return [unpack_json(one.data) for one in records]
+        return [unpack_json(record.data) for record in records]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items, all of them or none."""

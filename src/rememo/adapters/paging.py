@@ -12,17 +12,17 @@ _STEP = 1_000
 
 def list_latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any], **filter: Any) -> list[Record]:
     """Return the latest `limit` records that a filter means, or all of them, oldest first."""
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     offset = 0
     while limit is None or offset < limit:
         most = _PAGE if limit is None else min(_PAGE, limit - offset)
         page = view.list(metadata=metadata, limit=most, offset=offset, **filter)
         # What is added between two pages moves them: then a record comes a second time.
-        found = {one.id: one for one in page} | found
+        records = {record.id: record for record in page} | records
         offset += most
         if len(page) < most:
             break
-    return list(found.values())
+    return list(records.values())
 
 
 def iter_newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> Iterator[Record]:
@@ -31,9 +31,9 @@ def iter_newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> 
     offset = 0
     while page := view.list(metadata=metadata, limit=_STEP, offset=offset, **filter):
         offset += len(page)
-        for one in reversed(page):
-            if one.id not in given:  # what is added meanwhile moves the pages
-                given.add(one.id)
-                yield one
+        for record in reversed(page):
+            if record.id not in given:  # what is added meanwhile moves the pages
+                given.add(record.id)
+                yield record
         if len(page) < _STEP:
             return

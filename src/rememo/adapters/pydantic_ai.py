@@ -61,7 +61,7 @@ class RememoHistory(MemoryHolder):
 
     def load(self, limit: int | None = None) -> list[ModelMessage]:
         """Return the messages, oldest first: all, or the latest `limit`."""
-        return [_read_message(one) for one in list_latest(self._room, limit, metadata=_MESSAGE)]
+        return [_read_message(record) for record in list_latest(self._room, limit, metadata=_MESSAGE)]
 
     def add(self, messages: Sequence[ModelMessage]) -> None:
         """Append messages, such as `result.new_messages()`: all of them or none."""
@@ -105,8 +105,8 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
         """Return the records of all conversations or of a scope's, the one saved last first."""
         records = await run_in_thread(self._records)
-        found = [one for one in records if scope is None or one.scope == scope]
-        return sorted(found, key=lambda one: one.updated_at, reverse=True)[:limit]
+        matching = [record for record in records if scope is None or record.scope == scope]
+        return sorted(matching, key=lambda record: record.updated_at, reverse=True)[:limit]
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
         """Return an entry; one that is not there raises `NotFound`, which is a `LookupError`."""
@@ -137,16 +137,16 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
 
     def _stored(self, conversation_id: str) -> tuple[ConversationRecord | None, int]:
         try:
-            held = self._memory.get(self._id(conversation_id))
+            stored = self._memory.get(self._id(conversation_id))
         except NotFound:
             return None, 0
-        return _RECORD.validate_json(json.dumps(unpack_json(held.data))), held.version
+        return _RECORD.validate_json(json.dumps(unpack_json(stored.data))), stored.version
 
     def _records(self) -> list[ConversationRecord]:
-        held = list_latest(self._memory, metadata=_CONVERSATION)
+        records = list_latest(self._memory, metadata=_CONVERSATION)
         # Narrower views have conversations of their own.
-        own = [one for one in held if [one.scope.agent, one.scope.user] == self._labels]
-        return [_RECORD.validate_json(json.dumps(unpack_json(one.data))) for one in own]
+        own = [record for record in records if [record.scope.agent, record.scope.user] == self._labels]
+        return [_RECORD.validate_json(json.dumps(unpack_json(record.data))) for record in own]
 
     def _write(
         self, record: ConversationRecord, new_entries: Sequence[ConversationEntry], expected: str | None
@@ -156,12 +156,12 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
         if (None if stored is None else stored.revision) != expected:
             raise conflict
         try:
-            if record.head_id is not None and record.head_id not in {one.id for one in new_entries}:
+            if record.head_id is not None and record.head_id not in {entry.id for entry in new_entries}:
                 self._memory.get(record.head_id)
             with self._memory.scope(room=record.conversation_id).batch() as batch:
-                for one in new_entries:
-                    more = {"id": one.id, "parent_id": one.parent_id, "kind": one.kind}
-                    _store_message(batch, one.message, _ENTRY, id=one.id, entry=more)
+                for new_entry in new_entries:
+                    more = {"id": new_entry.id, "parent_id": new_entry.parent_id, "kind": new_entry.kind}
+                    _store_message(batch, new_entry.message, _ENTRY, id=new_entry.id, entry=more)
                 data = pack_json(_RECORD.dump_python(record, mode="json"))
                 if stored is None:
                     id = self._id(record.conversation_id)
@@ -175,11 +175,11 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
         stored, version = self._stored(conversation_id)
         if stored is None or stored.revision != expected:
             raise ConversationConflict(conversation_id)
-        others = [one for one in self._records() if one.conversation_id != conversation_id]
+        others = [other for other in self._records() if other.conversation_id != conversation_id]
         shared: set[str] = set()
-        for one in others:
-            if stored.forked_from is not None or one.forked_from is not None:
-                shared |= self._reached(one)
+        for other in others:
+            if stored.forked_from is not None or other.forked_from is not None:
+                shared |= self._reached(other)
         try:
             with self._memory.batch() as batch:
                 batch.delete(self._id(conversation_id), expected_version=version)
@@ -194,15 +194,15 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
 
     def _history(self, head_id: str | None, limit: int | None) -> list[ConversationEntry]:
         entries: list[ConversationEntry] = []
-        held: dict[str, Record] = {}
+        records: dict[str, Record] = {}
         while head_id is not None and (limit is None or len(entries) < limit):
-            if head_id not in held:
+            if head_id not in records:
                 # A conversation's entries are read at once; a fork goes on in the room it was made from.
-                found = self._memory.get(head_id)
-                room = self._memory.scope(room=found.scope.room)
+                record = self._memory.get(head_id)
+                room = self._memory.scope(room=record.scope.room)
                 more = None if limit is None else limit - len(entries)
-                held |= {head_id: found} | {one.id: one for one in list_latest(room, more, metadata=_ENTRY)}
-            entries.append(_read_entry(held[head_id]))
+                records |= {head_id: record} | {entry.id: entry for entry in list_latest(room, more, metadata=_ENTRY)}
+            entries.append(_read_entry(records[head_id]))
             head_id = entries[-1].parent_id
         return entries[::-1]
 
@@ -237,9 +237,9 @@ def _message_texts(message: ModelMessage) -> list[str]:
         elif isinstance(part, UserPromptPart):
             contents = [part.content] if isinstance(part.content, str) else part.content
             texts += (
-                one.content if isinstance(one, TextContent) else one
-                for one in contents
-                if isinstance(one, str | TextContent)
+                content.content if isinstance(content, TextContent) else content
+                for content in contents
+                if isinstance(content, str | TextContent)
             )
     return texts
 

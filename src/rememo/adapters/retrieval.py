@@ -60,26 +60,27 @@ def retrieve(
     the newest that have no vector, without a score.
     """
     most = min(limit, _MAX_HITS)
-    found: dict[str, RetrievedRecord] = {}
+    results: dict[str, RetrievedRecord] = {}
     if mode == "hybrid" and kind is not None:
-        found = _retrieve_by_facts(view, query, most, kind, metadata)
-    if not found or len(found) < limit:
-        least = min((one.score for one in found.values() if one.score is not None), default=1.0)
+        results = _retrieve_by_facts(view, query, most, kind, metadata)
+    if not results or len(results) < limit:
+        least = min((result.score for result in results.values() if result.score is not None), default=1.0)
         for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode=mode):
-            found.setdefault(hit.id, from_hit(replace(hit, score=min(hit.score, least))))
-    if len(found) < limit:
+            results.setdefault(hit.id, from_hit(replace(hit, score=min(hit.score, least))))
+    if len(results) < limit:
         rest = view.list(kind=kind, metadata=metadata, limit=limit)
         more: dict[str, RetrievedRecord] = {}
-        if mode == "hybrid" and len(rest) > len(found):
+        if mode == "hybrid" and len(rest) > len(results):
             with suppress(InvalidInput):  # a memory that keeps no vectors
                 for hit in view.search(query, kind=kind, limit=most, metadata=metadata, mode="vector"):
                     more[hit.id] = RetrievedRecord(record=hit.record, score=hit.score)
         for record in reversed(rest):
             more.setdefault(record.id, RetrievedRecord(record=record, score=None))
-        found |= {
-            one.record.id: one for one in rank_by_standing(view, [one for id, one in more.items() if id not in found])
+        results |= {
+            result.record.id: result
+            for result in rank_by_standing(view, [result for id, result in more.items() if id not in results])
         }
-    return list(found.values())[:limit]
+    return list(results.values())[:limit]
 
 
 def _retrieve_by_facts(
@@ -94,8 +95,10 @@ def _retrieve_by_facts(
         sources = reversed(hit.record.data.get("sources") or ()) if hit.record.kind == "fact" else (hit.id,)
         for id in sources:
             places.setdefault(id, from_hit(hit))
-    records = {one.id: one for one in view.list(kind=kind, ids=list(places), metadata=metadata, limit=len(places))}
-    known = {id: replace(one, record=records[id]) for id, one in places.items() if id in records}
+    records = {
+        record.id: record for record in view.list(kind=kind, ids=list(places), metadata=metadata, limit=len(places))
+    }
+    known = {id: replace(result, record=records[id]) for id, result in places.items() if id in records}
     return dict(list(known.items())[:limit])
 
 
@@ -116,25 +119,38 @@ def drop_superseded(query: str, hits: Sequence[Hit]) -> list[Hit]:
     return [hit for hit in hits if past or hit.status != "superseded"]
 
 
-def rank_by_standing(view: Memory, found: Sequence[RetrievedRecord]) -> list[RetrievedRecord]:
+def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[RetrievedRecord]:
     """Return what was found without regard to what holds, with that, and what was superseded behind what replaced it."""
-    held, moment = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    held.wait_for_lessons()
-    known = standings(held.engine, held.scope.tenant, [one.record for one in found], moment, known_at=held.known_at)
-    here = {one.record.id: replace(one, standing=known[one.record.id]) for one in found}
+    scoped_view, now = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    scoped_view.wait_for_lessons()
+    known = standings(
+        scoped_view.engine,
+        scoped_view.scope.tenant,
+        [result.record for result in results],
+        now,
+        known_at=scoped_view.known_at,
+    )
+    by_id = {result.record.id: replace(result, standing=known[result.record.id]) for result in results}
     ordered: dict[str, RetrievedRecord] = {}
-    for one in here.values():
-        newer = _replacement(view, one, here)
-        if newer is not None and newer.record.id not in ordered and newer.score is not None and one.score is not None:
-            ordered[newer.record.id] = replace(newer, score=max(newer.score, one.score))
-        ordered.setdefault(one.record.id, one)
+    for result in by_id.values():
+        newer = _replacement(view, result, by_id)
+        if (
+            newer is not None
+            and newer.record.id not in ordered
+            and newer.score is not None
+            and result.score is not None
+        ):
+            ordered[newer.record.id] = replace(newer, score=max(newer.score, result.score))
+        ordered.setdefault(result.record.id, result)
     return list(ordered.values())
 
 
-def _replacement(view: Memory, found: RetrievedRecord, others: Mapping[str, RetrievedRecord]) -> RetrievedRecord | None:
+def _replacement(
+    view: Memory, superseded: RetrievedRecord, others: Mapping[str, RetrievedRecord]
+) -> RetrievedRecord | None:
     """Return what holds instead of something that was found, where that was found too."""
-    record = None if found.standing.superseded_by in others else current_record(view, found.standing)
-    id = found.standing.superseded_by if record is None else record.id
+    record = None if superseded.standing.superseded_by in others else current_record(view, superseded.standing)
+    id = superseded.standing.superseded_by if record is None else record.id
     return others.get(id or "")
 
 
@@ -162,20 +178,22 @@ def filterable_metadata(value: Mapping[str, Any]) -> dict[str, Any]:
     """
     seen = cast("dict[str, Any]", _filterable_value(value, _MAX_DEPTH))
     if len(dump_json(seen)) > _MAX_FILTERED_BYTES:
-        seen = {key: one for key, one in seen.items() if not isinstance(one, dict | list)}
+        seen = {key: item for key, item in seen.items() if not isinstance(item, dict | list)}
     return seen if len(dump_json(seen)) <= _MAX_FILTERED_BYTES else {}
 
 
 def _filterable_value(value: object, depth: int) -> Any:
     """Return a value without what cannot be filtered by; `_LEFT_OUT` for one that cannot be at all."""
     if isinstance(value, Mapping) and depth:
-        named = {key: _filterable_value(one, depth - 1) for key, one in cast("Mapping[str, Any]", value).items()}
+        named = {key: _filterable_value(item, depth - 1) for key, item in cast("Mapping[str, Any]", value).items()}
         return {
-            key: one for key, one in named.items() if one is not _OMITTED and _filterable_value(key, 0) is not _OMITTED
+            key: item
+            for key, item in named.items()
+            if item is not _OMITTED and _filterable_value(key, 0) is not _OMITTED
         }
     if isinstance(value, list | tuple) and depth:
-        listed = (_filterable_value(one, depth - 1) for one in cast("Sequence[Any]", value))
-        return [one for one in listed if one is not _OMITTED]
+        listed = (_filterable_value(item, depth - 1) for item in cast("Sequence[Any]", value))
+        return [item for item in listed if item is not _OMITTED]
     if isinstance(value, str):
         return value if len(value) <= _MAX_FILTERED_TEXT and storable_text(value) == value else _OMITTED
     if isinstance(value, float):

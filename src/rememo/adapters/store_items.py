@@ -75,8 +75,8 @@ def iter_texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for one in cast("Mapping[str, Any]", value).values():
-            yield from iter_texts(one)
+        for item in cast("Mapping[str, Any]", value).values():
+            yield from iter_texts(item)
     elif isinstance(value, list | tuple):
-        for one in cast("Sequence[Any]", value):
-            yield from iter_texts(one)
+        for item in cast("Sequence[Any]", value):
+            yield from iter_texts(item)

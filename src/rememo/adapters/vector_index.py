@@ -79,13 +79,15 @@ class VectorIndex:
         """Return the lengths that vectors have here."""
         with self._lock:
             self._follow()
-            return {len(one) for one in self._held.values() if one is not None}
+            return {len(vector) for vector in self._held.values() if vector is not None}
 
     def _matrix(self, dimension: int) -> tuple[list[str], NDArray[np.float32], NDArray[np.float32]]:
         if dimension not in self._ready:
-            held = [(id, one) for id, one in self._held.items() if one is not None and len(one) == dimension]
-            rows = np.stack([one for _, one in held]) if held else np.zeros((0, dimension), np.float32)
-            self._ready[dimension] = [id for id, _ in held], rows, np.linalg.norm(rows, axis=1)
+            entries = [
+                (id, vector) for id, vector in self._held.items() if vector is not None and len(vector) == dimension
+            ]
+            rows = np.stack([vector for _, vector in entries]) if entries else np.zeros((0, dimension), np.float32)
+            self._ready[dimension] = [id for id, _ in entries], rows, np.linalg.norm(rows, axis=1)
         return self._ready[dimension]
 
     def _follow(self) -> None:
@@ -93,10 +95,10 @@ class VectorIndex:
             self._load()
             return
         while changed := self._view.changes(after=self._after, limit=_PAGE):
-            for one in changed:
-                if one.record.kind == self._kind and one.outcome != "deleted":
-                    self._take(one.record)
-                elif self._held.pop(one.id, None) is not None:
+            for change in changed:
+                if change.record.kind == self._kind and change.outcome != "deleted":
+                    self._take(change.record)
+                elif self._held.pop(change.id, None) is not None:
                     self._ready.clear()
             self._after = changed[-1].cursor
         # What was erased, imported or has expired is no change.
@@ -107,9 +109,9 @@ class VectorIndex:
         self._held.clear()
         self._ready.clear()
         records = list_latest(self._view, metadata={}, kind=self._kind)
-        for one in records:
-            self._take(one)
-        since = max((one.recorded_at for one in records), default=None)
+        for record in records:
+            self._take(record)
+        since = max((record.recorded_at for record in records), default=None)
         self._after = None if since is None else since - _OVERLAP
         self._loaded = True
 

@@ -58,8 +58,8 @@ class ContextReport:
         """Return a plain table."""
         head = f"{'budget':<10}{'way':<20}{'sentences':>10}{'all of them':>13}{'tokens':>9}"
         rows = [
-            f"{one.budget:<10}{one.way:<20}{one.sentences:>10.1%}{one.all:>13.1%}{one.tokens:>9.0f}"
-            for one in self.packed
+            f"{result.budget:<10}{result.way:<20}{result.sentences:>10.1%}{result.all:>13.1%}{result.tokens:>9.0f}"
+            for result in self.packed
         ]
         return "\n".join([f"{self.questions} questions", head, *rows])
 
@@ -87,13 +87,13 @@ def measure(
             store(memory, scope)
             asker, agent = labels(scope)
             wide = memory.scope(user=asker, agent=agent)
-            room = wide.scope(room=max(scope.messages, key=lambda one: one.time).room)
+            room = wide.scope(room=max(scope.messages, key=lambda message: message.time).room)
             for question, wanted in _wanted(scope, analyzer):
                 for budget in budgets:
                     for name, pack in ways.items():
                         text = pack(room, wide, question, budget)
-                        found = plain(text)
-                        shares[budget, name].append(sum(one in found for one in wanted) / len(wanted))
+                        rendered = plain(text)
+                        shares[budget, name].append(sum(sentence in rendered for sentence in wanted) / len(wanted))
                         costs[budget, name].append(counter.count(text))
                 done += 1
                 if progress is not None:
@@ -105,7 +105,7 @@ def measure(
             way=name,
             budget=budget,
             sentences=sum(reached) / done,
-            all=sum(one == 1 for one in reached) / done,
+            all=sum(share == 1 for share in reached) / done,
             tokens=sum(costs[budget, name]) / done,
         )
         for (budget, name), reached in shares.items()
@@ -132,13 +132,13 @@ def _plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: int) -
         left -= cost
         return True
 
-    shown: set[str] = set()
+    shown_places: set[str] = set()
     for turn in reversed(room.messages.latest(_HITS)):
         if not add(turn.record, budget / 2):
             break
-        shown.add(turn.id)
+        shown_places.add(turn.id)
     for hit in wide.search(question.text, kind="message", limit=_HITS, at=question.at):
-        if hit.id not in shown and not add(hit.record, 0):
+        if hit.id not in shown_places and not add(hit.record, 0):
             break
     return "\n".join(lines)
 
@@ -160,12 +160,14 @@ def store(memory: Memory, scope: BenchScope) -> None:
 
 def labels(scope: BenchScope) -> tuple[str | None, str | None]:
     """Return who asks and who is asked, where that is one for all questions."""
-    askers, agents = ({getattr(one, name) for one in scope.questions} for name in ("asker", "addressee"))
+    askers, agents = ({getattr(question, name) for question in scope.questions} for name in ("asker", "addressee"))
     return askers.pop() if len(askers) == 1 else None, agents.pop() if len(agents) == 1 else None
 
 
 def _wanted(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuestion, list[str]]]:
-    turns = [Turn(speaker=one.speaker, text=one.text, at=one.time, personal=True) for one in scope.messages]
+    turns = [
+        Turn(speaker=message.speaker, text=message.text, at=message.time, personal=True) for message in scope.messages
+    ]
     sessions: dict[str, list[int]] = defaultdict(list)
     for place, message in enumerate(scope.messages):
         sessions[message.session].append(place)
@@ -173,8 +175,8 @@ def _wanted(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuesti
         asking = set(analyzer.terms(f"{question.text} {question.answer}"))
         wanted: list[str] = []
         for places in sessions.values():
-            asked = {number: asking for number, place in enumerate(places) if place in question.evidence}
-            if asked:
-                wanted += [text for _, text in bearing([turns[place] for place in places], asked, analyzer)]
+            questions = {number: asking for number, place in enumerate(places) if place in question.evidence}
+            if questions:
+                wanted += [text for _, text in bearing([turns[place] for place in places], questions, analyzer)]
         if wanted:
             yield question, wanted

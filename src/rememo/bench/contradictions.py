@@ -101,16 +101,16 @@ def _score(scores: ContradictionScores, row: dict[str, Any]) -> None:
             scores.lost.append((life, _shown(label)))
 
 
-def holding(messages: Sequence[Mapping[str, str]], moment: datetime) -> set[Held]:
+def holding(messages: Sequence[Mapping[str, str]], time: datetime) -> set[Held]:
     """Return the facts that hold at a moment when no more than some messages were said."""
-    said: dict[Matter, list[Statement]] = {}
+    statements: dict[Matter, list[Statement]] = {}
     for number, message in enumerate(messages):
         at = datetime.fromisoformat(message["at"])
-        own = [one["text"] for one in messages[:number] if one["speaker"] == message["speaker"]]
+        own = [earlier["text"] for earlier in messages[:number] if earlier["speaker"] == message["speaker"]]
         previous = "\n".join(own[-3:]) or None
         for fact in extract(message["text"], speaker=message["speaker"], at=at, previous=previous):
             matter = folded(fact.subject), fact.predicate
-            said.setdefault(matter, []).append(
+            statements.setdefault(matter, []).append(
                 Statement(
                     object=fact.object, said=at, known=at, scope=Scope(user=message["speaker"]), confidence=fact.confidence,
                     source=Source(str(number), 1), begin=fact.valid_from, end=fact.valid_to, ends=fact.ends,
@@ -119,17 +119,17 @@ def holding(messages: Sequence[Mapping[str, str]], moment: datetime) -> set[Held
             )  # fmt: skip
     return {
         (*matter, run.object)
-        for matter, runs in arrange_all(said).items()
+        for matter, runs in arrange_all(statements).items()
         for run in runs
         if run.status != "retracted"
-        and (run.valid_to is None or run.valid_to > moment or run.status != "superseded")
-        and (run.valid_from is None or run.valid_from <= moment or matter[1] in _AHEAD)
+        and (run.valid_to is None or run.valid_to > time or run.status != "superseded")
+        and (run.valid_from is None or run.valid_from <= time or matter[1] in _AHEAD)
     }
 
 
 def _fits(fact: Held, label: dict[str, Any]) -> bool:
     objects = [label["object"]] if isinstance(label["object"], str) else label["object"]
-    return fact[:2] == (folded(label["subject"]), label["predicate"]) and fact[2] in [folded(one) for one in objects]
+    return fact[:2] == (folded(label["subject"]), label["predicate"]) and fact[2] in [folded(name) for name in objects]
 
 
 def _shown(label: dict[str, Any]) -> str:

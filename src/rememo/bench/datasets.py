@@ -150,18 +150,18 @@ def _locomo(text: str) -> Iterator[BenchScope]:
             start = datetime.strptime(date, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
             for place, turn in enumerate(conversation[f"session_{number}"]):
                 places[turn["dia_id"]] = len(messages)
-                said = [turn["text"], turn.get("blip_caption"), turn.get("query")]
+                parts = [turn["text"], turn.get("blip_caption"), turn.get("query")]
                 messages.append(
                     BenchMessage(
-                        text=" ".join(part for part in said if part),
+                        text=" ".join(part for part in parts if part),
                         speaker=turn["speaker"],
                         room="conversation",
                         time=start + place * _BETWEEN_TURNS,
                         session=str(number),
                     )
                 )
-        asked = [_locomo_question(entry, places, messages) for entry in entry["qa"]]
-        questions = [question for question in asked if question.evidence]
+        parsed_questions = [_locomo_question(entry, places, messages) for entry in entry["qa"]]
+        questions = [question for question in parsed_questions if question.evidence]
         yield BenchScope(messages=tuple(messages), questions=tuple(questions))
 
 
@@ -241,23 +241,23 @@ def _jsonl(text: str) -> Iterator[BenchScope]:
             )
         latest = max((message.time for message in messages), default=_START)
         questions: list[BenchQuestion] = []
-        for asked in entry["questions"]:
-            evidence = frozenset(places[str(name)] for name in asked["evidence"])
+        for item in entry["questions"]:
+            evidence = frozenset(places[str(name)] for name in item["evidence"])
             questions.append(
                 BenchQuestion(
-                    text=asked["question"],
-                    at=_iso(asked["at"]) if "at" in asked else latest,
-                    category=str(asked.get("category", "all")),
+                    text=item["question"],
+                    at=_iso(item["at"]) if "at" in item else latest,
+                    category=str(item.get("category", "all")),
                     evidence=evidence,
                     sessions=frozenset(messages[place].session for place in evidence),
-                    asker=asked.get("asker"),
-                    addressee=asked.get("addressee"),
-                    answer=str(asked.get("answer", "")),
+                    asker=item.get("asker"),
+                    addressee=item.get("addressee"),
+                    answer=str(item.get("answer", "")),
                 )
             )
         yield BenchScope(messages=tuple(messages), questions=tuple(questions))
 
 
 def _iso(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    parsed = datetime.fromisoformat(text)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

@@ -35,8 +35,8 @@ class FactScores:
     @property
     def precision(self) -> float:
         """Share of the found facts that are right."""
-        found = self.right.total() + len(self.invented)
-        return self.right.total() / found if found else 1.0
+        extracted = self.right.total() + len(self.invented)
+        return self.right.total() / extracted if extracted else 1.0
 
     @property
     def recall(self) -> float:
@@ -79,7 +79,7 @@ def measure(path: str | Path, *, held_out: bool | None = None) -> FactScores:
 
 def _score(scores: FactScores, row: dict[str, Any]) -> None:
     text: str = row["text"]
-    found = extract(
+    extracted = extract(
         text,
         speaker=row["speaker"],
         at=datetime.fromisoformat(row["at"]),
@@ -87,7 +87,7 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
         previous=row.get("previous"),
     )
     scores.messages += 1
-    left = list(found)
+    left = list(extracted)
     for label in row["facts"]:
         hit = next((fact for fact in left if _same(fact, label)), None)
         if hit is not None:
@@ -109,9 +109,10 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
 
 def _same(fact: FoundFact, label: dict[str, Any]) -> bool:
     return (
-        fact.subject.casefold() in [one.casefold() for one in _choices(label["subject"])]
+        fact.subject.casefold() in [choice.casefold() for choice in _choices(label["subject"])]
         and fact.predicate in _choices(label["predicate"])
-        and fact.object.casefold() in [(normalise_object(one) or one).casefold() for one in _choices(label["object"])]
+        and fact.object.casefold()
+        in [(normalise_object(choice) or choice).casefold() for choice in _choices(label["object"])]
         and fact.ends == bool(label.get("ends"))
         and _begins(fact.valid_from, label.get("valid_from"))
         and _begins(fact.valid_to, label.get("valid_to"))
@@ -122,8 +123,10 @@ def _choices(value: str | list[str]) -> Iterable[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _begins(found: datetime | None, wanted: str | list[str] | None) -> bool:
-    return wanted is None or (found is not None and any(found.isoformat().startswith(one) for one in _choices(wanted)))
+def _begins(actual: datetime | None, wanted: str | list[str] | None) -> bool:
+    return wanted is None or (
+        actual is not None and any(actual.isoformat().startswith(choice) for choice in _choices(wanted))
+    )
 
 
 def _shown(label: dict[str, Any]) -> str:

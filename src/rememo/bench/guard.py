@@ -61,10 +61,10 @@ def measure(path: str | Path) -> GuardScores:
             except (ValueError, KeyError, TypeError):
                 raise InvalidInput(f"{path}, line {number}, is no labelled text: it needs text and attack") from None
             reasons = _given(memory, channel, text)
-            held = bool(reasons)
+            flagged = bool(reasons)
             (scores.attacks if attack else scores.harmless)[part] += 1
-            (scores.caught if attack else scores.alarms)[part] += held
-            if held != attack:
+            (scores.caught if attack else scores.alarms)[part] += flagged
+            if flagged != attack:
                 scores.wrong.append((part, "missed" if attack else f"false alarm ({', '.join(reasons)})", text))
     return scores
 

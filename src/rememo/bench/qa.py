@@ -91,16 +91,22 @@ class QaReport:
     def table(self) -> str:
         """Return it as a table, a line for each way and category."""
         lines = [["way", "category", "questions", "right", "accuracy", "95 % interval", "tokens shown"]]
-        for one in self.accuracies:
-            span = f"{100 * one.low:.1f} - {100 * one.high:.1f}"
-            figures = [str(one.questions), str(one.right), f"{100 * one.share:.1f} %", span, f"{one.tokens:,.0f}"]
-            lines.append([one.way, one.category, *figures])
+        for accuracy in self.accuracies:
+            span = f"{100 * accuracy.low:.1f} - {100 * accuracy.high:.1f}"
+            figures = [
+                str(accuracy.questions),
+                str(accuracy.right),
+                f"{100 * accuracy.share:.1f} %",
+                span,
+                f"{accuracy.tokens:,.0f}",
+            ]
+            lines.append([accuracy.way, accuracy.category, *figures])
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         rows = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        told = f"reader {self.reader}, judge {self.judge}; {self.usage.total:,} tokens; every answer is in {self.out}"
-        return "\n".join([*rows, told, *([f"{self.failed} failed; run it again to ask them"] if self.failed else [])])
+        note = f"reader {self.reader}, judge {self.judge}; {self.usage.total:,} tokens; every answer is in {self.out}"
+        return "\n".join([*rows, note, *([f"{self.failed} failed; run it again to ask them"] if self.failed else [])])
 
 
 def wilson(right: int, of: int) -> tuple[float, float]:
@@ -133,7 +139,7 @@ def measure(
     at its beginning where it has more than `full_tokens`. `limit` asks only the first so many questions. Answers stand in
     `out`, JSON Lines; those that are there are not asked for again. An endpoint that is away raises `ModelFailed`.
     """
-    if unknown := [one for one in ways if one not in WAYS]:
+    if unknown := [way for way in ways if way not in WAYS]:
         raise InvalidInput(f"there is no way {unknown[0]!r}; the ways are {', '.join(WAYS)}")
     if not ways or budget < 1 or full_tokens < 1 or concurrency < 1 or (limit is not None and limit < 1):
         raise InvalidInput("ways must name one at least; budget, full_tokens, limit and concurrency must be 1 or more")
@@ -150,17 +156,17 @@ def measure(
     }
     log = _Log(Path(out), header)
     asking = _Asking(reader, chosen, log, progress)
-    asked = 0
+    done_count = 0
 
-    def run(one: tuple[str, BenchQuestion, Way, str]) -> None:
-        asking.ask(*one)
+    def run(task: tuple[str, BenchQuestion, Way, str]) -> None:
+        asking.ask(*task)
 
     with ThreadPoolExecutor(concurrency, "rememo-qa") as threads:
         for number, scope in enumerate(load(dataset, path)):
-            left = len(scope.questions) if limit is None else min(len(scope.questions), limit - asked)
+            left = len(scope.questions) if limit is None else min(len(scope.questions), limit - done_count)
             if left <= 0:
                 break
-            asked += left
+            done_count += left
             tasks: list[tuple[str, BenchQuestion, Way]] = [
                 (f"{number}:{place}:{way}", question, way)
                 for place, question in enumerate(scope.questions[:left])
@@ -171,8 +177,8 @@ def measure(
             if due:
                 with _shown(scope, {way for _, _, way in due}, budget, full_tokens) as shows:
                     # What is shown is worked out here, one after the other; only models are asked at once.
-                    shown = ((key, question, way, shows[way](question)) for key, question, way in due)
-                    for _ in threads.map(run, shown):
+                    shown_tasks = ((key, question, way, shows[way](question)) for key, question, way in due)
+                    for _ in threads.map(run, shown_tasks):
                         pass
     return log.report(ways)
 
@@ -194,32 +200,32 @@ class _Asking:
             if self.progress is not None:
                 self.progress(self.count)
 
-    def ask(self, key: str, question: BenchQuestion, way: Way, shown: str) -> None:
+    def ask(self, key: str, question: BenchQuestion, way: Way, context: str) -> None:
         """Ask the reader and the judge, and write down all of it."""
         if self.failures >= _IN_A_ROW:
             return
         expected = question.answer or UNKNOWN
-        said = f"{shown}\n\nIt is {question.at:%A, %d %B %Y, %H:%M}. Question: {question.text}"
-        turns = [Message("system", prompt("read").text), Message("user", said)]
+        question_text = f"{context}\n\nIt is {question.at:%A, %d %B %Y, %H:%M}. Question: {question.text}"
+        turns = [Message("system", prompt("read").text), Message("user", question_text)]
         line: dict[str, Any] = {
             "key": key, "category": question.category, "way": way, "question": question.text, "expected": expected,
-            "shown_tokens": default_counter().count(shown), "prompt": [asdict(one) for one in turns],
+            "shown_tokens": default_counter().count(context), "prompt": [asdict(turn) for turn in turns],
         }  # fmt: skip
         began = time.perf_counter()
         try:
             answer = self.reader.complete(turns, max_tokens=_ANSWER_TOKENS)
             line |= {"answer": answer.text, "usage": asdict(answer.usage), "model": answer.model}
-            asked = dump_json({"question": question.text, "expected": expected, "given": answer.text})
+            verdict_input = dump_json({"question": question.text, "expected": expected, "given": answer.text})
             verdict = structured(
                 self.judge,
-                [Message("system", prompt("judge").text), Message("user", asked)],
+                [Message("system", prompt("judge").text), Message("user", verdict_input)],
                 _Verdict,
                 max_tokens=_VERDICT_TOKENS,
             )
             line |= {
                 "correct": verdict.value.correct,
                 "reason": verdict.value.reason,
-                "judge_prompt": asked,
+                "judge_prompt": verdict_input,
                 "judge_usage": asdict(verdict.usage),
                 "judge_model": verdict.model,
             }
@@ -270,10 +276,10 @@ class _Log:
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         first, *rest = whole.decode("utf-8", "replace").splitlines() or [""]
-        held: object = None
+        entry: object = None
         with suppress(ValueError, KeyError, TypeError):
-            held = json.loads(first)["header"]
-        if held != dict(self.header):
+            entry = json.loads(first)["header"]
+        if entry != dict(self.header):
             raise InvalidInput(
                 f"{self._path} holds answers of another run, or something else: its dataset, models, prompts or budgets are"
                 " not these; name another file with --out"
@@ -286,10 +292,10 @@ class _Log:
 
     def report(self, ways: Sequence[str]) -> QaReport:
         """Add up what is written."""
-        held = [line for line in self.lines.values() if line["way"] in ways]
+        lines = [line for line in self.lines.values() if line["way"] in ways]
         groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         usage = Usage()
-        for line in held:
+        for line in lines:
             for name in ("usage", "judge_usage"):
                 usage += Usage(**line.get(name, {}))
             if "correct" in line:
@@ -298,7 +304,9 @@ class _Log:
         order = {way: place for place, way in enumerate(WAYS)}
         accuracies = [
             _accuracy(way, category, groups[way, category])
-            for way, category in sorted(groups, key=lambda one: (order[cast("Way", one[0])], one[1] != ALL, one[1]))
+            for way, category in sorted(
+                groups, key=lambda group: (order[cast("Way", group[0])], group[1] != ALL, group[1])
+            )
         ]
         return QaReport(
             dataset=str(self.header["dataset"]),
@@ -306,7 +314,7 @@ class _Log:
             judge=str(self.header["judge"]),
             accuracies=tuple(accuracies),
             usage=usage,
-            failed=sum("correct" not in line for line in held),
+            failed=sum("correct" not in line for line in lines),
             out=str(self._path),
         )
 
@@ -314,9 +322,9 @@ class _Log:
 def _accuracy(way: str, category: str, lines: Sequence[Mapping[str, Any]]) -> Accuracy:
     right = sum(bool(line["correct"]) for line in lines)
     low, high = wilson(right, len(lines))
-    shown = sum(line["shown_tokens"] for line in lines) / len(lines)
+    shown_tokens = sum(line["shown_tokens"] for line in lines) / len(lines)
     return Accuracy(
-        way=way, category=category, questions=len(lines), right=right, low=low, high=high, tokens=shown
+        way=way, category=category, questions=len(lines), right=right, low=low, high=high, tokens=shown_tokens
     )  # fmt: skip
 
 
@@ -335,7 +343,7 @@ class _shown:  # noqa: N801 - used like a function
             self._memory = Memory(":memory:", embedder="static", settings=Settings(worker=False))
             store(self._memory, self._scope)
             asker, agent = labels(self._scope)
-            latest = max(self._scope.messages, key=lambda one: one.time).room
+            latest = max(self._scope.messages, key=lambda message: message.time).room
             room = self._memory.scope(user=asker, agent=agent, room=latest)
             shows["rememo"] = lambda question: room.context(question.text, max_tokens=self._budget, at=question.at).text
         if "words" in self._ways:
@@ -355,8 +363,8 @@ class _shown:  # noqa: N801 - used like a function
         """Return the first messages that fit, in the order in which they were said."""
         counter, chosen = default_counter(), dict[int, str]()
         for place in places:
-            one = self._scope.messages[place]
-            line = f"{one.time:%Y-%m-%d %H:%M} {one.speaker}: {one.text}"
+            message = self._scope.messages[place]
+            line = f"{message.time:%Y-%m-%d %H:%M} {message.speaker}: {message.text}"
             budget -= counter.count(line) + 1
             if budget < 0:
                 break

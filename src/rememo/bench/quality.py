@@ -67,14 +67,14 @@ class QualityReport:
 
     def table(self) -> str:
         """Return it as a table of percentages, one line for each method and category."""
-        columns = list(dict.fromkeys(name for one in self.methods for name in one.measures.get(ALL, {})))
+        columns = list(dict.fromkeys(name for method in self.methods for name in method.measures.get(ALL, {})))
         lines = [["method", "category", "questions", *columns, "ms"]]
-        for one in self.methods:
-            for category in sorted(one.measures, key=lambda name: (name != ALL, name)):
-                measures = one.measures[category]
+        for method in self.methods:
+            for category in sorted(method.measures, key=lambda name: (name != ALL, name)):
+                measures = method.measures[category]
                 figures = [f"{100 * measures[name]:.1f}" if name in measures else "" for name in columns]
-                took = f"{one.milliseconds:.2f}" if category == ALL else ""
-                lines.append([one.name, category, str(one.questions[category]), *figures, took])
+                took = f"{method.milliseconds:.2f}" if category == ALL else ""
+                lines.append([method.name, category, str(method.questions[category]), *figures, took])
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         return "\n".join(
             "  ".join(
@@ -107,9 +107,9 @@ def measure(
         for question in scope.questions:
             for name, search in searches.items():
                 start = clock.perf_counter()
-                found = search(question)
+                ranked = search(question)
                 took = 1000 * (clock.perf_counter() - start)
-                tallies[name].add(scope, question, _before(scope, question, found), took)
+                tallies[name].add(scope, question, _before(scope, question, ranked), took)
             done += 1
             if progress is not None:
                 progress(done)
@@ -182,7 +182,7 @@ class PlainWords:
         """Index all messages of a scope."""
         words = [self._words(message.text) for message in scope.messages]
         self._postings = _postings(words)
-        lengths = np.array([len(found) for found in words], dtype=np.float64)
+        lengths = np.array([len(terms) for terms in words], dtype=np.float64)
         mean = lengths.mean() if len(lengths) and lengths.any() else 1.0
         self._norm = saturation * (1 - length_share + length_share * lengths / mean)
         self._saturation = saturation
@@ -244,9 +244,9 @@ class _Tally:
         self._questions: Counter[str] = Counter()
         self._times: list[float] = []
 
-    def add(self, scope: BenchScope, question: BenchQuestion, found: Sequence[int], milliseconds: float) -> None:
+    def add(self, scope: BenchScope, question: BenchQuestion, ranked: Sequence[int], milliseconds: float) -> None:
         self._times.append(milliseconds)
-        measures = {**session_measures(scope, question, found), **turn_measures(question, found)}
+        measures = {**session_measures(scope, question, ranked), **turn_measures(question, ranked)}
         for category in {ALL, question.category}:  # they may be the same
             self._questions[category] += 1
             for name, value in measures.items():
@@ -264,24 +264,24 @@ class _Tally:
         )
 
 
-def _before(scope: BenchScope, question: BenchQuestion, found: Sequence[int]) -> Sequence[int]:
+def _before(scope: BenchScope, question: BenchQuestion, ranked: Sequence[int]) -> Sequence[int]:
     """Return what was found without messages that the question may not know."""
     limit = question.before
-    return found if limit is None else [place for place in found if scope.messages[place].time < limit]
+    return ranked if limit is None else [place for place in ranked if scope.messages[place].time < limit]
 
 
-def turn_measures(question: BenchQuestion, found: Sequence[int]) -> dict[str, float]:
+def turn_measures(question: BenchQuestion, ranked: Sequence[int]) -> dict[str, float]:
     """Return the share of the evidence among the first messages; nothing where no message is known as evidence."""
     if not question.evidence:
         return {}
-    return {f"recall@{cut}": len(question.evidence & set(found[:cut])) / len(question.evidence) for cut in _TURN_CUTS}
+    return {f"recall@{cut}": len(question.evidence & set(ranked[:cut])) / len(question.evidence) for cut in _TURN_CUTS}
 
 
-def session_measures(scope: BenchScope, question: BenchQuestion, found: Sequence[int]) -> dict[str, float]:
+def session_measures(scope: BenchScope, question: BenchQuestion, ranked: Sequence[int]) -> dict[str, float]:
     """Return whether any and all sessions with evidence are among the first, and nDCG at ten."""
     if not question.sessions:
         return {}
-    sessions = list(dict.fromkeys(scope.messages[place].session for place in found))
+    sessions = list(dict.fromkeys(scope.messages[place].session for place in ranked))
     measures = {f"any@{cut}": float(bool(question.sessions & set(sessions[:cut]))) for cut in _SESSION_CUTS}
     measures |= {f"all@{cut}": float(question.sessions <= set(sessions[:cut])) for cut in _SESSION_CUTS[1:]}
     gain = sum(1 / math.log2(2 + place) for place, name in enumerate(sessions[:10]) if name in question.sessions)
@@ -291,8 +291,8 @@ def session_measures(scope: BenchScope, question: BenchQuestion, found: Sequence
 
 def _postings(terms: Sequence[Sequence[str]]) -> dict[str, Postings]:
     gathered: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row, found in enumerate(terms):
-        for term, times in Counter(found).items():
+    for row, row_terms in enumerate(terms):
+        for term, times in Counter(row_terms).items():
             gathered[term].append((row, times))
     return {
         term: Postings(

@@ -79,8 +79,8 @@ def measure(
     lot = random.Random(1)
     own: list[float] = []
     foreign: list[float] = []
-    asked = _lives(path, lot, most, held_out) if shape == "lives" else _scopes(shape, path, lot, most)
-    for number, (is_own, score) in enumerate(asked, 1):
+    cases = _lives(path, lot, most, held_out) if shape == "lives" else _scopes(shape, path, lot, most)
+    for number, (is_own, score) in enumerate(cases, 1):
         (own if is_own else foreign).append(score)
         if progress is not None:
             progress(number)

@@ -85,7 +85,7 @@ class SpeedReport:
         lines: list[tuple[str, ...]] = [head]
         for row in self.rows:
             times = (row.add_p50, row.add_p99, row.search_cold, row.search_p50, row.search_p99)
-            figures = (f"{row.bulk_per_second:,.0f}", *(f"{one:.2f}" for one in times), f"{row.memory:.0f}")
+            figures = (f"{row.bulk_per_second:,.0f}", *(f"{time:.2f}" for time in times), f"{row.memory:.0f}")
             lines.append((f"{row.scope:,}", f"{row.file:,}", *figures))
         widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
         return "\n".join(
@@ -133,11 +133,11 @@ def _measure(path: Path, scope: int, file: int) -> SpeedRow:
     before = _resident()
     with Memory(path, settings=settings) as memory:
         view = memory.scope(user="user0", room="room0")
-        asked = [" ".join(one["text"].split()[5:10]) for one in _messages(_QUESTIONS, seed=-1)]
-        cold = _times(asked[:1], view.search)[0]
-        warm = _times(asked[1:], view.search)
-        held = _resident() - before
-        added = _times([one["text"] for one in _messages(_QUESTIONS, seed=-2)], view.add)
+        questions = [" ".join(message["text"].split()[5:10]) for message in _messages(_QUESTIONS, seed=-1)]
+        cold = _times(questions[:1], view.search)[0]
+        warm = _times(questions[1:], view.search)
+        memory_used = _resident() - before
+        added = _times([message["text"] for message in _messages(_QUESTIONS, seed=-2)], view.add)
     return SpeedRow(
         scope=scope,
         file=file,
@@ -147,7 +147,7 @@ def _measure(path: Path, scope: int, file: int) -> SpeedRow:
         search_cold=cold,
         search_p50=statistics.median(warm),
         search_p99=warm[int(len(warm) * 0.99)],
-        memory=held,
+        memory=memory_used,
     )
 
 

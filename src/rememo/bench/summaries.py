@@ -64,14 +64,16 @@ class SummaryReport:
             f"{self.sessions} sessions, {self.sentences} answer-bearing sentences",
             f"{'of the tokens':<15}{'way':<26}{'sentences kept':>15}{'turns heard':>13}{'two halves':>16}",
         ]
-        for one in self.kept:
-            halves = f"{one.halves[0]:.1%} {one.halves[1]:.1%}"
-            lines.append(f"{one.share:<15.0%}{one.way:<26}{one.sentences:>15.1%}{one.turns:>13.1%}{halves:>16}")
+        for result in self.kept:
+            halves = f"{result.halves[0]:.1%} {result.halves[1]:.1%}"
+            lines.append(
+                f"{result.share:<15.0%}{result.way:<26}{result.sentences:>15.1%}{result.turns:>13.1%}{halves:>16}"
+            )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        kept = [{name: getattr(one, name) for name in one.__slots__} for one in self.kept]
+        kept = [{name: getattr(result, name) for name in result.__slots__} for result in self.kept]
         return {"sessions": self.sessions, "sentences": self.sentences, "kept": kept}
 
 
@@ -106,10 +108,10 @@ def _kept(name: str, way: Way, share: float, cases: Sequence[Case], counter: Tok
     for case in cases:
         chosen = way(case.turns, int(share * sum(counter.count(turn.text) for turn in case.turns)))
         places = {place for place, _ in chosen}
-        found = len(case.wanted & chosen)
-        whole += found
+        kept_count = len(case.wanted & chosen)
+        whole += kept_count
         heard += sum(place in places for place, _ in case.wanted)
-        halves[case.number % 2][0] += found
+        halves[case.number % 2][0] += kept_count
         halves[case.number % 2][1] += len(case.wanted)
     total = sum(len(case.wanted) for case in cases)
     parts = (halves[0][0] / max(1, halves[0][1]), halves[1][0] / max(1, halves[1][1]))
@@ -120,17 +122,17 @@ def _cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[Case]:
     sessions: dict[str, list[int]] = {}
     for place, message in enumerate(scope.messages):
         sessions.setdefault(message.session, []).append(place)
-    asked: dict[int, set[str]] = {}
+    questions: dict[int, set[str]] = {}
     for question in scope.questions:
         for place in question.evidence:
-            asked.setdefault(place, set()).update(analyzer.terms(f"{question.text} {question.answer}"))
-    found: list[Case] = []
+            questions.setdefault(place, set()).update(analyzer.terms(f"{question.text} {question.answer}"))
+    cases: list[Case] = []
     for places in sessions.values():
         turns = tuple(_turn(scope, place) for place in places)
-        terms = {turn: asked[place] for turn, place in enumerate(places) if place in asked}
+        terms = {turn: questions[place] for turn, place in enumerate(places) if place in questions}
         if wanted := bearing(turns, terms, analyzer):
-            found.append(Case(number=number, turns=turns, wanted=frozenset(wanted)))
-    return found
+            cases.append(Case(number=number, turns=turns, wanted=frozenset(wanted)))
+    return cases
 
 
 def _turn(scope: BenchScope, place: int) -> Turn:
@@ -139,15 +141,15 @@ def _turn(scope: BenchScope, place: int) -> Turn:
     return Turn(speaker=message.speaker, text=message.text, at=message.time, personal=personal)
 
 
-def bearing(turns: Sequence[Turn], asked: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
+def bearing(turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
     """Return the sentence of each turn asked about that shares most with the terms it is asked by, rare ones first."""
-    said = [(place, text, frozenset(analyzer.terms(text))) for place, text in _sentences(turns)]
-    often = Counter(term for _, _, terms in said for term in terms)
+    sentences = [(place, text, frozenset(analyzer.terms(text))) for place, text in _sentences(turns)]
+    often = Counter(term for _, _, terms in sentences for term in terms)
     wanted: set[Said] = set()
-    for turn, asking in asked.items():
+    for turn, asking in questions.items():
         ranked = [
-            (sum(sorted(log(1 + len(said) / often[term]) for term in terms & asking)), -number, text)
-            for number, (place, text, terms) in enumerate(said)
+            (sum(sorted(log(1 + len(sentences) / often[term]) for term in terms & asking)), -number, text)
+            for number, (place, text, terms) in enumerate(sentences)
             if place == turn
         ]
         if ranked:
@@ -161,15 +163,15 @@ def _sentences(turns: Sequence[Turn]) -> list[Said]:
 
 def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[Said]:
     chosen = choose(turns, max_tokens=most, counter=counter, analyzer=analyzer)
-    return {(one.place, one.text) for one in chosen}
+    return {(sentence.place, sentence.text) for sentence in chosen}
 
 
 def _ends(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
     """Take the first sentence, the last, the second, the last but one … while they fit."""
-    said = _sentences(turns)
-    count = len(said)
+    sentences = _sentences(turns)
+    count = len(sentences)
     order = [place // 2 if place % 2 == 0 else count - 1 - place // 2 for place in range(count)]
-    return _while_fits([said[place] for place in order], most, counter)
+    return _while_fits([sentences[place] for place in order], most, counter)
 
 
 def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
@@ -182,11 +184,11 @@ def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said
     return _while_fits([(place, text) for _, place, text in sorted(ranked)], most, counter)
 
 
-def _while_fits(said: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
+def _while_fits(sentences: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
     chosen: set[Said] = set()
-    for one in said:
-        most -= counter.count(one[1])
+    for sentence in sentences:
+        most -= counter.count(sentence[1])
         if most < 0:
             break
-        chosen.add(one)
+        chosen.add(sentence)
     return chosen

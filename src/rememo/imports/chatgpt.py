@@ -60,8 +60,8 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
         assets = Assets(folder)
         for name in files:
             with folder.open(name) as file:
-                for one in iter_entries(file, f"{place.path}: {name}", "conversations"):
-                    values = as_object(one)
+                for entry in iter_entries(file, f"{place.path}: {name}", "conversations"):
+                    values = as_object(entry)
                     if "chat_messages" in values:
                         raise InvalidInput(f"{place.path} is an export of Claude: import it from claude-export")
                     yield from _ChatGptConversation(values, assets, seen).read()
@@ -72,10 +72,14 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
 
 def _missing_files(folder: Folder, files: list[str]) -> Iterator[ReadResult]:
     """Tell how many parts an archive should have that it has not."""
-    there = {base_name(one) for one in files}
+    present = {base_name(file) for file in files}
     for name in [] if folder.is_single_file else folder.json_files("export_manifest"):
         parts = as_object(as_object(folder.read_small(name).get("logical_files")).get("conversations.json"))
-        lost = [one for one in map(as_text, as_list(parts.get("files"))) if one and base_name(one) not in there]
+        lost = [
+            file_name
+            for file_name in map(as_text, as_list(parts.get("files")))
+            if file_name and base_name(file_name) not in present
+        ]
         if lost:
             yield Skipped(_MISSING_FILE, len(lost))
 
@@ -120,9 +124,9 @@ class _ChatGptConversation:
         yield from self._profile_notes(content, as_object(more.get("user_context_message_data")))
         if kind in _CONTEXT:
             return
-        said = read_message_content(content, more)
+        holds = read_message_content(content, more)
         if _is_hidden(message):
-            if _has_content(said):
+            if _has_content(holds):
                 yield Skipped(HIDDEN)
             return
         if kind in _THINKING:
@@ -130,30 +134,30 @@ class _ChatGptConversation:
             return
         self._last = in_order(parse_time(message.get("create_time")), self._last)
         attached = [
-            one
-            for one in map(as_object, as_list(more.get("attachments")))
-            if not any(same_file(pointer, one) for pointer in said.pointers)
+            attachment
+            for attachment in map(as_object, as_list(more.get("attachments")))
+            if not any(same_file(pointer, attachment) for pointer in holds.pointers)
         ]
-        yield from self._turn(room, node, message, said, attached)
-        for one in attached:
-            yield self._file(room, node, one)
+        yield from self._turn(room, node, message, holds, attached)
+        for attachment in attached:
+            yield self._file(room, node, attachment)
 
     def _turn(
-        self, room: str, node: str, message: Json, said: MessageContent, attached: list[Json]
+        self, room: str, node: str, message: Json, content: MessageContent, attached: list[Json]
     ) -> Iterator[ReadResult]:
         author, more = as_object(message.get("author")), as_object(message.get("metadata"))
-        role, text = as_text(author.get("role")), said.text
-        images = tuple(one for one in map(self._assets.image, said.pointers) if one is not None)
-        yield from (Skipped(NOT_TEXT.format(one)) for one in said.other)
-        if len(images) < len(said.pointers):
-            yield Skipped(_NO_IMAGE, len(said.pointers) - len(images))
+        role, text = as_text(author.get("role")), content.text
+        images = tuple(image for image in map(self._assets.image, content.pointers) if image is not None)
+        yield from (Skipped(NOT_TEXT.format(kind)) for kind in content.other)
+        if len(images) < len(content.pointers):
+            yield Skipped(_NO_IMAGE, len(content.pointers) - len(images))
         calls, answers = self._tools(node, message, role, text)
         if calls:
             yield from self._memory_note(as_text(message.get("recipient")), text)
             text = ""
         if not text.strip() and not calls and not images:
             # What it holds instead of words was told.
-            if not attached and not said.other and not said.pointers:
+            if not attached and not content.other and not content.pointers:
                 yield Skipped(EMPTY)
             return
         model = more.get("model_slug") or (self._values.get("default_model_slug") if role == "assistant" else None)
@@ -163,7 +167,7 @@ class _ChatGptConversation:
             metadata=drop_empty(
                 {
                     "title": self._title, "model": as_title(model), "tool": as_title(author.get("name")),
-                    "files": [*filter(None, (as_title(one.get("name")) for one in attached))],
+                    "files": [*filter(None, (as_title(attachment.get("name")) for attachment in attached))],
                 }
             ),
         )  # fmt: skip
@@ -190,12 +194,12 @@ class _ChatGptConversation:
             text="", content=content, metadata=drop_empty({"conversation": self._title, "message": node}),
         )  # fmt: skip
 
-    def _profile_notes(self, content: Json, told: Json) -> Iterator[ReadResult]:
+    def _profile_notes(self, content: Json, user_context: Json) -> Iterator[ReadResult]:
         known = {
             name: as_text(content.get(name)) for name in ("user_profile", "user_instructions", "model_set_context")
         }
         # The metadata has the same without what ChatGPT writes around it for its model.
-        known |= {name: text for field, name in _PROFILE_FIELDS.items() if (text := as_text(told.get(field)))}
+        known |= {name: text for field, name in _PROFILE_FIELDS.items() if (text := as_text(user_context.get(field)))}
         for name, text in known.items():
             yield from self._note(name, text)
 
@@ -222,8 +226,8 @@ def _is_hidden(message: Json) -> bool:
     return role not in ("user", "assistant", "tool") or bool(more.get("is_visually_hidden_from_conversation"))
 
 
-def _has_content(said: MessageContent) -> bool:
-    return bool(said.text.strip() or said.pointers or said.other)
+def _has_content(content: MessageContent) -> bool:
+    return bool(content.text.strip() or content.pointers or content.other)
 
 
 def _has_visible_content(message: Json) -> bool:

@@ -38,43 +38,47 @@ class MessageContent:
 
 def read_message_content(content: Json, more: Json) -> MessageContent:
     """Return what a content says, with what the metadata of its message tells about it."""
-    found = MessageContent()
+    content_read = MessageContent()
     texts: list[str] = []
     for part in as_list(content.get("parts")):
         if isinstance(part, str):
             texts.append(part)
         else:
-            _read_part(as_object(part), texts, found)
-    if not texts and not found.pointers and not found.other:
-        texts.append(_read_without_parts(content, found))
+            _read_part(as_object(part), texts, content_read)
+    if not texts and not content_read.pointers and not content_read.other:
+        texts.append(_read_without_parts(content, content_read))
     drawn = as_list(as_object(more.get("aggregate_result")).get("messages"))
-    found.pointers += [url for one in drawn if (url := as_text(as_object(one).get("image_url")))]
-    found.text = resolve_marks("\n".join(one for one in texts if one), as_list(more.get("content_references")))
-    return found
+    content_read.pointers += [
+        url for drawn_message in drawn if (url := as_text(as_object(drawn_message).get("image_url")))
+    ]
+    content_read.text = resolve_marks(
+        "\n".join(text for text in texts if text), as_list(more.get("content_references"))
+    )
+    return content_read
 
 
-def _read_part(part: Json, texts: list[str], found: MessageContent) -> None:
+def _read_part(part: Json, texts: list[str], message: MessageContent) -> None:
     kind = as_text(part.get("content_type"))
     if kind == "image_asset_pointer":
-        found.pointers.append(as_text(part.get("asset_pointer")))
-    elif said := as_text(part.get("text")):  # what was spoken, written down
-        texts.append(said)
+        message.pointers.append(as_text(part.get("asset_pointer")))
+    elif transcript := as_text(part.get("text")):  # what was spoken, written down
+        texts.append(transcript)
     elif part:
-        found.other.append(kind or "unknown")
+        message.other.append(kind or "unknown")
 
 
-def _read_without_parts(content: Json, found: MessageContent) -> str:
+def _read_without_parts(content: Json, message: MessageContent) -> str:
     """Return the words of a content that has no parts: where they are from, and what they say."""
-    words = next((one for name in _TEXT_FIELDS if (one := as_text(content.get(name)).strip("\n"))), "")
+    words = next((text for name in _TEXT_FIELDS if (text := as_text(content.get(name)).strip("\n"))), "")
     screen = as_object(content.get("screenshot"))
     if screen:
-        found.pointers.append(as_text(screen.get("asset_pointer")))
+        message.pointers.append(as_text(screen.get("asset_pointer")))
         state = as_object(content.get("state"))
         words = words or "\n".join(filter(None, (as_text(state.get(name)) for name in _ORIGIN_FIELDS)))
     elif not words and any(value for name, value in content.items() if name not in _IGNORED_FIELDS):
-        found.other.append(as_text(content.get("content_type")) or "unknown")
+        message.other.append(as_text(content.get("content_type")) or "unknown")
     where = [as_text(content.get(name)) for name in _ORIGIN_FIELDS] if words and not screen else []
-    return "\n".join(one for one in (*where, words) if one and not one.startswith("file-id:"))
+    return "\n".join(line for line in (*where, words) if line and not line.startswith("file-id:"))
 
 
 _IGNORED_FIELDS: Final = (
@@ -93,8 +97,11 @@ _IGNORED_FIELDS: Final = (
 
 def resolve_marks(text: str, references: list[Any]) -> str:
     """Return a text with what its marks stand for instead of them."""
-    for one in map(as_object, references):
-        mark, stands_for = as_text(one.get("matched_text")), as_text(one.get("alt")) or _reference_file(one)
+    for reference in map(as_object, references):
+        mark, stands_for = (
+            as_text(reference.get("matched_text")),
+            as_text(reference.get("alt")) or _reference_file(reference),
+        )
         # Some references match a mere blank, and mean no mark.
         if stands_for and mark.startswith(("\ue200", "\u3010")):
             text = text.replace(mark, stands_for)
@@ -110,7 +117,7 @@ def _mark_text(mark: re.Match[str]) -> str:
     kind, *fields = mark[1].split("\ue202")
     if kind == "entity" and fields:
         try:
-            known = [one for one in as_list(json.loads(fields[0])) if isinstance(one, str)]
+            known = [name for name in as_list(json.loads(fields[0])) if isinstance(name, str)]
         except (ValueError, RecursionError):
             return fields[0]
         return known[1] if len(known) > 1 else "".join(known)
@@ -131,8 +138,8 @@ class Assets:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        found = ((_FILE.match(base_name(one)), one) for one in self._folder.names)
-        return {id[0]: one for id, one in found if id is not None}
+        matches = ((_FILE.match(base_name(name)), name) for name in self._folder.names)
+        return {id[0]: name for id, name in matches if id is not None}
 
     def image(self, pointer: str) -> bytes | None:
         """Return an image of the archive; None for one that is not there, too large, or none."""

@@ -57,7 +57,7 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
         files = (
             folder.names
             if folder.is_single_file
-            else [one for part in _PARTS for one in folder.json_files(part, within=True)]
+            else [name for part in _PARTS for name in folder.json_files(part, within=True)]
         )
         if not files:
             raise InvalidInput(
@@ -69,8 +69,8 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
         place.peeking = False
         for name in dict.fromkeys(files):
             with folder.open(name) as file:
-                for one in iter_entries(file, f"{place.path}: {name}", "conversations"):
-                    yield from export.read_entry(as_object(one))
+                for entry in iter_entries(file, f"{place.path}: {name}", "conversations"):
+                    yield from export.read_entry(as_object(entry))
         yield from _missing_archives(folder)
         if folder.unread_count:
             yield Skipped(UNREAD_FILE, folder.unread_count)
@@ -78,24 +78,24 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
 
 def _count_accounts(folder: Folder) -> int:
     """Return how many people an export is of: as it says, or as their conversations do."""
-    found: set[object] = set()
+    accounts: set[object] = set()
     for name in [] if folder.is_single_file else folder.json_files("users"):
         with folder.open(name) as file:
-            found |= {as_label(as_object(one).get("uuid")) for one in iter_entries(file, name)}
-    for name in folder.main_files("conversations") if not found else []:
+            accounts |= {as_label(as_object(entry).get("uuid")) for entry in iter_entries(file, name)}
+    for name in folder.main_files("conversations") if not accounts else []:
         with folder.open(name) as file:
             rest = b""
             while block := file.read(BLOCK):
-                found |= {*_ACCOUNT.findall(rest + block)}
+                accounts |= {*_ACCOUNT.findall(rest + block)}
                 rest = block[-200:]
-    return len(found)
+    return len(accounts)
 
 
 def _missing_archives(folder: Folder) -> Iterator[ReadResult]:
     """Tell which archives are missing: each has an address of its own that works once."""
     for name in [] if folder.is_single_file else folder.json_files("manifest"):
-        for one in map(as_object, as_list(folder.read_small(name).get("data_files"))):
-            file, part = base_name(as_text(one.get("filename"))), as_text(one.get("category"))
+        for archive in map(as_object, as_list(folder.read_small(name).get("data_files"))):
+            file, part = base_name(as_text(archive.get("filename"))), as_text(archive.get("category"))
             unpacked = not folder.archives and folder.json_files(part, within=True)
             if part in _PARTS and file not in folder.archives and not unpacked:
                 yield Skipped(_MISSING_ARCHIVE.format(file))
@@ -124,7 +124,7 @@ class _ClaudeExport:
             raise InvalidInput(f"{self._place.path} is an export of ChatGPT: import it from chatgpt-export")
         if "data_files" in values:
             raise InvalidInput(f"{self._place.path} only names the archives of an export; name the folder they are in")
-        reader = next((one for name, one in self._kinds.items() if name in values), None)
+        reader = next((kind_reader for name, kind_reader in self._kinds.items() if name in values), None)
         if reader is None:
             yield Skipped(UNREADABLE)
         else:
@@ -142,8 +142,8 @@ class _ClaudeExport:
             yield Skipped(UNREADABLE)
             return
         messages = {
-            _message_id(room, place, one): one
-            for place, one in enumerate(_nonempty_objects(values.get("chat_messages")))
+            _message_id(room, place, message): message
+            for place, message in enumerate(_nonempty_objects(values.get("chat_messages")))
         }
         if broken := len(as_list(values.get("chat_messages"))) - len(messages):
             yield Skipped(EMPTY, broken)
@@ -182,8 +182,8 @@ class _ClaudeExport:
                     kind="note", origin=("project" if field == "prompt_template" else field, id), text=text, user=user,
                     at=parse_time(project.get("created_at")), metadata=drop_empty({"project": name, "claude": what}),
                 )  # fmt: skip
-        for one in _nonempty_objects(project.get("docs")):
-            text, title = as_text(one.get("content")), as_title(one.get("filename")) or "document"
+        for document in _nonempty_objects(project.get("docs")):
+            text, title = as_text(document.get("content")), as_title(document.get("filename")) or "document"
             if not text.strip():
                 yield Skipped(NO_FILE)
                 continue
@@ -197,7 +197,7 @@ class _ClaudeExport:
         kept: dict[str, object] = {"conversations": values.get("conversations_memory")}
         kept |= {self._projects.get(id, id): text for id, text in as_object(values.get("project_memories")).items()}
         files = map(as_object, as_list(values.get("memory_files")))
-        kept |= {as_title(one.get("path")) or "file": one.get("content") for one in files}
+        kept |= {as_title(file.get("path")) or "file": file.get("content") for file in files}
         for about, text in kept.items():
             if as_text(text).strip():
                 yield ImportItem(
@@ -207,7 +207,7 @@ class _ClaudeExport:
 
 
 def _nonempty_objects(value: object) -> list[Json]:
-    return [found for one in as_list(value) if (found := as_object(one))]
+    return [fields for item in as_list(value) if (fields := as_object(item))]
 
 
 def _message_id(room: str, place: int, message: Json) -> str:
@@ -252,19 +252,19 @@ class _ClaudeConversation:
         if role is None:
             yield Skipped(HIDDEN if sender == "notice" else _UNKNOWN_SENDER)
             return
-        attached = [as_object(one) for one in as_list(message.get("attachments"))]
-        names = [name for one in attached if (name := as_title(one.get("file_name")))]
+        attached = [as_object(attachment) for attachment in as_list(message.get("attachments"))]
+        names = [name for attachment in attached if (name := as_title(attachment.get("file_name")))]
         files = [
-            as_title(one.get("file_name") or one.get("filename")) for one in _nonempty_objects(message.get("files"))
+            as_title(file.get("file_name") or file.get("filename")) for file in _nonempty_objects(message.get("files"))
         ]
-        missing = [one for one in files if one not in names]
+        missing = [file for file in files if file not in names]
         made = ClaudeTurns(id, message)
         metadata = drop_empty({"title": self.title, "files": [*names, *filter(None, missing)]})
-        for number, (said, calls, answers, text) in enumerate(made.turns):
+        for number, (turn_role, calls, answers, text) in enumerate(made.turns):
             yield ImportItem(
                 kind="message", origin=(f"claude:{self.room}", id if number == 0 else f"{id}/{number}"), room=self.room,
-                user=self.user, role=said or role, text=text, at=at, tool_calls=calls, tool_call_id=answers,
-                name=as_title(message.get("name")) if (said or role) == "user" else None,
+                user=self.user, role=turn_role or role, text=text, at=at, tool_calls=calls, tool_call_id=answers,
+                name=as_title(message.get("name")) if (turn_role or role) == "user" else None,
                 metadata=metadata if number == 0 else drop_empty({"title": self.title}),
             )  # fmt: skip
         yield from made.left
@@ -272,7 +272,7 @@ class _ClaudeConversation:
             yield Skipped(EMPTY)
         if missing:
             yield Skipped(NO_FILE, len(missing))
-        yield from (self._attachment(id, one) for one in attached)
+        yield from (self._attachment(id, attachment) for attachment in attached)
 
     def _attachment(self, id: str, attachment: Json) -> ReadResult:
         name, text = as_title(attachment.get("file_name")) or "attachment", as_text(attachment.get("extracted_content"))

@@ -67,19 +67,19 @@ class ClaudeTurns:
         content = block.get("content")
         if isinstance(content, str):
             return content
-        found: list[str] = []
+        texts: list[str] = []
         for part in as_list(content):
             known, text = as_object(part), as_text(part) or as_text(as_object(part).get("text"))
             kind = as_text(known.get("type")) or "unknown"
             names = [as_text(known.get(name)) for name in _NAMES]
             if text:
-                found += [*(names if kind == "knowledge" else ()), text]
+                texts += [*(names if kind == "knowledge" else ()), text]
             elif known:
-                found += [*names, *(as_text(as_object(one).get("title")) for one in as_list(known.get("images")))]
+                texts += [*names, *(as_text(as_object(image).get("title")) for image in as_list(known.get("images")))]
                 self._left[NOT_TEXT.format(kind)] += 1
-        if not any(found) and as_object(block.get("structured_content")):
+        if not any(texts) and as_object(block.get("structured_content")):
             return json.dumps(block["structured_content"], ensure_ascii=False)
-        return "\n".join(filter(None, found))
+        return "\n".join(filter(None, texts))
 
     def _end(self) -> None:
         if self._text.strip() or self._calls:

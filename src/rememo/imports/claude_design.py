@@ -14,20 +14,24 @@ _SENDERS: Final = {"user": "human", "assistant": "assistant"}
 def to_conversation(values: Json) -> Json:
     """Return a design chat as a conversation."""
     id, project = as_label(values.get("uuid")), as_title(as_object(values.get("project")).get("name"))
-    messages = [as_object(one) for one in as_list(values.get("messages"))]
-    authors = (as_object(one.get("content")).get("authorAccountUuid") for one in messages)
+    messages = [as_object(message) for message in as_list(values.get("messages"))]
+    authors = (as_object(message.get("content")).get("authorAccountUuid") for message in messages)
     return {
         "uuid": id,
         "name": ": ".join(filter(None, (project, as_title(values.get("title"))))),
         "created_at": values.get("created_at"),
         "account": {"uuid": next(filter(None, map(as_label, authors)), None)},
-        "chat_messages": [_message(f"{id}-{place}", one) if one else None for place, one in enumerate(messages)],
+        "chat_messages": [
+            _message(f"{id}-{place}", message) if message else None for place, message in enumerate(messages)
+        ],
     }
 
 
 def _message(id: str, values: Json) -> Json:
     content = as_object(values.get("content"))
-    blocks = [block for one in as_list(content.get("contentBlocks")) for block in _blocks(as_object(one))]
+    blocks = [
+        block for content_block in as_list(content.get("contentBlocks")) for block in _blocks(as_object(content_block))
+    ]
     # A notice of the page, written as if the person had said it.
     noticed = content.get("pill") is True
     return {
@@ -38,9 +42,9 @@ def _message(id: str, values: Json) -> Json:
         "content": blocks,
         "text": as_text(content.get("content")),
         "attachments": [
-            {"file_name": one.get("name"), "extracted_content": one.get("content")}
-            for one in map(as_object, as_list(content.get("attachments")))
-            if one.get("hidden") is not True
+            {"file_name": attachment.get("name"), "extracted_content": attachment.get("content")}
+            for attachment in map(as_object, as_list(content.get("attachments")))
+            if attachment.get("hidden") is not True
         ],
     }
 
@@ -50,12 +54,12 @@ def _blocks(block: Json) -> list[Json]:
     kind, call = as_text(block.get("type")), as_object(block.get("toolCall"))
     if kind == "tool_call":
         made = {"type": "tool_use", "id": call.get("id"), "name": call.get("name"), "input": call.get("input")}
-        said = as_text(call.get("output"))
-        answered = {"type": "tool_result", "tool_use_id": call.get("id"), "content": said}
-        return [made, answered] if said else [made]
+        output = as_text(call.get("output"))
+        answered = {"type": "tool_result", "tool_use_id": call.get("id"), "content": output}
+        return [made, answered] if output else [made]
     if kind == "user_interjection":
-        said = block.get("message")
-        return [{"type": INTERJECTED, "text": as_text(said) or as_text(as_object(said).get("content"))}]
+        output = block.get("message")
+        return [{"type": INTERJECTED, "text": as_text(output) or as_text(as_object(output).get("content"))}]
     if kind == "thinking":
         return [{"type": kind}]
     return [{"type": kind, "text": as_text(block.get("text"))}]

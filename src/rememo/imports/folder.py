@@ -80,10 +80,10 @@ class Folder:
         Exports of much are written in several files, or in one for each entry.
         """
         return [
-            one
-            for one in self._files
-            if base_name(one).endswith(".json")
-            and (base_name(one).startswith(start) or (within and _COPY_SUFFIX.sub("", _parent_name(one)) == start))
+            name
+            for name in self._files
+            if base_name(name).endswith(".json")
+            and (base_name(name).startswith(start) or (within and _COPY_SUFFIX.sub("", _parent_name(name)) == start))
         ]
 
     def size(self, name: str) -> int:
@@ -126,14 +126,14 @@ class Folder:
             yield root.name, root
         else:
             home = root.resolve()
-            for one in root.rglob("*"):
-                if not one.is_file() or not one.resolve().is_relative_to(home) or _is_macos_metadata(str(one)):
+            for path in root.rglob("*"):
+                if not path.is_file() or not path.resolve().is_relative_to(home) or _is_macos_metadata(str(path)):
                     continue
-                if one.parent == root and one.suffix.lower() == ".zip" and is_zip(one):
-                    file = self._stack.enter_context(self._place.open(one))
-                    yield from self._within(self._archive(one.name), file, deeper=False)
+                if path.parent == root and path.suffix.lower() == ".zip" and is_zip(path):
+                    file = self._stack.enter_context(self._place.open(path))
+                    yield from self._within(self._archive(path.name), file, deeper=False)
                 else:
-                    yield one.relative_to(root).as_posix(), one
+                    yield path.relative_to(root).as_posix(), path
 
     def _archive(self, name: str) -> str:
         self.archives.add(_COPY_SUFFIX.sub("", name))

@@ -42,8 +42,8 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
             yield from _archive(folder, place)
             return
     with place.open() as file:
-        for one in iter_entries(file, str(place.path), "items"):
-            pages = as_list(as_object(one).get("items")) or [one]
+        for entry in iter_entries(file, str(place.path), "items"):
+            pages = as_list(as_object(entry).get("items")) or [entry]
             for row in pages:
                 yield _fact(as_object(row))
 
@@ -85,8 +85,8 @@ def _fact(row: Json) -> ReadResult:
         return Skipped(_EMPTY)
     id = as_label(row.get("source_id")) or as_label(row.get("id")) or digest(row)[:32]
     names = row.get("entities")
-    entities = [one.strip() for one in names.split(",")] if isinstance(names, str) else as_list(names)
-    details: Json = {name: row.get(name) for name in _DETAILS} | {"entities": [one for one in entities if one]}
+    entities = [name.strip() for name in names.split(",")] if isinstance(names, str) else as_list(names)
+    details: Json = {name: row.get(name) for name in _DETAILS} | {"entities": [entity for entity in entities if entity]}
     times = (parse_time(row.get(name)) for name in _TIMES)
     return ImportItem(
         kind="note", origin=(_SOURCE, id), text=text, at=next(filter(None, times), None),

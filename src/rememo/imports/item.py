@@ -105,8 +105,8 @@ def parse_time(value: object) -> datetime | None:
     """Return a time as others write it: ISO 8601, with a zone or in UTC, or seconds since 1970; None for no time."""
     try:
         if isinstance(value, str) and value:
-            found = datetime.fromisoformat(value)
-            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            parsed = datetime.fromisoformat(value)
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
@@ -123,7 +123,7 @@ def in_order(at: datetime | None, previous: datetime | None) -> datetime | None:
 
 def drop_empty(value: Mapping[str, Any]) -> Json:
     """Return those entries of an object that hold something."""
-    return {name: one for name, one in value.items() if one not in (None, "", [], {})}
+    return {name: entry for name, entry in value.items() if entry not in (None, "", [], {})}
 
 
 def as_title(value: object) -> str | None:
@@ -141,7 +141,9 @@ def digest(value: object) -> str:
 def web_images(addresses: Iterable[object]) -> tuple[str, ...]:
     """Return those that are addresses or data URLs."""
     return tuple(
-        one for one in addresses if isinstance(one, str) and one.startswith(("https://", "http://", "data:image/"))
+        address
+        for address in addresses
+        if isinstance(address, str) and address.startswith(("https://", "http://", "data:image/"))
     )
 
 

@@ -45,7 +45,7 @@ _ROLES: Final = {
     "system": "system", "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 _KNOWN_FIELDS: Final = {
-    *_WORDS, *_IDS, *_ROLE, *(one for names in _LABELS.values() for one in names), "tool_calls", "tool_call_id",
+    *_WORDS, *_IDS, *_ROLE, *(name for names in _LABELS.values() for name in names), "tool_calls", "tool_call_id",
     "images", "metadata", "pinned",
 }  # fmt: skip
 _BROKEN: Final = "a line that is no JSON object"
@@ -67,7 +67,7 @@ def _item(number: int, line: Json) -> ReadResult:
     if isinstance(content, dict):
         text = json.dumps(content, ensure_ascii=False)
     images += web_images(as_list(line.get("images")))
-    calls = tuple(one for one in map(as_object, as_list(line.get("tool_calls"))) if as_label(one.get("id")))
+    calls = tuple(call for call in map(as_object, as_list(line.get("tool_calls"))) if as_label(call.get("id")))
     role = as_label(_first_value(line, _ROLE))
     if role is not None and role.lower() not in _ROLES:
         return Skipped(_ROLE_UNKNOWN.format(role[:40]))

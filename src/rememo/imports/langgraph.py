@@ -120,18 +120,18 @@ def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], place: SourcePa
             yield Skipped(_CHECKPOINT)
             continue
         messages = list(_messages(as_object(checkpoint.get("channel_values"))))
-        for one in messages:
-            times.setdefault(_id(one), parse_time(checkpoint.get("ts")))
+        for message in messages:
+            times.setdefault(_id(message), parse_time(checkpoint.get("ts")))
         newest = messages or newest
         labels |= drop_empty(_metadata(metadata))
-    for place_, one in enumerate(newest):
-        yield from _message(thread, one, place_, times.get(_id(one)), labels)
+    for place_, message in enumerate(newest):
+        yield from _message(thread, message, place_, times.get(_id(message)), labels)
 
 
 def _messages(channels: Json) -> Iterator[Json]:
     for value in channels.values():
-        for one in as_list(value):
-            fields = as_object(one)
+        for item in as_list(value):
+            fields = as_object(item)
             if fields.get("__module__") is not None:
                 yield fields
 
@@ -144,8 +144,8 @@ def _message(thread: str, values: Json, place: int, at: datetime | None, labels:
         return
     text, images, missing = read_content(values.get("content"))
     calls = tuple(
-        tool_call(as_label(one.get("id")) or digest(one)[:16], one.get("name"), json.dumps(one.get("args") or {}))
-        for one in map(as_object, as_list(values.get("tool_calls")))
+        tool_call(as_label(call.get("id")) or digest(call)[:16], call.get("name"), json.dumps(call.get("args") or {}))
+        for call in map(as_object, as_list(values.get("tool_calls")))
     )
     if missing:
         yield Skipped(_NO_IMAGE, missing)
@@ -197,11 +197,11 @@ def _revive(value: Any) -> Any:
     """Return objects of the older form, which were JSON with the path of a class, as their fields."""
     fields = as_object(value)
     if not fields:
-        return [_revive(one) for one in as_list(value)] or value
+        return [_revive(item) for item in as_list(value)] or value
     if fields.get("type") == "constructor" and as_list(fields.get("id")) and "kwargs" in fields:
         kwargs = as_object(_revive(fields["kwargs"]))
         path = ".".join(map(str, as_list(fields["id"])))
         is_message = "messages" in path and path.endswith(("Message", "MessageChunk"))
         kind = path.rpartition(".")[2].removesuffix("Message").lower()
         return {"type": kind} | kwargs | {"__module__": path} if is_message else kwargs
-    return {name: _revive(one) for name, one in fields.items()}
+    return {name: _revive(item) for name, item in fields.items()}

@@ -54,18 +54,18 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
     if path.stat().st_size > _MAX_FILE:
         raise InvalidInput(f"{path} is larger than any agent file: {path.stat().st_size:,} bytes")
     with place.open() as file:
-        held = read_json(file, str(path))
-    values = parse_object(held) if isinstance(held, str) else as_object(held)
-    agents = [as_object(one) for one in as_list(values.get("agents"))]
+        content = read_json(file, str(path))
+    values = parse_object(content) if isinstance(content, str) else as_object(content)
+    agents = [as_object(agent) for agent in as_list(values.get("agents"))]
     if not agents and "core_memory" in values:
         agents = [values]
     if not agents:
         raise InvalidInput(f"{path} is no agent file of Letta: it has no agents")
-    blocks = {as_text(one.get("id")): one for one in map(as_object, as_list(values.get("blocks")))}
+    blocks = {as_text(block.get("id")): block for block in map(as_object, as_list(values.get("blocks")))}
     for agent in agents:
         yield from _LettaAgent(agent, blocks).read()
-    for one in map(as_object, as_list(values.get("files"))):
-        yield _file(one)
+    for document in map(as_object, as_list(values.get("files"))):
+        yield _file(document)
     if tools := len(as_list(values.get("tools"))):
         yield Skipped(_TOOLS, tools)
 
@@ -83,8 +83,8 @@ class _LettaAgent:
     def __init__(self, values: Json, blocks: dict[str, Json]) -> None:
         self._values = values
         self._name = as_label(values.get("name")) or "agent"
-        owned = [blocks.get(str(one), {}) for one in as_list(values.get("block_ids"))]
-        written = [as_object(one) for one in as_list(values.get("core_memory") or values.get("memory_blocks"))]
+        owned = [blocks.get(str(block_id), {}) for block_id in as_list(values.get("block_ids"))]
+        written = [as_object(block) for block in as_list(values.get("core_memory") or values.get("memory_blocks"))]
         self._blocks = [*owned, *written]
         self._text_is_said = values.get("agent_type") == _SAYS_ITS_TEXT
         """Whether a text beside calls is said to the user. Agents of the older kinds think aloud there."""
@@ -102,17 +102,17 @@ class _LettaAgent:
         last = None
         for message in map(as_object, as_list(self._values.get("messages"))):
             last = in_order(parse_time(message.get("created_at")), last)
-            for one in self._message(message):
-                if isinstance(one, Skipped):
-                    yield one
+            for turn in self._message(message):
+                if isinstance(turn, Skipped):
+                    yield turn
                     continue
-                if isinstance(one, str):
+                if isinstance(turn, str):
                     yield ImportItem(
-                        kind="note", origin=(f"letta:{self._name}", digest(one)), text=one, agent=self._name,
+                        kind="note", origin=(f"letta:{self._name}", digest(turn)), text=turn, agent=self._name,
                         room=self._name, at=last, metadata={"summary": True},
                     )  # fmt: skip
                     continue
-                role, text, calls, answers, images = one
+                role, text, calls, answers, images = turn
                 key = [message.get("created_at"), role, text, calls, answers]
                 yield ImportItem(
                     kind="message", origin=(f"letta:{self._name}", digest(key)[:32]), agent=self._name,
@@ -123,11 +123,11 @@ class _LettaAgent:
     def _message(self, message: Json) -> Iterator["_LettaTurn | Skipped | str"]:
         """Give the turns of a message; a text alone is a summary of what went before."""
         role = as_text(message.get("role"))
-        parts = [as_object(one) for one in as_list(message.get("content"))]
-        text = "\n".join(filter(None, (as_text(one.get("text")) for one in parts if one.get("type") == "text")))
+        parts = [as_object(part) for part in as_list(message.get("content"))]
+        text = "\n".join(filter(None, (as_text(part.get("text")) for part in parts if part.get("type") == "text")))
         if isinstance(message.get("content"), str):
             text = as_text(message.get("content"))
-        if thoughts := sum(1 for one in parts if as_text(one.get("type")) in _THINKING):
+        if thoughts := sum(1 for part in parts if as_text(part.get("type")) in _THINKING):
             yield Skipped(_REASONING, thoughts)
         if role == "system":
             yield Skipped(_SYSTEM)
@@ -146,7 +146,7 @@ class _LettaAgent:
 
     def _read_user_message(self, text: str, parts: list[Json]) -> Iterator["_LettaTurn | Skipped | str"]:
         """Give what a user said: Letta may wrap it in JSON, and writes log-ins, heartbeats and summaries in the same way."""
-        sources = [as_object(one.get("source")) for one in parts if one.get("type") == "image"]
+        sources = [as_object(part.get("source")) for part in parts if part.get("type") == "image"]
         images = web_images(map(_image_address, sources))
         if missing := len(sources) - len(images):
             yield Skipped(_NO_IMAGE, missing)
@@ -155,8 +155,8 @@ class _LettaAgent:
         if kind == "user_message":
             text = as_text(wrapped.get("message"))
         elif kind and "time" in wrapped:
-            told = as_text(wrapped.get("message"))
-            yield told if _SUMMARY in told else Skipped(_EVENT.format(kind))
+            event_text = as_text(wrapped.get("message"))
+            yield event_text if _SUMMARY in event_text else Skipped(_EVENT.format(kind))
             return
         yield ("user", text, (), None, images) if text.strip() or images else Skipped(_EMPTY)
 
@@ -168,8 +168,8 @@ class _LettaAgent:
             id, arguments = as_label(call.get("id")) or digest(call)[:16], as_text(function.get("arguments"))
             if as_text(function.get("name")) == _SEND_MESSAGE:
                 self._sent_calls.add(id)
-                said = as_text(parse_object(arguments).get("message"))
-                yield ("assistant", said, (), None, ()) if said.strip() else Skipped(_EMPTY)
+                sent = as_text(parse_object(arguments).get("message"))
+                yield ("assistant", sent, (), None, ()) if sent.strip() else Skipped(_EMPTY)
             else:
                 calls.append(tool_call(id, function.get("name"), arguments))
         if as_list(message.get("tool_calls")) and text.strip() and not self._text_is_said:
@@ -183,16 +183,21 @@ class _LettaAgent:
     def _read_tool_returns(self, message: Json, parts: list[Json], text: str) -> Iterator["_LettaTurn | Skipped"]:
         """Give what calls returned: of several calls at once each return stands in `tool_returns`."""
         answered = as_label(message.get("tool_call_id"))
-        returns = [(one, one.get("func_response")) for one in map(as_object, as_list(message.get("tool_returns")))]
-        returns += [(one, one.get("content")) for one in parts if one.get("type") == "tool_return"]
-        found = [
-            (as_label(one.get("tool_call_id")) or answered, read_content(said)[0]) for one, said in returns if said
+        returns = [
+            (tool_return, tool_return.get("func_response"))
+            for tool_return in map(as_object, as_list(message.get("tool_returns")))
         ]
-        for id, said in found or [(answered, text)]:
+        returns += [(part, part.get("content")) for part in parts if part.get("type") == "tool_return"]
+        results = [
+            (as_label(tool_return.get("tool_call_id")) or answered, read_content(result)[0])
+            for tool_return, result in returns
+            if result
+        ]
+        for id, result in results or [(answered, text)]:
             if id in self._sent_calls:
                 yield Skipped(_SENT_RECEIPT)
-            elif said.strip():
-                yield ("tool", as_text(parse_object(said).get("message")) or said, (), id, ())
+            elif result.strip():
+                yield ("tool", as_text(parse_object(result).get("message")) or result, (), id, ())
             else:
                 yield Skipped(_EMPTY)
 

@@ -76,20 +76,20 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
                     owner = as_label(find_first(file, _OWNER, *_LISTS))
                 place.peeking = False
                 with folder.open(name) as file:
-                    for one in iter_entries(file, where, *_LISTS):
-                        yield from _page(as_object(one), owner)
+                    for entry in iter_entries(file, where, *_LISTS):
+                        yield from _page(as_object(entry), owner)
 
 
 def _page(values: Json, owner: str | None) -> Iterator[ReadResult]:
     pages = next((as_list(values.get(name)) for name in _LISTS if name in values), [values])
-    for one in pages:
+    for entry in pages:
         # Of OpenMemory, `user_id` and `app_id` are rows of its database; of the service, what its users gave.
-        yield _memory(as_object(one) | ({"user_id": owner, "app_id": None} if owner else {}))
+        yield _memory(as_object(entry) | ({"user_id": owner, "app_id": None} if owner else {}))
 
 
 def _folder(place: SourcePath) -> Iterator[ReadResult]:
     storages = sorted(place.path.rglob(_STORAGE))
-    histories = [one for one in sorted(place.path.rglob("history.db")) if is_sqlite(one)]
+    histories = [path for path in sorted(place.path.rglob("history.db")) if is_sqlite(path)]
     if not storages and not histories:
         raise InvalidInput(f"{place.path} holds neither Qdrant's {_STORAGE} nor a history.db; name mem0's folder")
     for path in storages:

@@ -39,9 +39,9 @@ def _item(session: str, id: str, raw: str, at: object) -> ReadResult:
         return Skipped(_BROKEN)
     role = _ROLES.get(as_text(item.get("role"))) if item.get("type", "message") == "message" else None
     text, images, _ = read_content(item.get("content")) if role else ("", (), 0)
-    said = role is not None and bool(text.strip())
+    is_message = role is not None and bool(text.strip())
     return ImportItem(
-        kind="message" if said else "state", origin=(f"openai-agents:{session}", id), room=session,
-        role=role or "user", text=writable(text) if said else "", at=parse_time(at), images=images if said else (),
+        kind="message" if is_message else "state", origin=(f"openai-agents:{session}", id), room=session,
+        role=role or "user", text=writable(text) if is_message else "", at=parse_time(at), images=images if is_message else (),
         data=pack_json(item), metadata={"openai_agents": "item"},
     )  # fmt: skip

@@ -106,17 +106,17 @@ def iter_entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
     try:
         events = ijson.parse(_limit_depth(ijson, portion, where))
         if first == b"[":
-            found: Iterator[Any] = ijson.items(events, "item")
+            items: Iterator[Any] = ijson.items(events, "item")
         elif first == b"{":
-            found = _iter_lists(ijson, events, within)
+            items = _iter_lists(ijson, events, within)
         else:
             raise InvalidInput(f"{where} is not JSON: it begins with {first!r}")
-        for one in found:
+        for item in items:
             portion.count = 0
-            yield one
+            yield item
     except ijson.JSONError as error:
-        told = str(error).strip().splitlines()[0] if str(error).strip() else "it ends too early"
-        raise InvalidInput(f"{where} is damaged: {told}; what came before it was brought in") from None
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "it ends too early"
+        raise InvalidInput(f"{where} is damaged: {reason}; what came before it was brought in") from None
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{where} is damaged: {error}; what came before it was brought in") from None
 
@@ -147,13 +147,13 @@ class _LimitedReader:
         """How much was read since the last entry."""
 
     def read(self, size: int = -1) -> bytes:
-        found = self._file.read(size)
-        self.count += len(found)
+        block = self._file.read(size)
+        self.count += len(block)
         if self.count > _MAX_ENTRY:
             raise InvalidInput(
                 f"{self._where} has an entry of more than {_MAX_ENTRY >> 20} MB; what came before it was brought in"
             )
-        return found
+        return block
 
 
 def _limit_depth(ijson: Any, file: _LimitedReader, where: str) -> Iterator[tuple[str, Any]]:
@@ -251,4 +251,4 @@ def is_zip(path: Path) -> bool:
 def _total_size(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
-    return sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

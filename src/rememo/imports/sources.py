@@ -60,13 +60,13 @@ def import_from(
         raise InvalidInput(f"nothing can be imported from {source!r}; the sources are {', '.join(SOURCES)}")
     chosen = SOURCES[source]
     place = SourcePath(path, progress, memory.bound)
-    found: Iterator[ReadResult] = chosen.read(place)
+    results: Iterator[ReadResult] = chosen.read(place)
     if chosen.user is not None and memory.bound.user is None:
-        found = (_with_user(one, chosen.user) for one in found)
-    done = ImportWriter(memory, source, learn=learn).write(found)
+        results = (_with_user(result, chosen.user) for result in results)
+    done = ImportWriter(memory, source, learn=learn).write(results)
     place.count_read(place.size)  # all of it, also of a database whose pages are not all of interest
     return done
 
 
-def _with_user(found: ReadResult, user: str) -> ReadResult:
-    return replace(found, user=user) if isinstance(found, ImportItem) and found.user is None else found
+def _with_user(result: ReadResult, user: str) -> ReadResult:
+    return replace(result, user=user) if isinstance(result, ImportItem) and result.user is None else result

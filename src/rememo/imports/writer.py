@@ -25,7 +25,7 @@ _OTHER_LABEL: Final = "it belongs to another {} than the one that was asked for"
 _EXPIRED: Final = "it has expired"
 _REFUSED: Final = "it cannot be stored; see problems"
 
-_values = attrgetter(*(one.name for one in fields(ImportItem)))
+_values = attrgetter(*(field.name for field in fields(ImportItem)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +70,9 @@ class ImportWriter:
         self._jobs = 0
         self._taken_back = 0
 
-    def write(self, found: Iterable[ReadResult]) -> ImportReport:
+    def write(self, results: Iterable[ReadResult]) -> ImportReport:
         """Store everything; each step is one transaction under a key of its own, so that none is done twice."""
-        for step in self._steps(found):
+        for step in self._steps(results):
             self._store(step)
         return ImportReport(
             added=dict(self._added),
@@ -84,21 +84,21 @@ class ImportWriter:
             taken_back=self._taken_back,
         )
 
-    def _steps(self, found: Iterable[ReadResult]) -> Iterator[list[ImportItem]]:
+    def _steps(self, results: Iterable[ReadResult]) -> Iterator[list[ImportItem]]:
         """Give items in steps. A step ends with a conversation, so that one that grew does not move the others."""
         step: list[ImportItem] = []
         weight = 0
-        for one in found:
-            if isinstance(one, Skipped):
-                self._left[one.reason] += one.count
+        for result in results:
+            if isinstance(result, Skipped):
+                self._left[result.reason] += result.count
                 continue
-            if isinstance(one, AbandonedMessages):
+            if isinstance(result, AbandonedMessages):
                 if step:
                     yield step
                     step, weight = [], 0
-                self._take_back(one)
+                self._take_back(result)
                 continue
-            item = self._apply_labels(one)
+            item = self._apply_labels(result)
             if item is None:
                 continue
             if step and (len(step) >= _BATCH or weight > _MAX_BATCH_BYTES or item.room != step[-1].room):
@@ -111,7 +111,7 @@ class ImportWriter:
 
     def _take_back(self, beside: AbandonedMessages) -> None:
         """Delete what was brought in while it was shown: said in sequence with the rest, it would tell what never was."""
-        ids = [self._message_id(one) for one in beside.origins]
+        ids = [self._message_id(origin) for origin in beside.origins]
         for start in range(0, len(ids), _BATCH):
             for record in self._memory.list(kind="message", ids=ids[start : start + _BATCH], limit=_BATCH):
                 if record.source == self._source:
@@ -123,9 +123,9 @@ class ImportWriter:
         messages = {self._id(item): item for item in step if item.kind == "message"}
         if not messages:
             return []
-        there = {one.id for one in self._memory.list(kind="message", ids=messages, limit=len(messages))}
+        existing = {record.id for record in self._memory.list(kind="message", ids=messages, limit=len(messages))}
         again: list[ImportItem] = []
-        for id in messages.keys() - there:
+        for id in messages.keys() - existing:
             try:
                 last = self._memory.history(id)[-1]
             except NotFound:
@@ -150,7 +150,7 @@ class ImportWriter:
         )  # fmt: skip
 
     def _store(self, step: list[ImportItem]) -> None:
-        key = f"import:{self._source}:{digest([_values(one) for one in step])}"
+        key = f"import:{self._source}:{digest([_values(item) for item in step])}"
         # Asked before anything is embedded again.
         first = self._engine.first_receipt(self._memory.bound, key)
         if first is None:
@@ -270,8 +270,8 @@ def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return writable(value)
     if isinstance(value, dict):
-        return {name: _storable(one) for name, one in as_object(cast("object", value)).items()}
+        return {name: _storable(item) for name, item in as_object(cast("object", value)).items()}
     if isinstance(value, list | tuple):
-        found = map(_storable, as_list(cast("object", value)))
-        return tuple(found) if isinstance(value, tuple) else list(found)
+        items = map(_storable, as_list(cast("object", value)))
+        return tuple(items) if isinstance(value, tuple) else list(items)
     return value

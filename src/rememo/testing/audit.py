@@ -20,7 +20,7 @@ AUDITED = Settings(durability="fast", audit=True)
 
 def told(entries: Iterable[AuditEntry]) -> list[tuple[str, tuple[str, ...]]]:
     """Return what was done to which records, in order."""
-    return [(one.operation, one.ids) for one in entries]
+    return [(entry.operation, entry.ids) for entry in entries]
 
 
 class AuditSuite(Suite):
@@ -46,24 +46,24 @@ class AuditSuite(Suite):
         clock.advance()
         chat.update("x", text="changed")
         audited.delete("x")
-        assert [one.detail["outcomes"] for one in audited.audit.list()] == [
+        assert [entry.detail["outcomes"] for entry in audited.audit.list()] == [
             {"added": 1},
             {"updated": 1},
             {"deleted": 1},
         ]
-        assert [one.actor for one in audited.audit.list()] == ["carol", None, None]
+        assert [entry.actor for entry in audited.audit.list()] == ["carol", None, None]
 
     @pytest.mark.requirement("audit.trail")
     def test_the_trail_is_read_back_page_by_page(self, audited: Memory) -> None:
         for place in range(7):
             audited.scope(user="alice" if place % 2 else "bob").add("x", id=f"n{place}")
-        found, up_to = list[int](), None
+        numbers, up_to = list[int](), None
         while page := audited.audit.list(limit=3, up_to=up_to):
-            found += [one.number for one in reversed(page)]
+            numbers += [entry.number for entry in reversed(page)]
             up_to = page[0].number - 1
-        assert found == list(range(7, 0, -1))
+        assert numbers == list(range(7, 0, -1))
         alice = audited.scope(user="alice").audit
-        assert [one.number for one in alice.list(up_to=5)] == [2, 4]
+        assert [record.number for record in alice.list(up_to=5)] == [2, 4]
         assert alice.list(up_to=0) == []
         with pytest.raises(InvalidInput, match="up_to"):
             alice.list(up_to=-1)
@@ -111,7 +111,7 @@ class AuditSuite(Suite):
         assert entries[-1].detail == {"refused": "search", "reason": "no_right"}
         other = open_memory("other", settings=AUDITED)
         other.import_(tmp_path / "all.jsonl")
-        assert [(one.operation, one.detail.get("versions")) for one in other.audit.list()] == [("import", 2)] * 2
+        assert [(entry.operation, entry.detail.get("versions")) for entry in other.audit.list()] == [("import", 2)] * 2
         assert other.audit.verify().ok
 
     def test_what_failed_changed_nothing_or_was_repeated_leaves_no_line(self, audited: Memory) -> None:
@@ -127,8 +127,8 @@ class AuditSuite(Suite):
     def test_later_work_is_done_in_its_own_name(self, audited: Memory) -> None:
         with audited.acting(actor="alice", session="s1"):
             audited.scope(user="alice", room="r").messages.add("user", "I live in Lisbon.").wait()
-        said, learned = audited.audit.list()
-        assert (said.actor, said.detail["kinds"]) == ("alice", {"message": 1})
+        added, learned = audited.audit.list()
+        assert (added.actor, added.detail["kinds"]) == ("alice", {"message": 1})
         assert (learned.actor, learned.session, learned.detail["kinds"]) == ("rememo.worker", None, {"fact": 1})
 
     @pytest.mark.requirement("audit.trail")
@@ -138,13 +138,13 @@ class AuditSuite(Suite):
                 audited.scope(user=actor, room=f"r{number}").add("said", id=f"x{number}")
             clock.advance(60)
         audit = audited.audit
-        assert [one.ids for one in audit.list(actor="ben")] == [("x1",), ("x3",)]
-        assert [one.ids for one in audit.list(limit=2)] == [("x2",), ("x3",)]
-        times = [one.at for one in audit.list()]
-        assert [one.ids for one in audit.list(after=times[1], before=times[3])] == [("x1",), ("x2",)]
-        assert [one.ids for one in audited.scope(user="ann").audit.list()] == [("x0",), ("x2",)]
+        assert [record.ids for record in audit.list(actor="ben")] == [("x1",), ("x3",)]
+        assert [record.ids for record in audit.list(limit=2)] == [("x2",), ("x3",)]
+        times = [record.at for record in audit.list()]
+        assert [record.ids for record in audit.list(after=times[1], before=times[3])] == [("x1",), ("x2",)]
+        assert [entry.ids for entry in audited.scope(user="ann").audit.list()] == [("x0",), ("x2",)]
         assert audit.list(operation="export") == []
-        assert [one.number for one in audited.as_of(times[1]).audit.list()] == [1]
+        assert [entry.number for entry in audited.as_of(times[1]).audit.list()] == [1]
         with pytest.raises(InvalidInput, match="limit"):
             audit.list(limit=0)
         with pytest.raises(InvalidInput, match="time zone"):
@@ -155,8 +155,8 @@ class AuditSuite(Suite):
         audited.add("one")
         other.add("two")
         audited.add("three")
-        assert [one.number for one in audited.audit.list()] == [1, 2]
-        assert [one.number for one in other.audit.list()] == [1]
+        assert [entry.number for entry in audited.audit.list()] == [1, 2]
+        assert [entry.number for entry in other.audit.list()] == [1]
         assert audited.audit.head() != other.audit.head()
         assert audited.audit.verify().ok
         assert other.audit.verify().ok
@@ -196,7 +196,7 @@ class AuditSuite(Suite):
         audited.scope(user="kid").add("my password is hunter2", id="a")
         audited.scope(room="strict").add("fine", id="b")
         audited.delete("a")
-        assert [one.flags for one in audited.audit.list()] == [
+        assert [entry.flags for entry in audited.audit.list()] == [
             ("minor", "secret", "reviewed"), ("check failed: broken",), (),
         ]  # fmt: skip
         assert audited.get("b").text == "fine"
@@ -221,7 +221,11 @@ class AuditSuite(Suite):
                 audited.add("1")
             audited.add("2")
         audited.add("3")
-        assert [(one.actor, one.session) for one in audited.audit.list()] == [("ben", "s"), ("ann", "s"), (None, None)]
+        assert [(entry.actor, entry.session) for entry in audited.audit.list()] == [
+            ("ben", "s"),
+            ("ann", "s"),
+            (None, None),
+        ]
         with pytest.raises(InvalidInput, match="told nothing"):
             audited.acting()
         with pytest.raises(InvalidInput, match="actor is empty"):
@@ -255,8 +259,8 @@ class AuditSuite(Suite):
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(8)))
         entries = audited.audit.list(limit=1000)
-        assert [one.number for one in entries] == list(range(1, 129))
-        assert all(one.actor == f"thread{one.ids[0].split('-')[0]}" for one in entries)
+        assert [entry.number for entry in entries] == list(range(1, 129))
+        assert all(entry.actor == f"thread{entry.ids[0].split('-')[0]}" for entry in entries)
         assert audited.audit.verify().ok
 
     def test_a_trail_goes_on_when_the_store_is_opened_again(self, open_memory: OpenMemory) -> None:
@@ -266,5 +270,5 @@ class AuditSuite(Suite):
             head = first.audit.head()
         with open_memory(settings=AUDITED) as again:
             again.add("two")
-            assert [one.number for one in again.audit.list()] == [1, 2]
+            assert [entry.number for entry in again.audit.list()] == [1, 2]
             assert again.audit.verify(head=head).ok

@@ -78,9 +78,9 @@ def examples(count: int) -> settings:
 
 def texts(records: Iterable[Record | Hit]) -> list[str]:
     """Return what each says, in order."""
-    return [one.text for one in records]
+    return [record.text for record in records]
 
 
 def ids(records: Iterable[Record | Hit]) -> list[str]:
     """Return the id of each, in order."""
-    return [one.id for one in records]
+    return [record.id for record in records]

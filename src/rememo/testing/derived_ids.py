@@ -97,7 +97,7 @@ class DerivedIdSuite(Suite):
             memory.get(FORGED)
         # What is brought in again is the same.
         mallory.working.import_(given)
-        assert [one.id for one in mallory.messages.history()] == [message.id]
+        assert [message.id for message in mallory.messages.history()] == [message.id]
 
     @pytest.mark.requirement("encrypt.content")
     def test_a_platforms_message_keeps_its_id_from_one_workbench_to_another(self, memory: Memory) -> None:
@@ -106,7 +106,7 @@ class DerivedIdSuite(Suite):
         given = chat.working.export()
         chat.messages.clear()
         chat.working.import_(given)
-        assert [one.id for one in chat.messages.history()] == [id]
+        assert [message.id for message in chat.messages.history()] == [id]
         assert chat.messages.add("user", "said there", external_id=("chat", 1)).outcome == "ignored"
 
     @pytest.mark.requirement("fact.extract")
@@ -122,7 +122,9 @@ class DerivedIdSuite(Suite):
         ana = memory.scope(user="ana", room="chat")
         ana.messages.add("user", SAID).wait()
         assert objects(ana) == HELD
-        assert [(one.entity, one.target) for one in ana.relationships.list()] == [("ana", "Globex")]
+        assert [(relationship.entity, relationship.target) for relationship in ana.relationships.list()] == [
+            ("ana", "Globex")
+        ]
         known = {fact.id: fact.record.version for fact in ana.facts.list()}
         assert not known.keys() & set(taken.values())
         # Said again, it joins what is there, and ends with it.
@@ -132,8 +134,8 @@ class DerivedIdSuite(Suite):
         ana.messages.add("user", "I moved to Porto.").wait()
         assert objects(ana) == ["Globex", "Porto", "peanuts"]
         for name, id in taken.items():
-            held = memory.get(id)
-            assert (held.text, held.scope.user, held.version) == (f"mine: {name}", "mallory", 1)
+            existing = memory.get(id)
+            assert (existing.text, existing.scope.user, existing.version) == (f"mine: {name}", "mallory", 1)
         assert memory.verify().ok
 
     @pytest.mark.requirement("fact.extract")
@@ -176,7 +178,7 @@ class DerivedIdSuite(Suite):
 def _fill(memory: Memory) -> dict[str, str]:
     """Store what has derived ids, or find it stored; returns the ids."""
     ana = memory.scope(user="ana", room="chat")
-    said = ana.messages.add("user", SAID, external_id=("chat", 1)).wait()
+    message = ana.messages.add("user", SAID, external_id=("chat", 1)).wait()
     document = ana.documents.add(title="Kettle", text=MANUAL)
     mood = ana.typed("mood", {"level": 1})
     mood.update(lambda value: {"level": max(value["level"], 7)})
@@ -184,4 +186,4 @@ def _fill(memory: Memory) -> dict[str, str]:
     assert ana.documents.text(document.id) == MANUAL
     assert objects(ana) == HELD
     facts = {fact.object: fact.id for fact in ana.facts.list()}
-    return {"said": said.id, "document": document.id, "mood": mood.id, **facts}
+    return {"said": message.id, "document": document.id, "mood": mood.id, **facts}

@@ -95,7 +95,7 @@ class Request:
     @property
     def prompt(self) -> str:
         """All that a model was shown, as one text."""
-        return "\n".join(str(one["content"]) for one in self.body.get("messages", []))
+        return "\n".join(str(message["content"]) for message in self.body.get("messages", []))
 
 
 class ScriptedEndpoint:
@@ -133,13 +133,13 @@ class ScriptedEndpoint:
     def asked(self, path: str = CHAT) -> list[Request]:
         """Return what was asked at one path."""
         with self._changed:
-            return [one for one in self.requests if one.path == path]
+            return [request for request in self.requests if request.path == path]
 
     def wait_for(self, count: int, *, path: str = CHAT, timeout: float = 30.0) -> list[Request]:
         """Return what was asked at one path once that many requests have come; raises `TimeoutError`."""
         with self._changed:
             if not self._changed.wait_for(
-                lambda: sum(one.path == path for one in self.requests) >= count, timeout=timeout
+                lambda: sum(request.path == path for request in self.requests) >= count, timeout=timeout
             ):
                 raise TimeoutError(f"{count} requests to {path} did not come within {timeout:g} seconds")
         return self.asked(path)
@@ -183,11 +183,11 @@ class ScriptedEndpoint:
         with self._changed:
             self.requests.append(request)
             script = self._scripts.get(request.path)
-            found = script.popleft() if script else None
+            scripted = script.popleft() if script else None
             self._changed.notify_all()
-        if found is None:
-            found = Vectors(self._vectors(request.body)) if request.path == EMBEDDINGS else self.default
-        return found(request.body) if callable(found) else found
+        if scripted is None:
+            scripted = Vectors(self._vectors(request.body)) if request.path == EMBEDDINGS else self.default
+        return scripted(request.body) if callable(scripted) else scripted
 
     def _vectors(self, body: Mapping[str, Any]) -> list[list[float]]:
         given = body.get("input", [])
@@ -211,8 +211,8 @@ def vector_of(text: str, dimension: int) -> list[float]:
     """Return the vector of a text: the same for the same text, of unit length."""
     digest = hashlib.shake_256(text.encode()).digest(dimension * 2)
     numbers = [int.from_bytes(digest[place * 2 : place * 2 + 2]) / 32_768 - 1 for place in range(dimension)]
-    length = math.sqrt(sum(one * one for one in numbers)) or 1.0
-    return [one / length for one in numbers]
+    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
+    return [number / length for number in numbers]
 
 
 class _Server(ThreadingHTTPServer):
@@ -296,13 +296,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self, answer: Said, body: dict[str, Any]) -> None:
         message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
-        told: dict[str, Any] = {
+        completion_body: dict[str, Any] = {
             "id": "scripted",
             "object": "chat.completion",
             "model": body.get("model"),
             "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
         }
-        self._json(_OK, told | _usage(answer, body))
+        self._json(_OK, completion_body | _usage(answer, body))
 
     def _stream(self, answer: Said, body: dict[str, Any]) -> None:
         pieces = [f"{word} " for word in (answer.text or "").split(" ")]
@@ -332,9 +332,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _usage(answer: Said, body: dict[str, Any]) -> dict[str, Any]:
-    shown = sum(len(str(one.get("content")).split()) for one in body.get("messages", []))
-    prompt, completion = answer.usage or (shown, len((answer.text or "").split()))
+    shown_words = sum(len(str(message.get("content")).split()) for message in body.get("messages", []))
+    prompt, completion = answer.usage or (shown_words, len((answer.text or "").split()))
     if prompt < 0:
         return {}
-    told = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-    return {"usage": told}
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {"usage": counts}

@@ -47,7 +47,7 @@ def _session_with_a_value(room: Memory) -> None:
     room.working.context.set("quoted", WORDS)
     room.sessions.save("monday")
     room.working.context.delete("quoted")
-    [state] = [one for one in _versions(room) if one.kind == "state" and one.data["name"] == "quoted"]
+    [state] = [version for version in _versions(room) if version.kind == "state" and version.data["name"] == "quoted"]
     room.erase(ids=[state.id])
 
 
@@ -157,13 +157,16 @@ def everything(memory: Memory) -> str:
     """Return all that a tenant has, opened: versions, keys wherever they lie, jobs, snapshots, erasures, audit lines."""
     engine, tenant = memory._engine, memory.bound.tenant  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     store: Any = engine.store
-    held: list[object] = [[one.text, one.data, one.metadata, one.source, one.scope.user] for one in _versions(memory)]
+    contents: list[object] = [
+        [version.text, version.data, version.metadata, version.source, version.scope.user]
+        for version in _versions(memory)
+    ]
     for kv in separate_stores(engine.plain_kv):
-        held += [[space, entry.key, json.loads(entry.value)] for space, entry in kv.dump(tenant, _BEGINNING)]
-    held += [[dict(one.payload), one.error] for one in store.jobs(tenant)]
-    held += [list(store.snapshots(tenant)), repr(memory.audit.list()), repr(store.erasures(tenant))]
+        contents += [[space, entry.key, json.loads(entry.value)] for space, entry in kv.dump(tenant, _BEGINNING)]
+    contents += [[dict(job.payload), job.error] for job in store.jobs(tenant)]
+    contents += [list(store.snapshots(tenant)), repr(memory.audit.list()), repr(store.erasures(tenant))]
     # Escaped twice nowhere: signs that JSON writes otherwise are found as they were said.
-    return json.loads(dump_json(repr(held).replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'")))
+    return json.loads(dump_json(repr(contents).replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'")))
 
 
 def is_left(memory: Memory) -> bool:
@@ -187,7 +190,7 @@ class ErasedCopiesSuite(Suite):
         assert receipt.ok, receipt.leftovers
         assert not is_left(memory)
         assert "kim" not in everything(memory)
-        assert [one.content for one in memory.scope(room="r").messages.history()] == [OTHERS]
+        assert [message.content for message in memory.scope(room="r").messages.history()] == [OTHERS]
 
     @pytest.mark.requirement("erase.proof")
     @pytest.mark.parametrize("copy", COPIES)
@@ -200,7 +203,7 @@ class ErasedCopiesSuite(Suite):
         receipt = memory.erase(user="kim")
         assert (copy in CLEANED) == receipt.ok == (not is_left(memory)), receipt.leftovers
         if not receipt.ok:
-            assert all("words that were erased" in one for one in receipt.leftovers)
+            assert all("words that were erased" in leftover for leftover in receipt.leftovers)
             # Asking again does not make it good, and neither does time.
             memory.maintain()
             assert not memory.erase(user="kim").ok
@@ -213,8 +216,8 @@ class ErasedCopiesSuite(Suite):
         room.kv.set("last", WORDS)
         room.typed("notes", "").set(WORDS)
         receipt = memory.erase(user="kim")
-        assert sorted(one.split(" ")[1] for one in receipt.leftovers) == ["key", "value"]
-        [value] = [one.id for one in _versions(memory)]
+        assert sorted(leftover.split(" ")[1] for leftover in receipt.leftovers) == ["key", "value"]
+        [value] = [version.id for version in _versions(memory)]
         assert f"erase(ids=['{value}'])" in "".join(receipt.leftovers)
         memory.erase(ids=[value])
         [left] = memory.erase(user="kim").leftovers
@@ -227,8 +230,8 @@ class ErasedCopiesSuite(Suite):
     @pytest.mark.requirement("erase.proof")
     def test_a_saved_session_keeps_what_is_not_erased(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(room="r")
-        for user, said in (("kim", WORDS), ("ana", OTHERS), ("kim", "ok")):
-            room.scope(user=user).messages.add("user", said).wait()
+        for user, text in (("kim", WORDS), ("ana", OTHERS), ("kim", "ok")):
+            room.scope(user=user).messages.add("user", text).wait()
             clock.advance()
         room.scope(user="kim").working.context.set("animal", "bird")
         room.scope(user="ana").working.context.set("animal", "dog")
@@ -246,11 +249,11 @@ class ErasedCopiesSuite(Suite):
         assert (left.messages, left.thoughts, left.context) == (1, 1, 1)
         session = room.sessions.get("monday")
         assert left.bytes == len(dump_json(session).encode()) < saved.bytes
-        assert [one["text"] for one in session["messages"]] == [OTHERS]
+        assert [message["text"] for message in session["messages"]] == [OTHERS]
         assert session["context"] == [{"name": "animal", "value": "dog", "labels": {"user": "ana"}}]
         room.messages.clear()
         room.sessions.load("monday")
-        assert [one.content for one in room.messages.history()] == [OTHERS]
+        assert [message.content for message in room.messages.history()] == [OTHERS]
         assert memory.users() == ["ana"]
         assert len(memory.scope(user="ana", room="r").sessions.list()) == 1
         assert memory.scope(user="kim", room="r").sessions.list() == []
@@ -270,12 +273,12 @@ class ErasedCopiesSuite(Suite):
     @pytest.mark.requirement("erase.proof")
     def test_a_record_erased_by_its_id_leaves_saved_sessions_too(self, memory: Memory) -> None:
         room = memory.scope(room="r")
-        said = room.scope(user="kim").messages.add("user", WORDS).id
+        message = room.scope(user="kim").messages.add("user", WORDS).id
         room.scope(user="kim").messages.add("user", OTHERS)
         room.sessions.save("monday")
-        receipt = memory.erase(ids=[said])
+        receipt = memory.erase(ids=[message])
         assert (receipt.ok, receipt.counts["sessions"]) == (True, 1)
-        assert [one["text"] for one in room.sessions.get("monday")["messages"]] == [OTHERS]
+        assert [message["text"] for message in room.sessions.get("monday")["messages"]] == [OTHERS]
 
     @pytest.mark.requirement("erase.proof")
     def test_what_others_say_themselves_is_theirs(self, memory: Memory) -> None:
@@ -289,16 +292,16 @@ class ErasedCopiesSuite(Suite):
 
     @pytest.mark.requirement("erase.proof")
     def test_a_composed_state_does_not_outlive_what_it_was_made_of(self, memory: Memory) -> None:
-        said: list[str] = [WORDS]
+        texts_said: list[str] = [WORDS]
 
         def elsewhere(_: object) -> str:
-            return said[0]
+            return texts_said[0]
 
         memory.provider("elsewhere")(elsewhere)
         assert WORDS in memory.compose("hello").text
         memory.scope(user="kim").add(WORDS)
         memory.compose("hello")
-        said[0] = "nothing"
+        texts_said[0] = "nothing"
         memory.erase(user="kim")
         assert WORDS not in memory.compose("hello").text
 
@@ -307,16 +310,16 @@ class ErasedCopiesSuite(Suite):
     @pytest.mark.requirement("erase.proof")
     def test_revisions_go_with_who_said_them(self, memory: Memory, clock: ManualClock) -> None:
         kim = memory.scope(user="kim", room="r")
-        for said in (
+        for statement in (
             "My zebrafinch lives in Lisbon.",
             "The zebrafinch moved to Porto.",
             "I live in Faro.",
             "I moved to Rome.",
         ):
-            kim.messages.add("user", said).wait()
+            kim.messages.add("user", statement).wait()
             clock.advance(86_400)
         [*revisions] = memory.list(kind="revision")
-        assert "zebrafinch" in repr([one.data for one in revisions])
+        assert "zebrafinch" in repr([revision.data for revision in revisions])
         receipt = memory.erase(user="kim")
         assert receipt.ok, receipt.leftovers
         assert not is_left(memory)
@@ -325,21 +328,21 @@ class ErasedCopiesSuite(Suite):
     @pytest.mark.requirement("erase.proof")
     def test_what_others_records_revised_stays_revised(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(user="kim", room="r")
-        said: list[str] = []
+        messages: list[str] = []
         for text in (
             "Our daily standup is at 9am.",
             "Standup moved to 10:30 from now on.",
             "Standup moved to 11:15 from now on.",
         ):
-            said.append(room.messages.add("user", text).wait().id)
+            messages.append(room.messages.add("user", text).wait().id)
             clock.advance(86_400)
-        receipt = memory.erase(ids=[said[2]])
+        receipt = memory.erase(ids=[messages[2]])
         assert receipt.ok, receipt.leftovers
         [revision] = memory.list(kind="revision")
-        assert (revision.data["record"], revision.data["sources"]) == (said[0], said[:2])
+        assert (revision.data["record"], revision.data["sources"]) == (messages[0], messages[:2])
         assert len(memory.history(revision.id)) == 1
-        assert {hit.id: hit.status for hit in room.search("when is the standup?")}[said[0]] == "superseded"
-        assert said[2] not in everything(memory)
+        assert {hit.id: hit.status for hit in room.search("when is the standup?")}[messages[0]] == "superseded"
+        assert messages[2] not in everything(memory)
         assert memory.verify().faults == ()
 
     # ---- summaries
@@ -404,8 +407,8 @@ class ErasedCopiesSuite(Suite):
         memory, writer = open_memory(), Writer()
         memory.summaries.use(writer)
         room = memory.scope(room="r")
-        for user, said in (("kim", WORDS), ("ana", OTHERS)):
-            room.scope(user=user).messages.add("user", said).wait()
+        for user, statement in (("kim", WORDS), ("ana", OTHERS)):
+            room.scope(user=user).messages.add("user", statement).wait()
         room.summaries.update()
         [before] = room.summaries.list()
         assert before.body == f"They talk, in {len(WORDS.splitlines()) + 1} lines."

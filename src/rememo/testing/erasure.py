@@ -68,7 +68,7 @@ class EraseSuite(ErasedCopiesSuite):
         for view in (memory, memory.as_of(before), memory.as_of("before")):
             assert view.search("zebrafinch", mode="words") == []
             assert view.scope(user="kim").list() == []
-            assert not [one for one in view.list(limit=100) if "kim" in one.text.lower()]
+            assert not [record for record in view.list(limit=100) if "kim" in record.text.lower()]
         for id in ("note-kim", "gone-kim"):
             with pytest.raises(NotFound):
                 memory.history(id)
@@ -83,15 +83,15 @@ class EraseSuite(ErasedCopiesSuite):
     def test_a_dry_run_counts_and_removes_nothing(self, memory: Memory, clock: ManualClock) -> None:
         life(memory, clock)
         before = [memory.list(limit=100), memory.stats(), memory.kv.keys()]
-        told = memory.erase(user="kim", dry_run=True)
+        preview = memory.erase(user="kim", dry_run=True)
         assert [memory.list(limit=100), memory.stats(), memory.kv.keys()] == before
-        assert (told.dry_run, told.target, told.ok, dict(told.checked)) == (True, {"user": "kim"}, True, {})
+        assert (preview.dry_run, preview.target, preview.ok, dict(preview.checked)) == (True, {"user": "kim"}, True, {})
         done = memory.erase(user="kim")
         assert not done.dry_run
-        assert told.counts["records"] <= done.counts["records"]
-        assert told.counts["versions"] <= done.counts["versions"]
+        assert preview.counts["records"] <= done.counts["records"]
+        assert preview.counts["versions"] <= done.counts["versions"]
         # One of its keys had expired: nobody sees it, but it goes.
-        assert told.counts["kv"] == done.counts["kv"] - 1
+        assert preview.counts["kv"] == done.counts["kv"] - 1
         assert memory.erase(user="kim", dry_run=True).counts == {}
         assert memory.erase(ids=["note-ana", "nothing"], dry_run=True).counts == {"records": 1, "versions": 2}
         with pytest.raises(InvalidInput, match="told nobody"):
@@ -212,17 +212,17 @@ class EraseSuite(ErasedCopiesSuite):
         second = kim.messages.add("user", "As I said, I live in Lisbon. My brother is called Rui.").wait()
         clock.advance()
         [fact] = kim.facts.list(predicate="lives_in")
-        assert {one.id for one in fact.sources} == {first.id, second.id}
+        assert {source.id for source in fact.sources} == {first.id, second.id}
         assert kim.relationships.list()
         receipt = memory.erase(ids=[second.id])
         assert receipt.ok
         assert receipt.counts["facts_kept"] == 1
         [left] = kim.facts.list()
-        assert (left.id, left.object, [one.id for one in left.sources]) == (fact.id, "Lisbon", [first.id])
+        assert (left.id, left.object, [source.id for source in left.sources]) == (fact.id, "Lisbon", [first.id])
         for version in kim.history(fact.id):
             assert second.id not in str(version.data)
         assert kim.relationships.list() == []
-        assert not [one for one in memory.as_of(clock()).list(limit=100) if "Rui" in one.text]
+        assert not [record for record in memory.as_of(clock()).list(limit=100) if "Rui" in record.text]
         memory.erase(ids=[first.id])
         assert memory.count() == 0
         assert memory.stats().versions == 0
@@ -234,41 +234,41 @@ class EraseSuite(ErasedCopiesSuite):
         memory.scope(user="kim", room="new").messages.add("user", "I live in Porto now.").wait()
         clock.advance()
         kim = memory.scope(user="kim")
-        assert [one.object for one in kim.facts.list(predicate="lives_in")] == ["Porto"]
+        assert [fact.object for fact in kim.facts.list(predicate="lives_in")] == ["Porto"]
         memory.erase(room="new")
-        assert [one.object for one in kim.facts.list(predicate="lives_in")] == ["Lisbon"]
+        assert [fact.object for fact in kim.facts.list(predicate="lives_in")] == ["Lisbon"]
         memory.erase(room="old")
         assert memory.stats().versions == 0
 
     @pytest.mark.requirement("erase.proof")
     def test_a_rooms_summary_is_written_anew_without_the_erased(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(room="r")
-        for user, said in (
+        for user, text in (
             ("kim", "The zebrafinch sings."),
             ("ana", "The greyhound runs."),
             ("ana", "b."),
             ("ana", "c."),
         ):
-            memory.scope(user=user, room="r").messages.add("user", said).wait()
+            memory.scope(user=user, room="r").messages.add("user", text).wait()
             clock.advance()
         room.messages.limit(max_messages=2, evict="summarise")
-        assert ["zebrafinch" in one.text for one in memory.list(kind="summary")] == [True]
+        assert ["zebrafinch" in record.text for record in memory.list(kind="summary")] == [True]
         receipt = memory.erase(user="kim")
         assert receipt.ok
         assert receipt.counts["summaries_rewritten"] == 1
         [summary] = memory.list(kind="summary")
         assert "zebrafinch" not in summary.text
         assert "greyhound" in summary.text
-        assert not [one for one in memory.history(summary.id) if "zebrafinch" in one.text]
+        assert not [version for version in memory.history(summary.id) if "zebrafinch" in version.text]
         memory.erase(user="ana")
         assert memory.list(kind="summary") == []
 
     def test_other_summaries_that_used_it_go(self, memory: Memory) -> None:
-        said = memory.scope(user="kim").add("the zebrafinch sings")
-        memory.add("a zebrafinch was mentioned", kind="summary", data={"sources": [said.id]}, id="s")
+        note = memory.scope(user="kim").add("the zebrafinch sings")
+        memory.add("a zebrafinch was mentioned", kind="summary", data={"sources": [note.id]}, id="s")
         memory.add("nothing of it", kind="summary", data={"sources": ["other"]}, id="t")
         memory.erase(user="kim")
-        assert [one.id for one in memory.list()] == ["t"]
+        assert [record.id for record in memory.list()] == ["t"]
 
     def test_a_document_takes_its_chunks_along(self, memory: Memory) -> None:
         document = memory.documents.add(title="Birds", text="The zebrafinch sings.\n\n" * 200)
@@ -276,7 +276,7 @@ class EraseSuite(ErasedCopiesSuite):
         assert memory.count(kind="chunk") > 1
         memory.erase(ids=[document.id])
         assert memory.search("zebrafinch", mode="words") == []
-        assert [one.id for one in memory.list(kind="document")] == [other.id]
+        assert [record.id for record in memory.list(kind="document")] == [other.id]
         assert memory.count(kind="chunk") == 1
 
     @pytest.mark.requirement("erase.proof", "audit.trail")

@@ -73,16 +73,19 @@ class FilterSuite(Suite):
             ({"n": 1, "b": False}, ""),
         ],
     )
-    def test_each_operator(self, memory: Memory, wanted: dict[str, Any], found: str) -> None:
+    def test_each_operator(self, memory: Memory, wanted: dict[str, Any], expected_ids: str) -> None:
         memory.add_many(
-            [{"text": f"harbour {name} {len(name)}th", "id": name, "metadata": held} for name, held in STORED.items()]
+            [
+                {"text": f"harbour {name} {len(name)}th", "id": name, "metadata": metadata}
+                for name, metadata in STORED.items()
+            ]
         )
-        assert ids(memory.list(metadata=wanted)) == found.split()
-        assert memory.count(metadata=wanted) == len(found.split())
+        assert ids(memory.list(metadata=wanted)) == expected_ids.split()
+        assert memory.count(metadata=wanted) == len(expected_ids.split())
         hits = memory.search("harbour", metadata=wanted, mode="words")
-        assert sorted(ids(hits)) == sorted(found.split())
-        if found:
-            assert memory.delete_where(metadata=wanted) == len(found.split())
+        assert sorted(ids(hits)) == sorted(expected_ids.split())
+        if expected_ids:
+            assert memory.delete_where(metadata=wanted) == len(expected_ids.split())
 
     @given(stored=st.lists(METADATA, min_size=1, max_size=5), wanted=CONDITIONS)
     @examples(150)
@@ -96,12 +99,14 @@ class FilterSuite(Suite):
             with pytest.raises(InvalidInput):
                 view.list(metadata=wanted)
             return
-        view.add_many([{"text": f"harbour number{index}", "metadata": one} for index, one in enumerate(stored)])
+        view.add_many(
+            [{"text": f"harbour number{index}", "metadata": metadata} for index, metadata in enumerate(stored)]
+        )
         every = view.list()
-        assert [one.metadata for one in every] == stored
+        assert [record.metadata for record in every] == stored
         # The writes of one frozen moment are recorded a little after it.
-        seen_at = max(one.recorded_at for one in every)
-        expected = [one.id for one in every if filter.matches(one, seen_at)]
+        seen_at = max(record.recorded_at for record in every)
+        expected = [record.id for record in every if filter.matches(record, seen_at)]
         assert ids(view.list(metadata=wanted)) == expected
         assert view.count(metadata=wanted) == len(expected)
         # The same conditions cut a search before its ranking.

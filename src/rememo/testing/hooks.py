@@ -24,7 +24,7 @@ class HookSuite(Suite):
         memory.add("3", id="x", on_conflict="replace")
         memory.add("4", id="x", on_conflict="ignore")
         memory.delete("x")
-        assert [(one.id, one.version, one.outcome) for one in heard] == [
+        assert [(change.id, change.version, change.outcome) for change in heard] == [
             ("x", 1, "added"),
             ("x", 2, "updated"),
             ("x", 3, "replaced"),
@@ -34,11 +34,11 @@ class HookSuite(Suite):
         heard.clear()
         memory.add_many(["a", "b"])
         assert memory.clear() == 2
-        assert [one.outcome for one in heard] == ["added", "added", "deleted", "deleted"]
+        assert [change.outcome for change in heard] == ["added", "added", "deleted", "deleted"]
         heard.clear()
         clock.advance(60)
         memory.rollback(added.recorded_at or clock())
-        assert [one.outcome for one in heard] == ["restored"]
+        assert [change.outcome for change in heard] == ["restored"]
 
     def test_a_hook_is_told_after_the_write_is_durable(self, open_memory: OpenMemory) -> None:
         memory = open_memory()

@@ -247,7 +247,7 @@ class ClosedSuite(Suite):
         for verb in verbs:
             with pytest.raises(Closed, match=r"closed.*open it again"):
                 verb()
-        assert sorted(one.name for one in tmp_path.glob("*") if one.name in ("again.jsonl", "copy")) == []
+        assert sorted(path.name for path in tmp_path.glob("*") if path.name in ("again.jsonl", "copy")) == []
 
     def test_a_batch_that_outlives_its_memory_says_so(self, open_memory: OpenMemory) -> None:
         memory = open_memory()

@@ -35,8 +35,8 @@ class KeyValueSuite(Suite):
         memory.kv.set("b", 1, ttl=60, sliding=True)
         memory.scope(user="u").kv.set("c", 1)
         wanted = [(place, "a"), (place, "b"), (place, "c"), ('[null,"u",null]', "c")]
-        found = kv.versions("default", wanted, clock())
-        assert found == (memory.kv.version("a"), 1, 0, 1)
+        versions = kv.versions("default", wanted, clock())
+        assert versions == (memory.kv.version("a"), 1, 0, 1)
         assert kv.versions("default", [], clock()) == ()
         clock.advance(50)
         kv.versions("default", wanted, clock())
@@ -47,9 +47,9 @@ class KeyValueSuite(Suite):
     @examples(40)
     def test_any_json_value_comes_back_equal(self, memory: Memory, value: Any) -> None:
         memory.kv.set("k", value)
-        found = memory.kv.get("k", "missing")
-        assert found == value
-        assert repr(found) == repr(value)  # True is not 1, 1.0 is not 1
+        stored = memory.kv.get("k", "missing")
+        assert stored == value
+        assert repr(stored) == repr(value)  # True is not 1, 1.0 is not 1
 
     def test_values_are_copies(self, memory: Memory) -> None:
         value = {"a": [1]}

@@ -15,7 +15,7 @@ LESSONS = Settings(durability="fast", learn_wait=30.0)
 
 def objects(memory: Memory, predicate: str = "lives_in") -> list[str]:
     """Return what is held to be so now."""
-    return [one.object for one in memory.facts.list(predicate=predicate)]
+    return [fact.object for fact in memory.facts.list(predicate=predicate)]
 
 
 class LessonsSuite(Suite):
@@ -45,7 +45,7 @@ class LessonsSuite(Suite):
             assert "lives in Tomar" in ana.ask("where do I live?", model=False).text
             clock.advance()
             ana.messages.add("user", "I have a sister called Lena.")
-            assert [one.target for one in ana.relationships.list()] == ["Lena"]
+            assert [relationship.target for relationship in ana.relationships.list()] == ["Lena"]
             clock.advance()
             ana.messages.add("user", "I moved to Évora.")
             assert "Évora" in ana.compose("where do I live?").text
@@ -110,7 +110,7 @@ class LessonsSuite(Suite):
     def test_notes_are_learned_from(self, taught: Memory, text: str) -> None:
         ana = taught.scope(user="ana")
         ana.add(text)
-        assert [(one.subject, one.object) for one in ana.facts.list(predicate="lives_in")] == [("ana", "Porto")]
+        assert [(fact.subject, fact.object) for fact in ana.facts.list(predicate="lives_in")] == [("ana", "Porto")]
 
     @pytest.mark.requirement("fact.extract")
     def test_many_are_learned_from_together(self, taught: Memory) -> None:
@@ -122,9 +122,9 @@ class LessonsSuite(Suite):
         ana = taught.scope(user="ana", room="chat")
         note = ana.add("I live in Porto.", learn=False)
         many = ana.add_many([{"text": "I live in Porto.", "learn": False}])
-        said = ana.messages.add("user", "I live in Porto.", learn=False)
-        assert (note.jobs, many.jobs, said.jobs) == ((), (), ())
-        for receipt in (note, many, said):
+        message = ana.messages.add("user", "I live in Porto.", learn=False)
+        assert (note.jobs, many.jobs, message.jobs) == ((), (), ())
+        for receipt in (note, many, message):
             ana.update(receipt.id, text="I live in Braga.").wait()
             ana.update(receipt.id, data={"role": "user"}).wait()
         assert objects(ana) == []
@@ -147,24 +147,24 @@ class LessonsSuite(Suite):
         taught.snapshot("before")
         clock.advance()
         new = ana.messages.add("user", "The wifi password is daffodil7.").wait().id
-        moment = clock.advance()
+        learned_at = clock.advance()
         (revision,) = ana.list(kind="revision")
         assert (revision.data["record"], ana.count(kind="revision")) == (old, 1)
         assert ana.get(revision.id) == revision == ana.list(ids=[revision.id])[0]
         assert ana.history(revision.id) == [revision]
-        for view in (ana, taught, ana.as_of(moment), taught.scope(room="chat")):
-            kinds = [one.kind for one in view.list(limit=100)]
+        for view in (ana, taught, ana.as_of(learned_at), taught.scope(room="chat")):
+            kinds = [record.kind for record in view.list(limit=100)]
             assert "revision" not in kinds
-            assert {old, new} <= {one.id for one in view.list(limit=100)}
+            assert {old, new} <= {record.id for record in view.list(limit=100)}
             assert view.count() == len(kinds)
-        assert ana.count(known_at=moment) == ana.count() == ana.count(after=START, before=moment)
+        assert ana.count(known_at=learned_at) == ana.count() == ana.count(after=START, before=learned_at)
         assert ana.count(metadata={"none": {"$exists": False}}) == ana.count()
         stats = taught.stats()
         assert "revision" not in stats.kinds
         assert stats.records == taught.count()
-        assert not [one for one in taught.changes(limit=1_000) if one.record.kind == "revision"]
+        assert not [change for change in taught.changes(limit=1_000) if change.record.kind == "revision"]
         different = taught.diff("before")
-        assert not [one for one in different.added if one.kind == "revision"]
+        assert not [record for record in different.added if record.kind == "revision"]
         taught.delete(old).wait()
         taught.delete(new).wait()
         assert not taught.list(kind="revision")
@@ -185,8 +185,8 @@ class LessonsSuite(Suite):
         ana = taught.scope(user="ana")
         ana.add("where she lives", kind="fact", data={"subject": "I", "predicate": "moved to", "object": "Porto"})
         ana.add("Ana works at Globex.", kind="fact")
-        held = {(one.subject, one.predicate, one.object, one.wording) for one in ana.facts.list()}
-        assert held == {
+        facts = {(fact.subject, fact.predicate, fact.object, fact.wording) for fact in ana.facts.list()}
+        assert facts == {
             ("ana", "lives_in", "Porto", "where she lives"),
             ("ana", "works_at", "Globex", "Ana works at Globex."),
         }
@@ -224,9 +224,12 @@ class LessonsSuite(Suite):
         room.messages.limit(max_messages=2)
         for number in range(3):
             room.add(f"turn {number}", kind="message")
-        assert [(one.role, one.content) for one in room.messages.history()] == [("user", "turn 1"), ("user", "turn 2")]
+        assert [(message.role, message.content) for message in room.messages.history()] == [
+            ("user", "turn 1"),
+            ("user", "turn 2"),
+        ]
         room.add_many([{"text": "turn 3", "kind": "message", "data": {"role": "assistant"}}])
-        assert [one.role for one in room.messages.history()] == ["user", "assistant"]
+        assert [message.role for message in room.messages.history()] == ["user", "assistant"]
         with pytest.raises(InvalidInput, match="no role 'singer'"):
             room.add("la la", kind="message", data={"role": "singer"})
 

@@ -55,7 +55,7 @@ class ListSuite(Suite):
 
     def test_writes_at_one_moment_keep_their_order(self, memory: Memory) -> None:
         added = [memory.add(str(number)) for number in range(5)]
-        moments = [one.recorded_at for one in added if one.recorded_at is not None]
+        moments = [record.recorded_at for record in added if record.recorded_at is not None]
         assert moments == sorted(set(moments))
         assert texts(memory.list()) == ["0", "1", "2", "3", "4"]
 
@@ -65,7 +65,7 @@ class ListSuite(Suite):
         memory.update("x", text="after")
         memory.add("newest")
         assert texts(memory.list()) == ["after", "newest"]
-        assert [one.text for one in memory.history("x")] == ["before", "after"]
+        assert [version.text for version in memory.history("x")] == ["before", "after"]
         first, second = memory.history("x")
         assert first.superseded_at == second.recorded_at
 

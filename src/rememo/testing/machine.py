@@ -50,9 +50,9 @@ class Told:
     expires_at: datetime | None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def visible(self, moment: datetime) -> bool:
+    def visible(self, at: datetime) -> bool:
         """Whether it has not expired then."""
-        return self.expires_at is None or self.expires_at > moment
+        return self.expires_at is None or self.expires_at > at
 
 
 @dataclass
@@ -67,13 +67,13 @@ class Model:
     snapshots: dict[str, datetime] = field(default_factory=dict[str, datetime])
     undoable: Receipt | None = None
 
-    def at(self, moment: datetime) -> dict[str, Told]:
+    def at(self, time: datetime) -> dict[str, Told]:
         """Return what was known then."""
         state: dict[str, Told] = {}
         for when, then in self.past:
-            if when <= moment:
+            if when <= time:
                 state = then
-        return {id: one for id, one in state.items() if one.visible(moment)}
+        return {id: record for id, record in state.items() if record.visible(time)}
 
 
 class MemoryMachine(RuleBasedStateMachine):
@@ -104,7 +104,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def _live(self, tenant: str) -> dict[str, Told]:
         now = self._now(tenant)
-        return {id: one for id, one in self.models[tenant].records.items() if one.visible(now)}
+        return {id: record for id, record in self.models[tenant].records.items() if record.visible(now)}
 
     def _wrote(self, tenant: str, receipt: Receipt, *, undoable: bool = True) -> datetime:
         model = self.models[tenant]
@@ -179,15 +179,17 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(tenant=A_TENANT, user=st.sampled_from(USERS), number=st.integers(0, 3))
     def delete_where(self, tenant: str, user: str | None, number: int) -> None:
         doomed = [
-            id for id, one in self._live(tenant).items() if user in (None, one.user) and one.metadata["n"] == number
+            id
+            for id, record in self._live(tenant).items()
+            if user in (None, record.user) and record.metadata["n"] == number
         ]
-        moment = self._now(tenant)
+        deleted_at = self._now(tenant)
         assert self._view(tenant, user).delete_where(metadata={"n": number}) == len(doomed)
         for id in doomed:
             del self.models[tenant].records[id]
         # No receipt tells its moment; a snapshot right after it does.
         self._snapshot(tenant)
-        assert self.models[tenant].past[-1][0] >= moment
+        assert self.models[tenant].past[-1][0] >= deleted_at
 
     @rule(
         tenant=A_TENANT,
@@ -228,7 +230,9 @@ class MemoryMachine(RuleBasedStateMachine):
         # Only while nothing has come to its end since: reviving what has expired is a matter of its own.
         now = self._now(tenant)
         touched = [id for id in receipt.ids if id in before or id in self.models[tenant].records]
-        if any(not one.visible(now) for id in touched for one in (before.get(id), model.records.get(id)) if one):
+        if any(
+            not record.visible(now) for id in touched for record in (before.get(id), model.records.get(id)) if record
+        ):
             return
         undone = self._view(tenant).undo(receipt)
         self._went_back(tenant, undone, {id: before.get(id) for id in receipt.ids})
@@ -254,15 +258,15 @@ class MemoryMachine(RuleBasedStateMachine):
         now = self._now(tenant)
         then = model.at(model.snapshots[name])
         receipt = self._view(tenant).rollback(name)
-        current = {id: one for id, one in model.records.items() if one.visible(now)}
+        current = {id: record for id, record in model.records.items() if record.visible(now)}
         wanted = {
             id: then.get(id)
             for id in {*then, *current}
             if (then[id].version if id in then else None) != (current[id].version if id in current else None)
         }
         # What has expired since may be brought back as it was, expired, or left: it cannot be seen either way.
-        self._went_back(tenant, receipt, {id: one for id, one in wanted.items() if id in receipt.ids})
-        assert {id for id, one in wanted.items() if one is None or one.visible(now)} <= set(receipt.ids)
+        self._went_back(tenant, receipt, {id: record for id, record in wanted.items() if id in receipt.ids})
+        assert {id for id, record in wanted.items() if record is None or record.visible(now)} <= set(receipt.ids)
 
     def _went_back(self, tenant: str, receipt: Receipt, wanted: dict[str, Told | None]) -> None:
         model = self.models[tenant]
@@ -286,7 +290,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def maintain(self) -> None:
         self.memory.maintain()
         for tenant, model in self.models.items():
-            gone = [id for id, one in model.records.items() if not one.visible(self.clock())]
+            gone = [id for id, record in model.records.items() if not record.visible(self.clock())]
             for id in gone:
                 del model.records[id]
             if gone:
@@ -301,39 +305,43 @@ class MemoryMachine(RuleBasedStateMachine):
 
     # ---- invariants
 
-    def _agree(self, found: list[Record], expected: dict[str, Told], tenant: str) -> None:
-        assert {one.id: (one.version, one.text, one.metadata, one.created_at, one.expires_at) for one in found} == {
-            one.id: (one.version, one.text, one.metadata, one.created_at, one.expires_at) for one in expected.values()
+    def _agree(self, actual: list[Record], expected: dict[str, Told], tenant: str) -> None:
+        assert {
+            record.id: (record.version, record.text, record.metadata, record.created_at, record.expires_at)
+            for record in actual
+        } == {
+            record.id: (record.version, record.text, record.metadata, record.created_at, record.expires_at)
+            for record in expected.values()
         }
-        assert all(one.scope.tenant == tenant for one in found)
+        assert all(record.scope.tenant == tenant for record in actual)
 
     @invariant()
     def current_state_agrees(self) -> None:
         for tenant, model in self.models.items():
             now = self.clock()
-            live = {id: one for id, one in model.records.items() if one.visible(now)}
+            live = {id: record for id, record in model.records.items() if record.visible(now)}
             for user in USERS:
                 view = self._view(tenant, user)
-                expected = {id: one for id, one in live.items() if user in (None, one.user)}
-                found = view.list()
-                self._agree(found, expected, tenant)
+                expected = {id: record for id, record in live.items() if user in (None, record.user)}
+                listed = view.list()
+                self._agree(listed, expected, tenant)
                 assert view.count() == len(expected)
-                assert [one.at for one in found] == sorted(one.at for one in found)
+                assert [record.at for record in listed] == sorted(record.at for record in listed)
 
     @invariant()
     def every_past_moment_agrees(self) -> None:
         for tenant, model in self.models.items():
             view = self._view(tenant)
             chosen = model.past if len(model.past) < 6 else [*model.past[:2], *model.past[-3:]]
-            for moment, _ in chosen:
-                self._agree(view.list(known_at=moment), model.at(moment), tenant)
+            for time, _ in chosen:
+                self._agree(view.list(known_at=time), model.at(time), tenant)
 
     @invariant()
     def versions_have_no_gap(self) -> None:
         for tenant, model in self.models.items():
             for id, last in model.last_version.items():
                 versions = self._view(tenant).history(id)
-                assert [one.version for one in versions] == list(range(1, last + 1))
+                assert [version.version for version in versions] == list(range(1, last + 1))
                 for earlier, later in pairwise(versions):
                     assert earlier.superseded_at is not None
                     assert earlier.recorded_at < earlier.superseded_at <= later.recorded_at
@@ -345,10 +353,10 @@ class MemoryMachine(RuleBasedStateMachine):
             for word in WORDS:
                 hits = self._view(tenant).search(word, mode="words", limit=100)
                 # Neighbours of a hit may be found with it; what says the word must be, and nothing that is not current.
-                found = {one.id for one in hits if word in one.text}
-                live = {id: one for id, one in model.records.items() if one.visible(now)}
-                assert found == {id for id, one in live.items() if word in one.text}
-                assert {one.id for one in hits} <= set(live)
+                matching = {hit.id for hit in hits if word in hit.text}
+                live = {id: record for id, record in model.records.items() if record.visible(now)}
+                assert matching == {id for id, record in live.items() if word in record.text}
+                assert {hit.id for hit in hits} <= set(live)
 
     @invariant()
     def verify_is_clean(self) -> None:

@@ -24,8 +24,8 @@ class QuarantineSuite(Suite):
         receipt = memory.add(ATTACK, id="held", source="https://example.org")
         assert receipt.quarantined == {"held": RULE}
         assert receipt.outcome == "added"
-        held = memory.quarantine.get("held")
-        assert (held.text, held.quarantine, held.trust) == (ATTACK, RULE, 0.6)
+        record = memory.quarantine.get("held")
+        assert (record.text, record.quarantine, record.trust) == (ATTACK, RULE, 0.6)
         assert ids(memory.quarantine.list()) == ["held"]
         assert memory.quarantine.count() == 1
         assert ids(memory.list()) == ["free"]
@@ -70,7 +70,7 @@ class QuarantineSuite(Suite):
         assert memory.search("bananas", known_at=before) == []
         assert memory.as_of(before).list() == []
         assert ids(memory.as_of(before).quarantine.list()) == ["held"]
-        assert [one.id for one in memory.diff(before).added] == ["held"]
+        assert [record.id for record in memory.diff(before).added] == ["held"]
         memory.update("held", pinned=True)
         assert memory.get("held").quarantine is None
         memory.undo(memory.update("held", pinned=False))

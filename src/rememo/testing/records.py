@@ -34,8 +34,8 @@ class RecordSuite(Suite):
         for kind in plain:
             assert texts(memory.list(kind=kind)) == [f"a {kind}"]
         assert texts(memory.list(kind=["goal", "post"])) == ["a goal", "a post"]
-        assert [one.data["object"] for one in memory.list(kind="fact")] == ["b"]
-        assert [one.data["title"] for one in memory.list(kind="document")] == ["a document"]
+        assert [record.data["object"] for record in memory.list(kind="fact")] == ["b"]
+        assert [record.data["title"] for record in memory.list(kind="document")] == ["a document"]
         assert sorted(texts(memory.list(kind="chunk"))) == ["a chunk", "a document"]
 
     @pytest.mark.requirement("record.fields")
@@ -72,9 +72,9 @@ class RecordSuite(Suite):
     def test_all_times_are_aware_and_utc(self, memory: Memory) -> None:
         receipt = memory.add("now", ttl=60, occurred_at=datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=-8))))
         record = memory.get(receipt.id)
-        for moment in (record.created_at, record.recorded_at, record.occurred_at, record.expires_at, record.at):
-            assert moment is not None
-            assert moment.utcoffset() == timedelta(0)
+        for time in (record.created_at, record.recorded_at, record.occurred_at, record.expires_at, record.at):
+            assert time is not None
+            assert time.utcoffset() == timedelta(0)
 
     @pytest.mark.parametrize(
         "text",
@@ -101,7 +101,7 @@ class RecordSuite(Suite):
     def test_any_label_can_be_an_id(self, memory: Memory, id: str) -> None:
         assert memory.add("mine", id=id).ids == (id,)
         assert memory.get(id).text == "mine"
-        assert [one.id for one in memory.list(ids=[id, "other"])] == [id]
+        assert [record.id for record in memory.list(ids=[id, "other"])] == [id]
 
     def test_given_ids_are_unique_and_made_ones_sort_by_time(self, memory: Memory) -> None:
         made = [memory.add(f"{number}").id for number in range(20)]
@@ -185,7 +185,7 @@ class ConflictSuite(Suite):
         receipt = memory.add("second", id="again")
         assert (receipt.outcome, receipt.version) == ("added", 2)
         assert memory.get("again").text == "second"
-        assert [one.text for one in memory.history("again")] == ["first", "second"]
+        assert [version.text for version in memory.history("again")] == ["first", "second"]
 
 
 class ChangeSuite(Suite):
@@ -219,7 +219,7 @@ class ChangeSuite(Suite):
             memory.update("x", text=str(number))
         clock.advance(3600)
         memory.add("4", id="x", on_conflict="replace")
-        assert {one.created_at for one in memory.history("x")} == {created_at}
+        assert {version.created_at for version in memory.history("x")} == {created_at}
 
     def test_data_and_metadata_are_replaced_not_merged(self, memory: Memory) -> None:
         memory.add("x", id="x", metadata={"a": 1}, data={"b": 1})
@@ -229,13 +229,13 @@ class ChangeSuite(Suite):
 
     def test_every_field_can_be_changed(self, memory: Memory, clock: ManualClock) -> None:
         memory.add("x", id="x", valid_from=START, importance=0.1, source="a")
-        moment = START - timedelta(days=3)
+        earlier = START - timedelta(days=3)
         memory.update(
-            "x", kind="goal", occurred_at=moment, valid_from=None, valid_to=moment, pinned=True, importance=None,
+            "x", kind="goal", occurred_at=earlier, valid_from=None, valid_to=earlier, pinned=True, importance=None,
             source="b", trust=0.25, ttl=60,
         )  # fmt: skip
         record = memory.get("x")
-        assert (record.kind, record.occurred_at, record.valid_from, record.valid_to) == ("goal", moment, None, moment)
+        assert (record.kind, record.occurred_at, record.valid_from, record.valid_to) == ("goal", earlier, None, earlier)
         assert (record.pinned, record.importance, record.source, record.trust) == (True, None, "b", 0.25)
         assert record.expires_at == clock() + timedelta(seconds=60)
         memory.update("x", ttl=None)
@@ -338,11 +338,11 @@ class DurabilitySuite(Suite):
 
     @pytest.mark.requirement("memory.named-isolated")
     def test_stores_know_nothing_of_each_other(self, open_memory: OpenMemory) -> None:
-        one, other = open_memory("one"), open_memory("other")
-        one.add("mine", id="x")
-        one.kv.set("k", 1)
+        first, other = open_memory("one"), open_memory("other")
+        first.add("mine", id="x")
+        first.kv.set("k", 1)
         assert other.count() == 0
         assert other.kv.get("k") is None
         assert other.add("also mine", id="x").outcome == "added"
         other.clear()
-        assert one.get("x").text == "mine"
+        assert first.get("x").text == "mine"

@@ -66,7 +66,9 @@ class RetentionSuite(Suite):
         memory.facts.add("bo", "likes", "being free", confidence=0.1)
         memory.retention.use("facts", at_most=3)
         assert memory.maintain().done == 5
-        kept = {name: {one.object for one in memory.scope(room=name).facts.list(subject="ana")} for name in ("a", "b")}
+        kept = {
+            name: {fact.object for fact in memory.scope(room=name).facts.list(subject="ana")} for name in ("a", "b")
+        }
         assert kept == {"a": {"thing 0", "thing 3", "thing 4"}, "b": {"thing 0", "thing 3", "one more"}}
         assert memory.count(kind="fact") == 7, "those of no room are counted by themselves"
         assert memory.retention.list()[0].at_most == 3
@@ -95,13 +97,13 @@ class RetentionSuite(Suite):
         for place, sure in enumerate([0.9, 0.9, 0.1, 0.2, 0.3]):
             memory.facts.add(f"s{place}", "likes", "x" * 90, confidence=sure)
             clock.advance(2 * DAY if place == 1 else 1)
-        four = 4 * max(weight(one) for one in memory.list(kind="fact"))
+        four = 4 * max(weight(record) for record in memory.list(kind="fact"))
         memory.retention.set("small", kind="fact", older_than="1d", at_most=3, max_bytes=four)
         would = only(memory.maintain(dry_run=True))
         assert (would.found, would.refused) == (2, None), "three stay"
         did = only(memory.maintain())
         assert (did.found, did.done, did.ids) == (2, 2, would.ids)
-        assert [one.data["subject"] for one in memory.list(kind="fact")] == ["s2", "s3", "s4"]
+        assert [record.data["subject"] for record in memory.list(kind="fact")] == ["s2", "s3", "s4"]
 
     def test_a_dry_run_of_compressing_tells_what_would_leave(self, memory: Memory, clock: ManualClock) -> None:
         for room in (memory.scope(room="r"), memory):
@@ -142,7 +144,7 @@ class RetentionSuite(Suite):
         others = [room.add("the same", data={"a": 1}).id for _ in range(3)]
         memory.update(others[1], pinned=True)
         other = [room.add("the same").id, memory.scope(room="s").add("the same", data={"a": 1}).id]
-        said = [room.messages.add("user", "ok", learn=False).id for _ in range(2)]
+        messages = [room.messages.add("user", "ok", learn=False).id for _ in range(2)]
         memory.add(
             "ana knows bo", kind="relationship", data={"entity": "x", "type": "p", "target": "y", "confidence": 0.2}
         )
@@ -153,7 +155,7 @@ class RetentionSuite(Suite):
         assert memory.maintain(dry_run=True).found == 4
         assert memory.maintain().done == 4
         assert ids(memory.list(kind="note")) == [others[1], *other]
-        assert ids(memory.list(kind="message")) == said, "to say the same twice is no mistake"
+        assert ids(memory.list(kind="message")) == messages, "to say the same twice is no mistake"
         assert memory.count(kind="relationship") == links + 1
         assert memory.get(better.id)
         assert first not in ids(memory.list())
@@ -162,9 +164,9 @@ class RetentionSuite(Suite):
     @pytest.mark.requirement("integrity.references")
     def test_references_are_mended(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(room="r")
-        asked, answered = room.messages.add_pair("a question", "an answer", learn=False).ids
+        question, answered = room.messages.add_pair("a question", "an answer", learn=False).ids
         other = room.messages.add("user", "I like tea", learn=False).id
-        fact = room.facts.add("ana", "likes", "tea", sources=[asked, other]).id
+        fact = room.facts.add("ana", "likes", "tea", sources=[question, other]).id
         chunk = room.add("a part", kind="chunk", data={"document": "no-such"}).id
         for id in (answered, other):
             memory.update(id, pinned=True)
@@ -176,12 +178,12 @@ class RetentionSuite(Suite):
         assert memory.retention.remove("old")
         assert room.messages.get(answered).reply_to is None
         assert room.count(kind="chunk") == 0
-        assert [one.id for one in room.facts.get(fact).sources] == [asked, other], "its past is still known"
+        assert [source.id for source in room.facts.get(fact).sources] == [question, other], "its past is still known"
         clock.advance(100 * DAY)
         memory.retention.use("versions", forget="10d")
         memory.maintain()
         memory.maintain()
-        assert [one.id for one in room.facts.get(fact).sources] == [other]
+        assert [source.id for source in room.facts.get(fact).sources] == [other]
         assert memory.maintain().done == 0
         assert chunk not in ids(memory.list())
         assert memory.verify().ok
@@ -200,7 +202,7 @@ class RetentionSuite(Suite):
         memory.retention.set("none", kind="fact", at_most=0, allow_all=True)
         report = memory.maintain()
         assert {run.policy: run.done for run in report.runs} == {"none": 1, "orphans": 2}
-        assert [one.target for one in room.relationships.list()] == ["bo"]
+        assert [relationship.target for relationship in room.relationships.list()] == ["bo"]
         assert fact not in ids(memory.list())
         assert memory.retention.undo(report).restored == 3
         assert room.count(kind="relationship") == 3
@@ -226,8 +228,8 @@ class RetentionSuite(Suite):
         room.add("again", id=changed)
         undone = memory.retention.undo(report)
         assert (undone.restored, undone.left) == (119, 1)
-        assert [one.text for one in room.list(limit=200) if one.id != changed] == [
-            one.text for one in before if one.id != changed
+        assert [record.text for record in room.list(limit=200) if record.id != changed] == [
+            record.text for record in before if record.id != changed
         ]
         assert room.search("number 42", limit=1)[0].record.text == "number 42"
         assert memory.verify().ok
@@ -278,9 +280,9 @@ class RetentionSuite(Suite):
         stays = memory.add("stays", id="x").id
         memory.delete(memory.add("fresh").id)
         memory.retention.use("versions", forget="2d")
-        held = memory.stats().versions
+        versions = memory.stats().versions
         assert memory.maintain().done == 1, "a snapshot needs the others"
-        assert memory.stats().versions == held - 1
+        assert memory.stats().versions == versions - 1
         assert texts(memory.as_of("with").list()) == ["gone", "named"]
         assert memory.add("late again", id=late).version == 1
         assert [hit.record.id for hit in memory.search("stays")][:1] == [stays]
@@ -329,12 +331,12 @@ class RetentionSuite(Suite):
         made = room.retention.set("mine", kind=["note", "post"], older_than=timedelta(days=1), keep_important=0.5)
         memory.retention.use("orphans")
         again = open_memory() if self.reopens else memory
-        assert [one.name for one in again.retention.list()] == ["mine", "orphans"]
+        assert [policy.name for policy in again.retention.list()] == ["mine", "orphans"]
         assert again.scope(room="r").retention.list() == [made]
         assert open_memory(tenant="other").retention.list() == []
         assert not again.retention.remove("mine")
         assert again.scope(room="r").retention.remove("mine")
-        assert [one.name for one in memory.retention.list()] == ["orphans"]
+        assert [policy.name for policy in memory.retention.list()] == ["orphans"]
         with pytest.raises(ReadOnly):
             memory.as_of(clock()).retention.use("facts")
 

@@ -50,19 +50,19 @@ class IsolationSuite(Suite):
 
     def test_isolation_of_reads_of_the_past(self, memory: Memory, label: str, clock: ManualClock) -> None:
         mine, theirs = self._views(memory, label)
-        moment = mine.get("secret").recorded_at
+        stored_at = mine.get("secret").recorded_at
         mine.delete("secret")
         clock.advance()
-        assert theirs.list(known_at=moment) == []
-        assert theirs.count(known_at=moment) == 0
-        assert theirs.search("harbour", known_at=moment) == []
+        assert theirs.list(known_at=stored_at) == []
+        assert theirs.count(known_at=stored_at) == 0
+        assert theirs.search("harbour", known_at=stored_at) == []
         with pytest.raises(NotFound):
-            theirs.get("secret", known_at=moment)
-        past = theirs.as_of(moment)
+            theirs.get("secret", known_at=stored_at)
+        past = theirs.as_of(stored_at)
         assert past.list() == []
-        changes = theirs.diff(moment)
+        changes = theirs.diff(stored_at)
         assert (changes.added, changes.removed, changes.changed) == ((), (), ())
-        assert mine.count(known_at=moment) == 1
+        assert mine.count(known_at=stored_at) == 1
 
     def test_isolation_of_changes(self, memory: Memory, label: str) -> None:
         mine, theirs = self._views(memory, label)
@@ -190,7 +190,7 @@ class ScopeSuite(Suite):
         assert texts(memory.scope(agent="helper").list()) == ["from alice", "from bob"]
         assert texts(memory.scope(user="alice", agent="helper").list()) == ["from alice"]
         assert texts(memory.list()) == ["from alice", "from bob", "between us"]
-        assert {one.scope.user for one in memory.scope(room="group").list()} == {"alice", "bob"}
+        assert {record.scope.user for record in memory.scope(room="group").list()} == {"alice", "bob"}
 
     @pytest.mark.requirement("message.reply-to")
     def test_a_reply_reaches_every_message_of_its_room(self, memory: Memory) -> None:

@@ -39,9 +39,9 @@ class SearchSuite(Suite):
             memory.add(" ".join(["harbour"] * (number % 3 + 1) + [f"word{number}"]))
         hits = memory.search("harbour word7", mode=mode, limit=7)
         assert len(hits) <= 7
-        scores = [one.score for one in hits]
+        scores = [hit.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
-        assert all(0 <= one <= 1 for one in scores)
+        assert all(0 <= score <= 1 for score in scores)
         assert len(set(ids(hits))) == len(hits)
 
     def test_words_are_found_whatever_their_form(self, memory: Memory) -> None:
@@ -98,7 +98,7 @@ class SearchSuite(Suite):
         memory.update("reworded", text="the observatory door")
         hits = memory.search("aquarium key door", mode=mode)
         assert "gone" not in ids(hits)
-        assert all("aquarium" not in one.text for one in hits)
+        assert all("aquarium" not in hit.text for hit in hits)
 
     @pytest.mark.parametrize("mode", MODES)
     def test_state_is_kept_and_listed_but_never_found(
@@ -195,7 +195,7 @@ class SearchSuite(Suite):
             every = memory.search("harbour wind", mode=mode, limit=50)
             threshold = every[len(every) // 2].score
             kept = memory.search("harbour wind", mode=mode, limit=50, threshold=threshold)
-            assert kept == [one for one in every if one.score >= threshold]
+            assert kept == [hit for hit in every if hit.score >= threshold]
 
     @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), True, "0.5", None])
     def test_a_threshold_that_cannot_be_meant_is_an_error(self, memory: Memory, threshold: Any) -> None:
@@ -260,7 +260,7 @@ class SimilarSuite(Suite):
         expected = [i for i in np.argsort(-cosines, kind="stable") if cosines[i] >= 0][:limit]
         hits = view.similar(question.tolist(), limit=limit)
         assert ids(hits) == [added.ids[int(i)] for i in expected]
-        assert [one.score for one in hits] == pytest.approx([float(cosines[i]) for i in expected], abs=1e-5)
+        assert [hit.score for hit in hits] == pytest.approx([float(cosines[i]) for i in expected], abs=1e-5)
         kept = view.similar(question.tolist(), limit=limit, threshold=0.3)
         assert ids(kept) == [added.ids[int(i)] for i in expected if cosines[i] >= 0.3]
 
@@ -345,9 +345,9 @@ class SimilarSuite(Suite):
         assert memory.verify().ok
         many = memory.add_many(["one", "two"])
         assert len(many.jobs) == 2
-        jobs = [one.id for one in memory.jobs.list()]
-        assert [one.id for one in memory.jobs.list(limit=2)] == jobs[1:]
-        assert [one.id for one in memory.jobs.list(limit=9, before=jobs[2])] == jobs[:2]
+        jobs = [job.id for job in memory.jobs.list()]
+        assert [job.id for job in memory.jobs.list(limit=2)] == jobs[1:]
+        assert [job.id for job in memory.jobs.list(limit=9, before=jobs[2])] == jobs[:2]
         assert memory.jobs.list("dead", limit=9) == memory.jobs.list(before=jobs[0]) == []
         with pytest.raises(InvalidInput, match="limit"):
             memory.jobs.list(limit=0)
@@ -355,8 +355,8 @@ class SimilarSuite(Suite):
     def test_no_write_waits_for_a_distant_model_and_nothing_is_paid_for_twice(self, open_memory: OpenMemory) -> None:
         distant = DistantEmbedder()
         memory = open_memory(embedder=distant)
-        said = ("Miso sleeps on the sofa", "Rex barks", "Miso sleeps on the sofa")
-        receipt = memory.add_many([{"text": text, "learn": False} for text in said])
+        messages = ("Miso sleeps on the sofa", "Rex barks", "Miso sleeps on the sofa")
+        receipt = memory.add_many([{"text": text, "learn": False} for text in messages])
         assert distant.asked == []
         assert len(receipt.jobs) == 3
         assert ids(memory.search("barks")) == [receipt.ids[1]]
@@ -417,9 +417,9 @@ class SimilarSuite(Suite):
         assert (other.verify().ok, other.verify().owed_vectors) == (True, 1)
         assert other.reembed(WordEmbedder("second-model", 8)) == 0
         assert added.wait().status == "done"
-        for each in (memory, other):
-            assert ids(each.search("Rex sleeps in the kitchen", mode="vector", limit=1)) == [added.id]
-            assert (each.verify().ok, each.verify().owed_vectors) == (True, 0)
+        for opened in (memory, other):
+            assert ids(opened.search("Rex sleeps in the kitchen", mode="vector", limit=1)) == [added.id]
+            assert (opened.verify().ok, opened.verify().owed_vectors) == (True, 0)
 
     @pytest.mark.requirement("extend.embedding-model")
     def test_vectors_of_another_model_are_refused_by_name(self, open_memory: OpenMemory) -> None:

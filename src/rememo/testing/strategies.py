@@ -68,7 +68,7 @@ _OPERATION: st.SearchStrategy[Any] = st.one_of(
 _PATHS = st.one_of(KEYS.map(_escaped), st.tuples(KEYS, KEYS).map(lambda pair: ".".join(map(_escaped, pair))))
 CONDITIONS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(_PATHS, _OPERATION, min_size=1, max_size=2)
 
-_MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda one: one.replace(tzinfo=UTC, fold=0))  # noqa: DTZ001 - the zone follows
+_MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda time: time.replace(tzinfo=UTC, fold=0))  # noqa: DTZ001 - the zone follows
 _LABELS = st.none() | st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8
 )

@@ -34,7 +34,7 @@ class ThreadSuite(Suite):
         at_once(work)
         expected = {f"thread{number} turn{turn}" for number in range(THREADS) for turn in range(EACH)}
         assert set(texts(memory.list(limit=1_000))) == expected
-        assert len({one.recorded_at for one in memory.list(limit=1_000)}) == THREADS * EACH
+        assert len({record.recorded_at for record in memory.list(limit=1_000)}) == THREADS * EACH
         assert memory.count() == THREADS * EACH
         assert memory.verify().ok
 

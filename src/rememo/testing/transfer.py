@@ -49,16 +49,16 @@ def everything(memory: Memory) -> dict[str, Any]:
         "kv": (memory.kv.get("plain"), alice.kv.get("step"), alice.kv.version("step")),
         "words": [texts(memory.search(word, mode="words")) for word in ("Porto", "Lisbon", "gone", "again", "own")],
         "old words": texts(memory.as_of("early").search("Porto", mode="words")),
-        "nearest": [(one.id, round(one.score, 5)) for one in memory.similar([0.0] * 15 + [1.0])],
+        "nearest": [(hit.id, round(hit.score, 5)) for hit in memory.similar([0.0] * 15 + [1.0])],
         "counts": (memory.stats().versions, memory.stats().vectors, memory.stats().kinds),
     }
 
 
 def _without_tenant(records: list[Record]) -> list[dict[str, Any]]:
-    found = [one.to_dict() for one in records]
-    for one in found:
-        del one["scope"]["tenant"]
-    return found
+    values = [record.to_dict() for record in records]
+    for value in values:
+        del value["scope"]["tenant"]
+    return values
 
 
 def sealed(path: Path, lines: list[dict[str, Any]], counts: dict[str, int] | None = None) -> Path:
@@ -175,7 +175,7 @@ class TransferSuite(Suite):
         acme = memory.scope(tenant="acme")
         acme.import_(tmp_path / "all.jsonl")
         assert everything(acme) == everything(memory)
-        assert {one.scope.tenant for one in acme.list()} == {"acme"}
+        assert {record.scope.tenant for record in acme.list()} == {"acme"}
 
     def test_a_scope_is_exported_alone_and_cannot_be_left_by_an_import(
         self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path
@@ -233,7 +233,7 @@ class TransferSuite(Suite):
         assert target.read_text(encoding="utf-8") == "precious"
         with pytest.raises((InvalidInput, StorageError), match="nowhere"):
             memory.export(tmp_path / "nowhere" / "all.jsonl")
-        assert [one.name for one in tmp_path.iterdir()] == ["there.jsonl"] or not list(tmp_path.glob("*.part"))
+        assert [path.name for path in tmp_path.iterdir()] == ["there.jsonl"] or not list(tmp_path.glob("*.part"))
 
     @pytest.mark.parametrize(
         "content",

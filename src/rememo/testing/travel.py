@@ -33,7 +33,7 @@ class HistorySuite(Suite):
             clock.advance(10)
             memory.update("x", text=str(number))
         versions = memory.history("x")
-        assert [one.version for one in versions] == [1, 2, 3, 4, 5]
+        assert [version.version for version in versions] == [1, 2, 3, 4, 5]
         assert texts(versions) == ["1", "2", "3", "4", "5"]
         for earlier, later in pairwise(versions):
             assert earlier.superseded_at == later.recorded_at
@@ -53,22 +53,22 @@ class HistorySuite(Suite):
         clock.advance(60)
         third = moment_of(memory.delete("x"))
         clock.advance(60)
-        for moment, text, city in ((first, "lives in Porto", "Porto"), (second, "lives in Lisbon", "Lisbon")):
-            assert memory.get("x", known_at=moment).text == text
-            assert texts(memory.list(known_at=moment)) == [text]
-            assert texts(memory.list(known_at=moment, metadata={"city": city})) == [text]
-            assert memory.count(known_at=moment) == 1
+        for time, text, city in ((first, "lives in Porto", "Porto"), (second, "lives in Lisbon", "Lisbon")):
+            assert memory.get("x", known_at=time).text == text
+            assert texts(memory.list(known_at=time)) == [text]
+            assert texts(memory.list(known_at=time, metadata={"city": city})) == [text]
+            assert memory.count(known_at=time) == 1
             for mode in ("hybrid", "words", "vector"):
-                assert texts(memory.search(text, known_at=moment, mode=mode)) == [text]
-            assert texts(memory.similar([1.0] * 16, known_at=moment) or memory.list(known_at=moment)) == [text]
-            assert memory.as_of(moment).users() == ["alice"]
-        for moment in (first - MICROSECOND, third, clock()):
-            assert memory.list(known_at=moment) == []
-            assert memory.count(known_at=moment) == 0
-            assert memory.search("lives", known_at=moment) == []
-            assert memory.as_of(moment).users() == []
+                assert texts(memory.search(text, known_at=time, mode=mode)) == [text]
+            assert texts(memory.similar([1.0] * 16, known_at=time) or memory.list(known_at=time)) == [text]
+            assert memory.as_of(time).users() == ["alice"]
+        for time in (first - MICROSECOND, third, clock()):
+            assert memory.list(known_at=time) == []
+            assert memory.count(known_at=time) == 0
+            assert memory.search("lives", known_at=time) == []
+            assert memory.as_of(time).users() == []
             with pytest.raises(NotFound):
-                memory.get("x", known_at=moment)
+                memory.get("x", known_at=time)
 
     def test_a_version_is_known_from_its_first_moment_until_its_last(self, memory: Memory, clock: ManualClock) -> None:
         memory.add("1", id="x")
@@ -95,12 +95,12 @@ class HistorySuite(Suite):
         memory.add("mayor is Bo", valid_from=START - 2 * HOUR, embedding=[1.0] * 16)
         memory.add("mayor sits in the hall", embedding=[1.0] * 16)
 
-        def seen(moment: datetime) -> list[str]:
-            found = texts(memory.list(valid_at=moment))
-            assert memory.count(valid_at=moment) == len(found)
-            assert sorted(texts(memory.search("mayor", valid_at=moment, mode="words"))) == sorted(found)
-            assert sorted(texts(memory.similar([1.0] * 16, valid_at=moment))) == sorted(found)
-            return found
+        def seen(time: datetime) -> list[str]:
+            seen_texts = texts(memory.list(valid_at=time))
+            assert memory.count(valid_at=time) == len(seen_texts)
+            assert sorted(texts(memory.search("mayor", valid_at=time, mode="words"))) == sorted(seen_texts)
+            assert sorted(texts(memory.similar([1.0] * 16, valid_at=time))) == sorted(seen_texts)
+            return seen_texts
 
         assert seen(START - 5 * HOUR) == ["mayor sits in the hall"]
         assert seen(START - 4 * HOUR) == ["mayor is Ana", "mayor sits in the hall"]
@@ -175,10 +175,10 @@ class SnapshotSuite(Suite):
                 verb("tuesday")
 
     @pytest.mark.parametrize("moment", ["", "x\x00", 7, None, datetime(2026, 1, 1)])  # noqa: DTZ001 - the fault shown
-    def test_a_moment_that_cannot_be_meant_is_an_error(self, memory: Memory, moment: Any) -> None:
+    def test_a_moment_that_cannot_be_meant_is_an_error(self, memory: Memory, time: Any) -> None:
         for verb in (memory.as_of, memory.diff, memory.rollback):
             with pytest.raises(InvalidInput):
-                verb(moment)
+                verb(time)
 
     def test_a_view_of_the_past_cannot_be_written_to(self, memory: Memory, tmp_path: Any) -> None:
         receipt = memory.add("here", id="x")

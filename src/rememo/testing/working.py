@@ -15,8 +15,8 @@ HOUR = 3_600
 
 def _seen(memory: Memory, **more: int) -> list[tuple[str | None, str | None, str, str]]:
     """Return who is in which flow."""
-    found = underway(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
-    return [(one.scope.agent, one.scope.room, one.name, one.state.user) for one in found]
+    flows = underway(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+    return [(flow.scope.agent, flow.scope.room, flow.name, flow.state.user) for flow in flows]
 
 
 class FlowSuite(Suite):
@@ -69,13 +69,13 @@ class FlowSuite(Suite):
     @pytest.mark.requirement("flow.start-get-set-clear")
     def test_two_who_opened_the_store_see_one_state(self, memory: Memory, open_memory: OpenMemory) -> None:
         self.need_reopening()
-        here = memory.flow("f", steps=["a", "b"])
-        there = open_memory().flow("f", steps=["a", "b"])
-        here.start("ana")
-        there.set("ana", data={"there": 1})
-        here.set("ana", data={"here": 1})
-        assert there.advance("ana") == here.get("ana")
-        state = here.get("ana")
+        first = memory.flow("f", steps=["a", "b"])
+        second = open_memory().flow("f", steps=["a", "b"])
+        first.start("ana")
+        second.set("ana", data={"there": 1})
+        first.set("ana", data={"here": 1})
+        assert second.advance("ana") == first.get("ana")
+        state = first.get("ana")
         assert state is not None
         assert state.data == {"there": 1, "here": 1}
 
@@ -124,13 +124,13 @@ class TypedSuite(Suite):
         box = memory.typed("numbers", [], type=list[int])
         other = (open_memory() if self.reopens else memory).typed("numbers", [], type=list[int])
         assert (box.get(), box.version) == ([], 0)
-        assert other.update(lambda held: [*held, 1]) == [1]
-        assert box.update(lambda held: [*held, 2]) == [1, 2]
+        assert other.update(lambda value: [*value, 1]) == [1]
+        assert box.update(lambda value: [*value, 2]) == [1, 2]
         assert (other.get(), other.version) == ([1, 2], 2)
         with pytest.raises(VersionConflict):
             box.set([], expected_version=1)
         assert other.undo() == [1]
-        assert [one.value for one in box.history()] == [[1], [1, 2], [1]]
+        assert [version.value for version in box.history()] == [[1], [1, 2], [1]]
         assert box.undo() == []
         assert (other.get(), other.version) == ([], 0)
 
@@ -138,12 +138,12 @@ class TypedSuite(Suite):
     def test_a_value_that_came_in_between_is_seen(self, memory: Memory) -> None:
         box, tries = memory.typed("n", 0), 0
 
-        def slow(held: int) -> int:
+        def slow(value: int) -> int:
             nonlocal tries
             tries += 1
             if tries <= 2:  # once while there is nothing, once while there is something
                 memory.typed("n", 0).set(tries * 10)
-            return held + 1
+            return value + 1
 
         assert box.update(slow) == 21
         assert tries == 3

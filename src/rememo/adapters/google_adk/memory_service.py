@@ -98,8 +98,8 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         hits = await run_in_thread(
             view.search, storable_text(query), metadata={IN_MEMORY: True}, limit=self._limit, threshold=self._threshold
         )
-        found = [from_hit(hit) for hit in drop_superseded(query, hits)]
-        return SearchMemoryResponse(memories=[_retrieved_memory_entry(one) for one in found])
+        results = [from_hit(hit) for hit in drop_superseded(query, hits)]
+        return SearchMemoryResponse(memories=[_retrieved_memory_entry(result) for result in results])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Forget a memory by the id that a search gave; its session keeps the event."""
@@ -113,33 +113,33 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         view = self._memory.scope(agent=place[0], user=place[1], room=place[2] or None)
         more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
         for _ in range(_MOST_TRIES):
-            there = self._there([one for id in wanted for one in (id, self._forgotten(id))])
+            existing = self._existing_records([name for id in wanted for name in (id, self._forgotten(id))])
             try:
                 with view.batch() as batch:
                     for id, event in wanted.items():
-                        held = there.get(id)
-                        if self._forgotten(id) in there or (held is not None and held.metadata.get(IN_MEMORY)):
+                        record = existing.get(id)
+                        if self._forgotten(id) in existing or (record is not None and record.metadata.get(IN_MEMORY)):
                             continue
-                        if held is None:
+                        if record is None:
                             store_event(batch, id, event, {IN_MEMORY: True, **more})
                         else:
-                            metadata = {**held.metadata, IN_MEMORY: True, **more}
-                            batch.update(id, metadata=metadata, expected_version=held.version)
+                            metadata = {**record.metadata, IN_MEMORY: True, **more}
+                            batch.update(id, metadata=metadata, expected_version=record.version)
             except (AlreadyExists, NotFound, VersionConflict):
                 continue  # another writer was faster
             return
         raise VersionConflict(f"the events changed {_MOST_TRIES} times while they were added; try again later")
 
-    def _there(self, ids: list[str]) -> dict[str, Record]:
+    def _existing_records(self, ids: list[str]) -> dict[str, Record]:
         pages = (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
-        return {one.id: one for page in pages for one in self._memory.list(ids=page, limit=_PAGE)}
+        return {record.id: record for page in pages for record in self._memory.list(ids=page, limit=_PAGE)}
 
     def _add_entries(
         self, place: tuple[str, str], memories: Sequence[MemoryEntry], custom: Mapping[str, object]
     ) -> None:
         with self._memory.scope(agent=place[0], user=place[1]).batch() as batch:
-            for one in memories:
-                entry = one.model_copy(update={"custom_metadata": {**custom, **one.custom_metadata}})
+            for memory in memories:
+                entry = memory.model_copy(update={"custom_metadata": {**custom, **memory.custom_metadata}})
                 text = storable_text("\n".join(part.text for part in entry.content.parts or [] if part.text))
                 id = record_id(self._memory, "memory", *place, entry.id or str(uuid4()))
                 data = pack_json(entry.model_dump(mode="json", exclude_none=True, fallback=repr))
@@ -153,19 +153,19 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         view = self._memory.scope(agent=place[0], user=place[1])
         for _ in range(_MOST_TRIES):
             try:
-                held = view.get(id)
-                id = held.id  # what was asked for may be an id of an earlier release
+                record = view.get(id)
+                id = record.id  # what was asked for may be an id of an earlier release
             except NotFound:
                 return
-            if not held.metadata.get(IN_MEMORY):
+            if not record.metadata.get(IN_MEMORY):
                 return
             try:
                 with view.batch() as batch:
-                    if held.metadata.get(IN_SESSION):
-                        metadata = {**held.metadata, IN_MEMORY: False}
-                        batch.update(id, metadata=metadata, expected_version=held.version)
+                    if record.metadata.get(IN_SESSION):
+                        metadata = {**record.metadata, IN_MEMORY: False}
+                        batch.update(id, metadata=metadata, expected_version=record.version)
                     else:
-                        batch.delete(id, expected_version=held.version)
+                        batch.delete(id, expected_version=record.version)
                     batch.add(
                         "", kind="state", id=self._forgotten(id), metadata={MARK: "forgotten"}, on_conflict="ignore"
                     )
@@ -175,9 +175,9 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         raise VersionConflict(f"the memory changed {_MOST_TRIES} times while this was tried; try again later")
 
 
-def _retrieved_memory_entry(found: RetrievedRecord) -> MemoryEntry:
-    entry = _memory_entry(found.record)
-    return entry.model_copy(update={"custom_metadata": {**entry.custom_metadata, **found.mark}})
+def _retrieved_memory_entry(result: RetrievedRecord) -> MemoryEntry:
+    entry = _memory_entry(result.record)
+    return entry.model_copy(update={"custom_metadata": {**entry.custom_metadata, **result.mark}})
 
 
 def _memory_entry(record: Record) -> MemoryEntry:

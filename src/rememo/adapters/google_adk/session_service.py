@@ -105,66 +105,75 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
         return self._session(place, now, [])
 
     def _get(self, place: tuple[str, str, str], config: GetSessionConfig) -> Session | None:
-        held = self._find("session", *place)
-        if held is None:
+        record = self._find("session", *place)
+        if record is None:
             return None
         room, after = self._memory.scope(agent=place[0], user=place[1], room=place[2]), config.after_timestamp
         since = None if after is None else datetime.fromtimestamp(after, UTC)
         events = list_latest(room, config.num_recent_events, metadata={IN_SESSION: True}, after=since)
-        return self._session(place, unpack_json(held.data)["last_update_time"], [read_event(one) for one in events])
+        return self._session(
+            place, unpack_json(record.data)["last_update_time"], [read_event(event) for event in events]
+        )
 
     def _list(self, app_name: str, user_id: str | None) -> list[Session]:
         view = self._memory.scope(agent=app_name, user=user_id)
-        states = {(one.scope.user, one.scope.room): unpack_json(one.data) for one in list_latest(view, metadata=_STATE)}
+        states = {
+            (record.scope.user, record.scope.room): unpack_json(record.data)
+            for record in list_latest(view, metadata=_STATE)
+        }
         states[None, None] = self._state(app_name)
-        found: list[Session] = []
-        for one in list_latest(view, metadata=_SESSION):
-            user, room = str(one.scope.user), str(one.scope.room)
+        sessions: list[Session] = []
+        for record in list_latest(view, metadata=_SESSION):
+            user, room = str(record.scope.user), str(record.scope.room)
             parts = (states[None, None], states.get((user, None), {}), states.get((user, room), {}))
-            time = unpack_json(one.data)["last_update_time"]
-            found.append(
+            time = unpack_json(record.data)["last_update_time"]
+            sessions.append(
                 Session(app_name=app_name, user_id=user, id=room, state=_join_state(*parts), last_update_time=time)
             )
-        return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
+        return sorted(sessions, key=lambda session: (session.last_update_time, session.user_id, session.id))
 
     def _delete(self, place: tuple[str, str, str]) -> None:
-        held = self._find("session", *place)
-        if held is None:
+        record = self._find("session", *place)
+        if record is None:
             return
         with self._memory.batch() as batch:
-            batch.delete(held.id, expected_version=held.version)
+            batch.delete(record.id, expected_version=record.version)
             if (state := self._find("state", *place)) is not None:
                 batch.delete(state.id)
             room = self._memory.scope(agent=place[0], user=place[1], room=place[2])
-            for one in list_latest(room, metadata={IN_SESSION: True}):
-                if one.metadata.get(IN_MEMORY):
-                    batch.update(one.id, metadata={**one.metadata, IN_SESSION: False}, expected_version=one.version)
+            for event in list_latest(room, metadata={IN_SESSION: True}):
+                if event.metadata.get(IN_MEMORY):
+                    batch.update(
+                        event.id, metadata={**event.metadata, IN_SESSION: False}, expected_version=event.version
+                    )
                 else:
-                    batch.delete(one.id, expected_version=one.version)
+                    batch.delete(event.id, expected_version=event.version)
 
     def _append(self, place: tuple[str, str, str], known: float, event: Event) -> bool:
         """Store an event; False when it was there already."""
-        held = self._find("session", *place)
-        if held is None:
+        record = self._find("session", *place)
+        if record is None:
             raise SessionNotFoundError(f"Session {place[2]} not found.")
         id = event_id(self._memory, *place, event)
-        there = self._find_id(id)
-        if there is not None and there.metadata.get(IN_SESSION):
-            if unpack_json(there.data) == event_to_json(event):
+        existing = self._find_id(id)
+        if existing is not None and existing.metadata.get(IN_SESSION):
+            if unpack_json(existing.data) == event_to_json(event):
                 return False
             raise AlreadyExistsError(f"Another event with id {event.id} is in session {place[2]} already.")
-        if unpack_json(held.data)["last_update_time"] > known:
+        if unpack_json(record.data)["last_update_time"] > known:
             raise StaleSessionError(
                 f"Session {place[2]} was modified in storage since it was read; get it again and repeat what was done."
             )
         with self._memory.batch() as batch:
-            batch.update(held.id, data=pack_json({"last_update_time": event.timestamp}), expected_version=held.version)
-            if there is None:
+            batch.update(
+                record.id, data=pack_json({"last_update_time": event.timestamp}), expected_version=record.version
+            )
+            if existing is None:
                 store_event(batch.scope(agent=place[0], user=place[1], room=place[2]), id, event, {IN_SESSION: True})
             else:
-                metadata = {**there.metadata, IN_SESSION: True}
+                metadata = {**existing.metadata, IN_SESSION: True}
                 batch.update(
-                    id, data=pack_json(event_to_json(event)), metadata=metadata, expected_version=there.version
+                    id, data=pack_json(event_to_json(event)), metadata=metadata, expected_version=existing.version
                 )
             self._merge(batch, place, event.actions.state_delta)
         return True
@@ -184,8 +193,8 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
         for labels, more in ((place[:1], app), (place[:2], user), (place, own)):
             if not more:
                 continue
-            held = self._find("state", *labels)
-            if held is None:
+            record = self._find("state", *labels)
+            if record is None:
                 view = batch.scope(**dict(zip(("agent", "user", "room"), labels, strict=False)))
                 view.add(
                     "",
@@ -195,7 +204,9 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
                     metadata=_STATE,
                 )
             else:
-                batch.update(held.id, data=pack_json({**unpack_json(held.data), **more}), expected_version=held.version)
+                batch.update(
+                    record.id, data=pack_json({**unpack_json(record.data), **more}), expected_version=record.version
+                )
 
     def _session(self, place: tuple[str, str, str], time: float, events: list[Event]) -> Session:
         state = _join_state(self._state(*place[:1]), self._state(*place[:2]), self._state(*place))
@@ -204,8 +215,8 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
         )
 
     def _state(self, *labels: str) -> dict[str, Any]:
-        held = self._find("state", *labels)
-        return {} if held is None else unpack_json(held.data)
+        record = self._find("state", *labels)
+        return {} if record is None else unpack_json(record.data)
 
     def _find(self, *names: str) -> Record | None:
         return self._find_id(record_id(self._memory, *names))

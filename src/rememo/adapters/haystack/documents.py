@@ -82,10 +82,10 @@ def read_document(record: Record, *, embedding: bool = True, score: float | None
     )
 
 
-def retrieved_document(found: RetrievedRecord, *, embedding: bool) -> Document:
+def retrieved_document(retrieved: RetrievedRecord, *, embedding: bool) -> Document:
     """Return the document of a note that was found; one that was superseded says so in its meta, under `rememo`."""
-    document = read_document(found.record, embedding=embedding, score=found.score)
-    return replace(document, meta={**document.meta, **found.mark}) if found.mark else document
+    document = read_document(retrieved.record, embedding=embedding, score=retrieved.score)
+    return replace(document, meta={**document.meta, **retrieved.mark}) if retrieved.mark else document
 
 
 def _check_metadata(meta: dict[str, Any]) -> dict[str, Any] | None:

@@ -33,29 +33,29 @@ def metadata_conditions(filters: dict[str, Any] | None) -> dict[str, Any]:
 
     That is so for texts and numbers that must be equal. Dates are equal in other ways, and true is 1 there.
     """
-    found: dict[str, Any] = {}
-    for one in _conjuncts(filters):
-        field, operator, value = str(one.get("field", "")), one.get("operator"), one.get("value")
+    equal: dict[str, Any] = {}
+    for condition in _conjuncts(filters):
+        field, operator, value = str(condition.get("field", "")), condition.get("operator"), condition.get("value")
         # A name is split by dots on both sides; where the store's filters would read it otherwise it is left out.
         name = field.removeprefix(_META)
-        if not field.startswith(_META) or "\\" in name or "$" in name or name in found or not all(name.split(".")):
+        if not field.startswith(_META) or "\\" in name or "$" in name or name in equal or not all(name.split(".")):
             continue
         if operator == "==" and _is_exact(value):
-            found[name] = value
+            equal[name] = value
         elif (
             operator == "in"
             and isinstance(value, list)
             and all(_is_exact(part) for part in cast("list[object]", value))
         ):
-            found[name] = {"$in": value}
-    return dict(list(found.items())[:_MOST])
+            equal[name] = {"$in": value}
+    return dict(list(equal.items())[:_MOST])
 
 
 def _conjuncts(filters: dict[str, Any] | None) -> list[dict[str, Any]]:
     if filters is None:
         return []
     if filters.get("operator") == "AND" and "field" not in filters:
-        return [part for one in filters["conditions"] for part in _conjuncts(one)]
+        return [part for condition in filters["conditions"] for part in _conjuncts(condition)]
     return [filters]
 
 

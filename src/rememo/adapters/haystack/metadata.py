@@ -31,12 +31,12 @@ class MetadataQueries(ABC):
 
     def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
         """Return the fields with their types: `boolean`, `int`, `float` or `keyword`."""
-        found: dict[str, dict[str, str]] = {}
+        types: dict[str, dict[str, str]] = {}
         for document in self.filter_documents():
             for name, value in document.meta.items():
                 if value is not None:
-                    found[name] = {"type": _TYPES.get(type(value).__name__, "keyword")}
-        return found
+                    types[name] = {"type": _TYPES.get(type(value).__name__, "keyword")}
+        return types
 
     def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
         """Return the smallest and the largest value of a field; None where there is none, or they cannot be compared."""
@@ -64,7 +64,7 @@ class MetadataQueries(ABC):
 
 
 def _field_values(documents: Iterable[Document], name: str) -> list[Any]:
-    return [one.meta[name] for one in documents if one.meta.get(name) is not None]
+    return [document.meta[name] for document in documents if document.meta.get(name) is not None]
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

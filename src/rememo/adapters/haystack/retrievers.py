@@ -76,8 +76,8 @@ class RememoEmbeddingRetriever(_Retriever):
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
         """Return the documents under `documents`, best first."""
-        found = self.document_store.embedding_retrieval(query_embedding, **self._options(filters, top_k))
-        return {"documents": found}
+        documents = self.document_store.embedding_retrieval(query_embedding, **self._options(filters, top_k))
+        return {"documents": documents}
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -131,8 +131,8 @@ class RememoTextRetriever(_Retriever):
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
         """Return the documents under `documents`, best first."""
-        found = self.document_store.text_retrieval(query, mode=self.mode, **self._options(filters, top_k))
-        return {"documents": found}
+        documents = self.document_store.text_retrieval(query, mode=self.mode, **self._options(filters, top_k))
+        return {"documents": documents}
 
     @component.output_types(documents=list[Document])
     async def run_async(

@@ -136,26 +136,26 @@ class RememoDocumentStore(AsyncDocumentMethods):
         if not isinstance(documents, Iterable) or isinstance(documents, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"write_documents() takes a list of documents, not {type(documents).__name__}")
         given = list(documents)
-        for one in given:
-            if not isinstance(one, Document):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-                raise InvalidInput(f"write_documents() takes documents, not {type(one).__name__}")
+        for document in given:
+            if not isinstance(document, Document):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                raise InvalidInput(f"write_documents() takes documents, not {type(document).__name__}")
         policy = policy or DuplicatePolicy.NONE
         items: dict[str, Document] = {}
-        for one in given:
-            if one.id in items and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
-                raise DuplicateDocumentError(f"the document {one.id!r} is given twice; nothing was written")
-            if one.id not in items or policy == DuplicatePolicy.OVERWRITE:
-                items[one.id] = one
-        there = self._there(list(items))
+        for document in given:
+            if document.id in items and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
+                raise DuplicateDocumentError(f"the document {document.id!r} is given twice; nothing was written")
+            if document.id not in items or policy == DuplicatePolicy.OVERWRITE:
+                items[document.id] = document
+        existing = self._existing_records(list(items))
         conflict = _ON_CONFLICT.get(policy, "error")
         # What is there keeps its id, whichever it is: a note of another origin has its own.
-        ids = {id: writable_id(there[id]) if id in there else record_id(self._view, id) for id in items}
+        ids = {id: writable_id(existing[id]) if id in existing else record_id(self._view, id) for id in items}
         try:
             receipt = self._view.add_many(
-                note_fields(one, ids[id]) | {"on_conflict": conflict} for id, one in items.items()
+                note_fields(document, ids[id]) | {"on_conflict": conflict} for id, document in items.items()
             )
         except AlreadyExists as error:
-            known = next((id for id in items if id in there), "given")
+            known = next((id for id in items if id in existing), "given")
             raise DuplicateDocumentError(f"a document with the id {known!r} exists; nothing was written") from error
         if policy == DuplicatePolicy.SKIP:
             return sum(outcome == "added" for outcome in receipt.outcomes.values())
@@ -163,7 +163,7 @@ class RememoDocumentStore(AsyncDocumentMethods):
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """End documents; ids that are not there are passed over."""
-        self._end([record.id for record in self._there(document_ids).values()])
+        self._end([record.id for record in self._existing_records(document_ids).values()])
 
     def delete_all_documents(self) -> int:
         """End all documents and return how many there were."""
@@ -175,8 +175,8 @@ class RememoDocumentStore(AsyncDocumentMethods):
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
         """Set some meta of the documents that the filters mean and return how many they were."""
-        found = self._matching(filters, embedding=True)
-        changed = [(record, replace(document, meta={**document.meta, **meta})) for record, document in found]
+        matching = self._matching(filters, embedding=True)
+        changed = [(record, replace(document, meta={**document.meta, **meta})) for record, document in matching]
         items = [
             note_fields(document, writable_id(record)) | {"on_conflict": "replace"} for record, document in changed
         ]
@@ -201,12 +201,12 @@ class RememoDocumentStore(AsyncDocumentMethods):
         near = self._vectors.nearest(query_embedding, among=among, by=self.embedding_similarity_function)[
             : oversample(top_k)
         ]
-        records = {one.id: one for one in self._read([id for id, _ in near])}
-        found = rank_by_standing(
+        records = {record.id: record for record in self._read([id for id, _ in near])}
+        ranked = rank_by_standing(
             self._view, [RetrievedRecord(record=records[id], score=score) for id, score in near if id in records]
         )
         whole = self.return_embedding if return_embedding is None else return_embedding
-        return [retrieved_document(one, embedding=whole) for one in found[:top_k]]
+        return [retrieved_document(result, embedding=whole) for result in ranked[:top_k]]
 
     def text_retrieval(
         self,
@@ -237,12 +237,14 @@ class RememoDocumentStore(AsyncDocumentMethods):
         if metadata and self._view.count(kind=KIND, metadata=UNFILTERABLE):
             metadata = {}
         records = list_latest(self._view, metadata=metadata, kind=KIND)
-        found = [(record, read_document(record)) for record in records]
+        matching = [(record, read_document(record)) for record in records]
         if wanted is not None:
-            found = [(record, one) for record, one in found if document_matches_filter(wanted, one)]
-        return found if whole else [(record, replace(one, embedding=None)) for record, one in found]
+            matching = [
+                (record, document) for record, document in matching if document_matches_filter(wanted, document)
+            ]
+        return matching if whole else [(record, replace(document, embedding=None)) for record, document in matching]
 
-    def _there(self, document_ids: Iterable[str]) -> dict[str, Record]:
+    def _existing_records(self, document_ids: Iterable[str]) -> dict[str, Record]:
         """Return the records of documents that are there, by the documents' ids."""
         wanted = list(document_ids)
         own = self._read(record_id(self._view, id) for id in wanted)
@@ -250,13 +252,13 @@ class RememoDocumentStore(AsyncDocumentMethods):
         others = self._read(
             id for id in wanted if 0 < len(storable_text(id).encode()) <= _MAX_ID and storable_text(id) == id
         )
-        found = {read_document(one, embedding=False).id: one for one in (*others, *own)}
-        return {id: found[id] for id in wanted if id in found}
+        by_id = {read_document(record, embedding=False).id: record for record in (*others, *own)}
+        return {id: by_id[id] for id in wanted if id in by_id}
 
     def _read(self, ids: Iterable[str]) -> list[Record]:
         wanted = list(ids)
         pages = (wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE))
-        return [one for page in pages for one in self._view.list(kind=KIND, ids=page, limit=_PAGE)]
+        return [record for page in pages for record in self._view.list(kind=KIND, ids=page, limit=_PAGE)]
 
     def _end(self, ids: list[str]) -> int:
         return self._view.delete_where(kind=KIND, ids=ids) if ids else 0

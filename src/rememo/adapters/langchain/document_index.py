@@ -32,9 +32,9 @@ class RememoDocumentIndex(DocumentIndex):
         """Delete documents by their ids; ids that are not there are no error."""
         if ids is None:
             raise InvalidInput("delete() was given no ids; name the documents that are to go")
-        there = [one.id for one in self._store().get_by_ids(ids) if one.id is not None]
-        self._store().delete(there)
-        return DeleteResponse(succeeded=there, num_deleted=len(there), failed=[], num_failed=0)
+        existing = [document.id for document in self._store().get_by_ids(ids) if document.id is not None]
+        self._store().delete(existing)
+        return DeleteResponse(succeeded=existing, num_deleted=len(existing), failed=[], num_failed=0)
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - as it is called
         """Return the documents of these ids that are there, in the order of the ids."""

@@ -19,10 +19,10 @@ def note_fields(text: str, metadata: Mapping[str, Any], id: str | None) -> dict[
     """Return a document as `add_many` takes it; it comes back as it was, whatever a record can hold."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"the text of a document must be text, not {type(text).__name__}")
-    said, metadata = storable_text(text), strip_standing(metadata)
-    whole = {"id": id, "metadata": dict(metadata), "text": None if said == text else text}
+    stored, metadata = storable_text(text), strip_standing(metadata)
+    whole = {"id": id, "metadata": dict(metadata), "text": None if stored == text else text}
     return {
-        "text": said,
+        "text": stored,
         "kind": KIND,
         "data": pack_json(whole),
         "metadata": {**filterable_metadata(metadata), **DOCUMENT_MARK},
@@ -38,7 +38,11 @@ def read_document(record: Record) -> Document:
     return Document(id=whole["id"] or record.id, page_content=text, metadata=whole["metadata"])
 
 
-def retrieved_document(found: RetrievedRecord) -> Document:
+def retrieved_document(retrieved: RetrievedRecord) -> Document:
     """Return the document of a record that was found; one that was superseded says so in its metadata, under `rememo`."""
-    document = read_document(found.record)
-    return document if not found.mark else document.model_copy(update={"metadata": {**document.metadata, **found.mark}})
+    document = read_document(retrieved.record)
+    return (
+        document
+        if not retrieved.mark
+        else document.model_copy(update={"metadata": {**document.metadata, **retrieved.mark}})
+    )

@@ -55,7 +55,7 @@ class RememoChatMessageHistory(MemoryHolder, BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride] - so are all others
         """The messages, oldest first."""
-        return [_read_message(one) for one in self._records(self._limit)]
+        return [_read_message(record) for record in self._records(self._limit)]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, all of them or none."""
@@ -80,13 +80,15 @@ class RememoChatMessageHistory(MemoryHolder, BaseChatMessageHistory):
 
     def clear(self) -> None:
         """End all messages of the session."""
-        if found := self._records(None):
-            self._room.delete_where(ids=[one.id for one in found])
+        if records := self._records(None):
+            self._room.delete_where(ids=[record.id for record in records])
 
     def _records(self, limit: int | None) -> list[Record]:
-        found = iter_newest(self._room, metadata=_NOT_FROM_LANGGRAPH, kind=_KINDS)
-        said = islice((one for one in found if one.kind == "message" or _is_langchain_message(one)), limit)
-        return list(said)[::-1]
+        records = iter_newest(self._room, metadata=_NOT_FROM_LANGGRAPH, kind=_KINDS)
+        messages = islice(
+            (record for record in records if record.kind == "message" or _is_langchain_message(record)), limit
+        )
+        return list(messages)[::-1]
 
 
 def _is_langchain_message(record: Record) -> bool:
@@ -121,6 +123,6 @@ def _tool_calls(message: BaseMessage) -> list[dict[str, Any]] | None:
     for call in message.tool_calls:
         if not call.get("id"):
             continue
-        asked = {"name": call["name"], "arguments": storable_text(json.dumps(call["args"], default=str))}
-        calls.append({"id": call["id"], "type": "function", "function": asked})
+        function = {"name": call["name"], "arguments": storable_text(json.dumps(call["args"], default=str))}
+        calls.append({"id": call["id"], "type": "function", "function": function})
     return calls or None

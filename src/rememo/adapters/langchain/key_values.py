@@ -49,8 +49,8 @@ class _KeyValueStore(MemoryHolder, BaseStore[str, V]):
 
     def mget(self, keys: Sequence[str]) -> list[V | None]:
         """Return the values of keys, in their order; None where there is none."""
-        found = (self._kv.get(self._home + key) for key in keys)
-        return [None if one is None else self._read(one["value"]) for one in found]
+        values = (self._kv.get(self._home + key) for key in keys)
+        return [None if value is None else self._read(value["value"]) for value in values]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
         """Store values; one that cannot be stored is refused before any is."""
@@ -64,7 +64,9 @@ class _KeyValueStore(MemoryHolder, BaseStore[str, V]):
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
         """Give the keys that begin with `prefix`, sorted."""
-        pattern = "".join(f"[{one}]" if one in "*?[" else one for one in self._home + (prefix or ""))
+        pattern = "".join(
+            f"[{character}]" if character in "*?[" else character for character in self._home + (prefix or "")
+        )
         for key in self._kv.keys(f"{pattern}*"):
             yield key.removeprefix(self._home)
 
@@ -103,12 +105,12 @@ class RememoCache(MemoryHolder, BaseCache):
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Return what this model answered to this prompt, or None."""
-        found = self._memory.kv.get(_cache_key(prompt, llm_string))
-        return None if found is None else [loads(one, allowed_objects=_CACHED_TYPES) for one in found]
+        answers = self._memory.kv.get(_cache_key(prompt, llm_string))
+        return None if answers is None else [loads(answer, allowed_objects=_CACHED_TYPES) for answer in answers]
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
         """Keep what this model answered to this prompt."""
-        written = [dumps(one) for one in return_val]
+        written = [dumps(answer) for answer in return_val]
         self._memory.kv.set(_cache_key(prompt, llm_string), written, ttl=self._ttl)
 
     def clear(self, **kwargs: Any) -> None:  # noqa: ARG002 - as it is called

@@ -47,11 +47,11 @@ class RememoRetriever(BaseRetriever):
             threshold=self.threshold,
             mode=self.mode,
         )
-        found: list[Document] = []
+        documents: list[Document] = []
         for hit in hits:
             document, record = read_document(hit.record), hit.record
             labels = {"agent": record.scope.agent, "user": record.scope.user, "room": record.scope.room}
-            told = {
+            details = {
                 "id": record.id,
                 "kind": record.kind,
                 "score": hit.score,
@@ -60,5 +60,5 @@ class RememoRetriever(BaseRetriever):
                 "at": record.at.isoformat(),
                 **labels,
             }
-            found.append(document.model_copy(update={"metadata": {**document.metadata, "rememo": told}}))
-        return found
+            documents.append(document.model_copy(update={"metadata": {**document.metadata, "rememo": details}}))
+        return documents

@@ -79,14 +79,14 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as other stores are called
     ) -> list[str]:
         """Add documents, or replace those of the same ids, all or none; returns their ids."""
-        said = list(texts)
-        about: Sequence[Mapping[str, Any]] = [{} for _ in said] if metadatas is None else metadatas
-        named: Sequence[str | None] = [None for _ in said] if ids is None else ids
-        if not len(said) == len(about) == len(named):
-            raise InvalidInput(f"there are {len(said)} texts, {len(about)} metadatas and {len(named)} ids")
+        all_texts = list(texts)
+        about: Sequence[Mapping[str, Any]] = [{} for _ in all_texts] if metadatas is None else metadatas
+        named: Sequence[str | None] = [None for _ in all_texts] if ids is None else ids
+        if not len(all_texts) == len(about) == len(named):
+            raise InvalidInput(f"there are {len(all_texts)} texts, {len(about)} metadatas and {len(named)} ids")
         items: list[dict[str, Any]] = []
         given: list[str] = []
-        for text, metadata, id in zip(said, about, named, strict=True):
+        for text, metadata, id in zip(all_texts, about, named, strict=True):
             made = self._id(id) if id else str(uuid4())
             items.append({**note_fields(text, metadata, id), "id": made, "on_conflict": "replace"})
             given.append(id or made)
@@ -109,8 +109,8 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         if not ids:
             return []
         wanted = self._records(ids)
-        found = self._memory.list(kind=KIND, metadata=DOCUMENT_MARK, ids=wanted, limit=len(wanted))
-        by_id = {one.id: one for one in map(read_document, found)}
+        records = self._memory.list(kind=KIND, metadata=DOCUMENT_MARK, ids=wanted, limit=len(wanted))
+        by_id = {document.id: document for document in map(read_document, records)}
         return [by_id[id] for id in ids if id in by_id]
 
     def similarity_search(self, query: str, k: int = 4, *, filter: Filter = None, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - as it is called
@@ -126,7 +126,7 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[tuple[Document, float]]:
         """Return the `k` documents that answer best with their scores, from 0 to 1: higher is better."""
-        return [(retrieved_document(one), one.score or 0.0) for one in self._found(query, k, filter)]
+        return [(retrieved_document(result), result.score or 0.0) for result in self._retrieve(query, k, filter)]
 
     def similarity_search_by_vector(
         self,
@@ -139,14 +139,14 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         """Return the `k` documents whose vectors are nearest; those that point away from it come last."""
         wanted = {**(filter or {}), **DOCUMENT_MARK}
         hits = self._memory.similar(embedding, limit=oversample(k), kind=KIND, metadata=wanted)
-        found = {hit.id: RetrievedRecord(record=hit.record, score=hit.score) for hit in hits}
-        if len(found) < k:
+        results = {hit.id: RetrievedRecord(record=hit.record, score=hit.score) for hit in hits}
+        if len(results) < k:
             more = (
-                RetrievedRecord(record=one, score=None)
-                for one in self._memory.list(kind=KIND, metadata=wanted, limit=k)
+                RetrievedRecord(record=record, score=None)
+                for record in self._memory.list(kind=KIND, metadata=wanted, limit=k)
             )
-            found |= {one.record.id: one for one in more if one.record.id not in found}
-        return [retrieved_document(one) for one in rank_by_standing(self._memory, list(found.values()))[:k]]
+            results |= {result.record.id: result for result in more if result.record.id not in results}
+        return [retrieved_document(result) for result in rank_by_standing(self._memory, list(results.values()))[:k]]
 
     def max_marginal_relevance_search(
         self,
@@ -159,20 +159,20 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[Document]:
         """Return `k` of the `fetch_k` best documents that answer and say different things (1: the answer alone counts)."""
-        found = self._found(query, fetch_k, filter)
+        results = self._retrieve(query, fetch_k, filter)
         wanted = embed_question(self._embedder, query)
-        vectors = self._embedder.embed([one.record.text for one in found])
+        vectors = self._embedder.embed([result.record.text for result in results])
         nothing: Vector = np.zeros(self._embedder.dimension, np.float32)
-        rows = [nothing if one is None else one for one in vectors]
+        rows = [nothing if vector is None else vector for vector in vectors]
         if wanted is None or not rows:
-            return [retrieved_document(one) for one in found[:k]]
+            return [retrieved_document(result) for result in results[:k]]
         chosen = maximal_marginal_relevance(wanted, [row.tolist() for row in rows], lambda_mult, k)
-        return [retrieved_document(found[place]) for place in chosen]
+        return [retrieved_document(results[place]) for place in chosen]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda score: score
 
-    def _found(self, query: str, k: int, filter: Filter) -> list[RetrievedRecord]:
+    def _retrieve(self, query: str, k: int, filter: Filter) -> list[RetrievedRecord]:
         return retrieve(
             self._memory, query, k, mode=self._mode, kind=KIND, metadata={**(filter or {}), **DOCUMENT_MARK}
         )
@@ -183,7 +183,9 @@ class RememoVectorStore(MemoryHolder, VectorStore):
 
     def _records(self, ids: Iterable[str]) -> list[str]:
         """Return the records that ids may name: of documents that were given one, and of others."""
-        return [one for id in ids for one in ((self._id(id), id) if _is_generated_id(id) else (self._id(id),))]
+        return [
+            record_id for id in ids for record_id in ((self._id(id), id) if _is_generated_id(id) else (self._id(id),))
+        ]
 
 
 def _is_generated_id(id: str) -> bool:

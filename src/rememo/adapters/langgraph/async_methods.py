@@ -31,9 +31,9 @@ class AsyncSaverMethods(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Do as `list` does, on a thread."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await run_in_thread(next, found, None)) is not None:
-            yield one
+        checkpoints = self.list(config, filter=filter, before=before, limit=limit)
+        while (checkpoint := await run_in_thread(next, checkpoints, None)) is not None:
+            yield checkpoint
 
     async def aput(
         self,

@@ -24,7 +24,7 @@ def _escape_keys(value: object) -> Any:
     named = cast("Mapping[str, Any]", value)
     if any(key.startswith("$") for key in named):
         return dict(named)
-    return {key.replace(".", "\\."): _escape_keys(one) for key, one in named.items()}
+    return {key.replace(".", "\\."): _escape_keys(item) for key, item in named.items()}
 
 
 def searchable_text(value: Mapping[str, Any], fields: Sequence[str] | None) -> str:

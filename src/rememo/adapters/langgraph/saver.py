@@ -68,11 +68,11 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
             if name in values:
                 items += thread.items(channel_tags(space, name, version), values[name], at, replace=False)
         # Channels are kept by their versions, once; one without a version stays with the checkpoint.
-        kept = {**checkpoint, "channel_values": {name: one for name, one in values.items() if name not in versions}}
+        kept = {**checkpoint, "channel_values": {name: value for name, value in values.items() if name not in versions}}
         about = get_serializable_checkpoint_metadata(config, metadata)
         content = {"checkpoint": kept, "metadata": about, "parent": get_checkpoint_id(config)}
-        told: Tags = {name: one for name, one in about.items() if name in _METADATA_FIELDS}
-        items += thread.items(checkpoint_tags(space, id), content, at, replace=True, more=told)
+        searchable: Tags = {name: value for name, value in about.items() if name in _METADATA_FIELDS}
+        items += thread.items(checkpoint_tags(space, id), content, at, replace=True, more=searchable)
         thread.view.add_many(items)
         return _config(thread, space, id)
 
@@ -104,10 +104,10 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """End the checkpoints that some runs made, and what was written after them."""
-        wanted = {**CHECKPOINTS, "run_id": {"$in": [str(one) for one in run_ids]}}
+        wanted = {**CHECKPOINTS, "run_id": {"$in": [str(run_id) for run_id in run_ids]}}
         doomed: dict[str, set[tuple[str, str]]] = {}
-        for one in iter_states(self._memory, wanted) if run_ids else ():
-            doomed.setdefault(str(one.scope.room), set()).add(checkpoint_key(one))
+        for record in iter_states(self._memory, wanted) if run_ids else ():
+            doomed.setdefault(str(record.scope.room), set()).add(checkpoint_key(record))
         for name, steps in doomed.items():
             _drop_checkpoints(self._thread(name), lambda step, steps=steps: step in steps)
 
@@ -123,20 +123,20 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
                 self.delete_thread(thread.name)
                 continue
             latest: dict[str, str] = {}
-            for one in iter_states(thread.view, CHECKPOINTS):
-                latest.setdefault(*checkpoint_key(one))
+            for record in iter_states(thread.view, CHECKPOINTS):
+                latest.setdefault(*checkpoint_key(record))
             kept = {step for head in latest.items() for step in self._needed(thread, *head)}
             _drop_checkpoints(thread, lambda step, kept=kept: step not in kept)
 
     def _needed(self, thread: ThreadRecords, space: str, id: str) -> Iterator[tuple[str, str]]:
         """Give a checkpoint and those before it that its channels cannot be told without."""
         config, missing = _config(thread, space, id), None
-        while config is not None and (found := self.get_tuple(config)) is not None:
-            yield space, found.checkpoint["id"]
+        while config is not None and (checkpoint := self.get_tuple(config)) is not None:
+            yield space, checkpoint.checkpoint["id"]
             if missing is None:
-                missing = set(found.metadata.get("counters_since_delta_snapshot") or ())
-            missing -= set(found.checkpoint["channel_values"])
-            config = found.parent_config if missing else None
+                missing = set(checkpoint.metadata.get("counters_since_delta_snapshot") or ())
+            missing -= set(checkpoint.checkpoint["channel_values"])
+            config = checkpoint.parent_config if missing else None
 
     # ---- reading
 
@@ -144,10 +144,10 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
         """Return a checkpoint by its id, or the latest of a thread; None where there is none."""
         thread, space = self._place(config)
         if id := get_checkpoint_id(config):
-            found = thread.view.list(ids=[thread.id(checkpoint_tags(space, id))], limit=1)
+            records = thread.view.list(ids=[thread.id(checkpoint_tags(space, id))], limit=1)
         else:
-            found = thread.view.list(kind=STATE, metadata={**CHECKPOINTS, "tags.space": space}, limit=1)
-        return _checkpoint_tuple(thread, found[0], thread.contents(found)[found[0].id]) if found else None
+            records = thread.view.list(kind=STATE, metadata={**CHECKPOINTS, "tags.space": space}, limit=1)
+        return _checkpoint_tuple(thread, records[0], thread.contents(records)[records[0].id]) if records else None
 
     def list(
         self,
@@ -158,8 +158,11 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """Give checkpoints, newest first: of a thread, of one of its namespaces, or of all threads."""
-        asked: dict[str, Any] = {} if config is None else config.get("configurable", {})
-        named = {"tags.space": asked.get("checkpoint_ns"), "tags.checkpoint": asked.get("checkpoint_id") or None}
+        configurable: dict[str, Any] = {} if config is None else config.get("configurable", {})
+        named = {
+            "tags.space": configurable.get("checkpoint_ns"),
+            "tags.checkpoint": configurable.get("checkpoint_id") or None,
+        }
         wanted = {**CHECKPOINTS, **{name: value for name, value in named.items() if value is not None}}
         end = None if before is None else get_checkpoint_id(before)
         given = 0
@@ -196,20 +199,24 @@ def _config(thread: ThreadRecords, space: str, id: str) -> RunnableConfig:
 def _checkpoint_tuple(thread: ThreadRecords, record: Record, content: Mapping[str, Any]) -> CheckpointTuple:
     """Return a checkpoint with its channels and with what was written after it."""
     (space, id), checkpoint = checkpoint_key(record), cast("Checkpoint", content["checkpoint"])
-    channels = {thread.id(channel_tags(space, *one)): one[0] for one in checkpoint["channel_versions"].items()}
-    held = thread.contents(thread.view.list(ids=channels, limit=len(channels)) if channels else [])
-    values = {**checkpoint["channel_values"], **{channels[one]: value for one, value in held.items()}}
+    channels = {
+        thread.id(channel_tags(space, *channel)): channel[0] for channel in checkpoint["channel_versions"].items()
+    }
+    contents = thread.contents(thread.view.list(ids=channels, limit=len(channels)) if channels else [])
+    values = {**checkpoint["channel_values"], **{channels[record_id]: value for record_id, value in contents.items()}}
     at = id_time(id)
     span = {} if at is None else {"after": at, "before": at + _ONE_TICK}
     wanted = {"langgraph": "write", "tags.space": space, "tags.checkpoint": id}
     writes = sorted(iter_states(thread.view, wanted, **span), key=_write_order)
-    said = thread.contents(writes)
+    written = thread.contents(writes)
     return CheckpointTuple(
         config=_config(thread, space, id),
         checkpoint={**checkpoint, "channel_values": values},
         metadata=content["metadata"],
         parent_config=_config(thread, space, content["parent"]) if content["parent"] else None,
-        pending_writes=[(one.metadata["tags"]["task"], one.metadata["channel"], said[one.id]) for one in writes],
+        pending_writes=[
+            (write.metadata["tags"]["task"], write.metadata["channel"], written[write.id]) for write in writes
+        ],
     )
 
 
@@ -220,19 +227,23 @@ def _write_order(write: Record) -> tuple[str, str, int]:
 
 def _drop_checkpoints(thread: ThreadRecords, doomed: Callable[[tuple[str, str]], bool]) -> None:
     """End some checkpoints of a thread with their writes, and the channels that no other one refers to."""
-    found = list(iter_states(thread.view, SAVER_RECORDS))
-    steps = [one for one in found if one.metadata["langgraph"] == "checkpoint" and not doomed(checkpoint_key(one))]
+    records = list(iter_states(thread.view, SAVER_RECORDS))
+    steps = [
+        record
+        for record in records
+        if record.metadata["langgraph"] == "checkpoint" and not doomed(checkpoint_key(record))
+    ]
     contents = thread.contents(steps)
     alive = {
-        thread.id(channel_tags(checkpoint_key(one)[0], *channel))
-        for one in steps
-        for channel in contents[one.id]["checkpoint"]["channel_versions"].items()
+        thread.id(channel_tags(checkpoint_key(step)[0], *channel))
+        for step in steps
+        for channel in contents[step.id]["checkpoint"]["channel_versions"].items()
     }
     ids = [
-        one.id
-        for one in found
-        for tags in [one.metadata["tags"]]
-        if (thread.id(tags) not in alive if tags["langgraph"] == "channel" else doomed(checkpoint_key(one)))
+        record.id
+        for record in records
+        for tags in [record.metadata["tags"]]
+        if (thread.id(tags) not in alive if tags["langgraph"] == "channel" else doomed(checkpoint_key(record)))
     ]
     if ids:
         thread.view.delete_where(ids=ids)

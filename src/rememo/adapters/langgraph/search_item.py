@@ -26,9 +26,9 @@ class RememoSearchItem(SearchItem):
 
     def dict(self) -> dict[str, Any]:
         """Return it as JSON values; `status` and `superseded_by` where it was superseded."""
-        shown = cast("dict[str, Any]", super().dict())  # pyright: ignore[reportUnknownMemberType] - typed in part only
+        fields = cast("dict[str, Any]", super().dict())  # pyright: ignore[reportUnknownMemberType] - typed in part only
         if self.status == "superseded":
             holding = self.superseded_by
             named = None if holding is None else {"namespace": list(holding[0]), "key": holding[1]}
-            shown |= {"status": self.status, "superseded_by": named}
-        return shown
+            fields |= {"status": self.status, "superseded_by": named}
+        return fields

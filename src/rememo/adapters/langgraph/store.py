@@ -102,13 +102,13 @@ class RememoStore(MemoryHolder, BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do some operations: reads first, then all writes or none; the results stand in the order of the operations."""
-        asked = list(ops)
+        operations = list(ops)
         writes: dict[tuple[tuple[str, ...], str], PutOp] = {}
-        for op in asked:
+        for op in operations:
             validate_op_namespace(op)
             if isinstance(op, PutOp):
                 writes[tuple(op.namespace), op.key] = op
-        results = [self._read(op) for op in asked]
+        results = [self._read(op) for op in operations]
         if writes:
             self._write(list(writes.values()))
         return results
@@ -121,13 +121,13 @@ class RememoStore(MemoryHolder, BaseStore):
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
-            found = self._memory.list(ids=[self._id(op.namespace, op.key)], kind=_KIND, limit=1)
-            self._refresh(found, wanted=op.refresh_ttl)
-            return Item(**_item_fields(found[0])) if found else None
+            records = self._memory.list(ids=[self._id(op.namespace, op.key)], kind=_KIND, limit=1)
+            self._refresh(records, wanted=op.refresh_ttl)
+            return Item(**_item_fields(records[0])) if records else None
         if isinstance(op, SearchOp):
             hits = self._search(op)
-            self._refresh([one.record for one in hits], wanted=op.refresh_ttl)
-            return [self._shown(one) for one in hits]
+            self._refresh([hit.record for hit in hits], wanted=op.refresh_ttl)
+            return [self._to_search_item(hit) for hit in hits]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
         return None
@@ -139,8 +139,8 @@ class RememoStore(MemoryHolder, BaseStore):
             return retrieve(view, op.query, op.offset + op.limit, mode=self._mode, kind=_KIND, metadata=metadata)[
                 op.offset :
             ]
-        found = view.list(kind=_KIND, metadata=metadata, limit=op.limit, offset=op.offset)
-        return [RetrievedRecord(record=record, score=None) for record in reversed(found)]
+        records = view.list(kind=_KIND, metadata=metadata, limit=op.limit, offset=op.offset)
+        return [RetrievedRecord(record=record, score=None) for record in reversed(records)]
 
     def _within(self, prefix: tuple[str, ...]) -> Memory:
         """Return the view of what lies in a namespace or below it: of its user alone, where all of it has the same."""
@@ -155,38 +155,44 @@ class RememoStore(MemoryHolder, BaseStore):
         # Where nothing lies below, the room alone is searched, at once.
         return view.scope(room=name) if prefix and rooms in ([], [name]) else view
 
-    def _shown(self, found: RetrievedRecord) -> RememoSearchItem:
-        holding = current_record(self._memory, found.standing)
+    def _to_search_item(self, result: RetrievedRecord) -> RememoSearchItem:
+        holding = current_record(self._memory, result.standing)
         item = _item_fields(holding) if holding is not None and "langgraph" in holding.metadata else None
         return RememoSearchItem(
-            **_item_fields(found.record),
-            score=found.score,
-            status=found.standing.status,
+            **_item_fields(result.record),
+            score=result.score,
+            status=result.standing.status,
             superseded_by=None if item is None else (item["namespace"], item["key"]),
         )
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         rooms = self._memory.rooms(prefix=ROOMS)
         spaces = map(_read_namespace, rooms)
-        wanted = {one[: op.max_depth] for one in spaces if all(_matches(one, by) for by in op.match_conditions or ())}
+        wanted = {
+            namespace[: op.max_depth]
+            for namespace in spaces
+            if all(_matches(namespace, by) for by in op.match_conditions or ())
+        }
         return sorted(wanted)[op.offset : op.offset + op.limit]
 
     def _refresh(self, records: Sequence[Record], *, wanted: bool) -> None:
         """Let what was read live on for its whole time, where a twentieth of that has passed."""
-        moment = self._clock()
+        current_time = self._clock()
         due = [
-            one for one in records if wanted and one.expires_at and one.expires_at - moment < _refresh_threshold(one)
+            record
+            for record in records
+            if wanted and record.expires_at and record.expires_at - current_time < _refresh_threshold(record)
         ]
         if due and not self._prolong(due):
-            for one in due:
-                self._prolong([one])
+            for record in due:
+                self._prolong([record])
 
     def _prolong(self, records: Sequence[Record]) -> bool:
         """Let items live on, all or none; False where one of them is gone, or was changed by somebody else."""
         try:
             with self._memory.batch() as batch:
-                for one in records:
-                    batch.update(one.id, ttl=one.data["ttl"], expected_version=one.version)
+                for record in records:
+                    batch.update(record.id, ttl=record.data["ttl"], expected_version=record.version)
         except (NotFound, VersionConflict):
             return False
         except ReadOnly:  # the past stays as it was
@@ -203,12 +209,12 @@ class RememoStore(MemoryHolder, BaseStore):
         homes = {namespace: self._home(namespace) for namespace in added}
         doomed = [self._id(op.namespace, op.key) for op in ops if op.value is None]
         for tries in range(_MOST_TRIES):
-            there = self._memory.list(ids=doomed, limit=len(doomed)) if doomed else []
+            existing = self._memory.list(ids=doomed, limit=len(doomed)) if doomed else []
             try:
                 with self._memory.batch() as batch:
                     for namespace, items in added.items():
                         batch.scope(user=homes[namespace], room=item_room(namespace)).add_many(items)
-                    for record in there:
+                    for record in existing:
                         batch.delete(record.id)
             except NotFound:  # another was faster to delete
                 if tries + 1 == _MOST_TRIES:

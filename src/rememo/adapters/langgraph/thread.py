@@ -68,34 +68,35 @@ class ThreadRecords:
         """Return the records of another thread as this one's, for `add_many`."""
         return [
             {
-                "id": self.id(one.metadata["tags"], one.data["piece"]),
+                "id": self.id(record.metadata["tags"], record.data["piece"]),
                 "text": "",
                 "kind": STATE,
-                "data": one.data,
-                "metadata": one.metadata,
-                "occurred_at": one.occurred_at,
+                "data": record.data,
+                "metadata": record.metadata,
+                "occurred_at": record.occurred_at,
                 "on_conflict": "replace",
             }
-            for one in records
+            for record in records
         ]
 
     def contents(self, records: Sequence[Record]) -> dict[str, Any]:
         """Return what some records hold, by their ids."""
-        names = {one.id: derived_name(self.view, one.id) for one in records}
+        names = {record.id: derived_name(self.view, record.id) for record in records}
         more = {
-            one.id: [self._piece_id(names[one.id], place) for place in range(1, one.data["pieces"])] for one in records
+            record.id: [self._piece_id(names[record.id], place) for place in range(1, record.data["pieces"])]
+            for record in records
         }
         wanted = [id for ids in more.values() for id in ids]
         pieces: dict[str, str] = {}
         for start in range(0, len(wanted), _PAGE):
             page = wanted[start : start + _PAGE]
-            pieces |= {one.id: one.data["content"] for one in self.view.list(ids=page, limit=len(page))}
-        found: dict[str, Any] = {}
-        for one in records:
-            rest = (pieces[id] for id in more[one.id])
-            content = b64decode("".join((one.data["content"], *rest)))
-            found[one.id] = self._serde.loads_typed((one.data["type"], content))
-        return found
+            pieces |= {piece.id: piece.data["content"] for piece in self.view.list(ids=page, limit=len(page))}
+        contents: dict[str, Any] = {}
+        for record in records:
+            rest = (pieces[id] for id in more[record.id])
+            content = b64decode("".join((record.data["content"], *rest)))
+            contents[record.id] = self._serde.loads_typed((record.data["type"], content))
+        return contents
 
 
 def checkpoint_tags(space: str, id: str) -> Tags:

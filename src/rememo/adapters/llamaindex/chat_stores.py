@@ -34,7 +34,7 @@ class RememoChatStore(BaseChatStore):
 
     def get_messages(self, key: str) -> list[ChatMessage]:
         """Return the messages of a chat, oldest first; none for a chat that nobody knows."""
-        return [read_message(one) for one in self._chats.read(key)]
+        return [read_message(record) for record in self._chats.read(key)]
 
     def add_message(self, key: str, message: ChatMessage) -> None:
         """Append a message."""
@@ -46,8 +46,8 @@ class RememoChatStore(BaseChatStore):
 
     def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """End the message at a place, counted as lists are, and return it; None when there is none."""
-        there = self._chats.read(key)
-        return self._chats.end(key, [there[idx]])[0] if -len(there) <= idx < len(there) else None
+        records = self._chats.read(key)
+        return self._chats.end(key, [records[idx]])[0] if -len(records) <= idx < len(records) else None
 
     def delete_last_message(self, key: str) -> ChatMessage | None:
         """End the newest message and return it; None when there is none."""
@@ -85,9 +85,9 @@ class RememoMemoryStore(AsyncDBChatStore):
         offset: int | None = None,
     ) -> list[ChatMessage]:
         """Return the oldest `limit` messages of a status behind the first `offset`, or all."""
-        there = await run_in_thread(self._chats.read, key, status)
-        there = there[offset or 0 :]
-        return [read_message(one) for one in (there if limit is None else there[:limit])]
+        records = await run_in_thread(self._chats.read, key, status)
+        records = records[offset or 0 :]
+        return [read_message(record) for record in (records if limit is None else records[:limit])]
 
     async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
         """Return how many messages of a status there are."""
@@ -111,8 +111,12 @@ class RememoMemoryStore(AsyncDBChatStore):
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """End the message at a place among all of them and return it; None when there is none."""
-        there = await run_in_thread(self._chats.read, key)
-        return (await run_in_thread(self._chats.end, key, [there[idx]]))[0] if -len(there) <= idx < len(there) else None
+        records = await run_in_thread(self._chats.read, key)
+        return (
+            (await run_in_thread(self._chats.end, key, [records[idx]]))[0]
+            if -len(records) <= idx < len(records)
+            else None
+        )
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
         """End the messages of a status, or all."""

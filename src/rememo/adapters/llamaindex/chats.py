@@ -34,8 +34,8 @@ class Chats(MemoryHolder):
         if status is not None:
             archived = MessageStatus.ARCHIVED.value
             wanted = {_MARK: archived if status is MessageStatus.ARCHIVED else {"$ne": archived}}
-        found = list_latest(self.room(key), limit, metadata=wanted, kind=_KINDS)
-        return [one for one in found if one.kind == "message" or _MARK in one.metadata]
+        records = list_latest(self.room(key), limit, metadata=wanted, kind=_KINDS)
+        return [record for record in records if record.kind == "message" or _MARK in record.metadata]
 
     def write(
         self,
@@ -47,8 +47,8 @@ class Chats(MemoryHolder):
         """Append messages and end others, all or nothing."""
         written = [_message_to_json(message) for message in messages]
         with self.room(key).batch() as batch:
-            for one in ended:
-                batch.delete(one.id)
+            for record in ended:
+                batch.delete(record.id)
             for message, data in zip(messages, written, strict=True):
                 role, text = _ROLES.get(message.role.value, message.role.value), storable_text(message.content or "")
                 calls, answered = _tool_calls(message), message.additional_kwargs.get("tool_call_id")
@@ -67,24 +67,24 @@ class Chats(MemoryHolder):
 
     def replace(self, key: str, messages: Sequence[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE) -> None:
         """Make these the messages of a chat; those that stand there already, from the first on, stay as they are."""
-        there, same = self.read(key), 0
-        for record, message in zip(there, messages, strict=False):
+        existing, same = self.read(key), 0
+        for record, message in zip(existing, messages, strict=False):
             if record.metadata.get(_MARK) != status.value or read_message(record) != message:
                 break
             same += 1
-        self.write(key, messages[same:], status, there[same:])
+        self.write(key, messages[same:], status, existing[same:])
 
     def end(self, key: str, records: Sequence[Record]) -> list[ChatMessage]:
         """End messages and return them."""
         self.write(key, (), ended=records)
-        return [read_message(one) for one in records]
+        return [read_message(record) for record in records]
 
     def archive(self, key: str, records: Sequence[Record]) -> list[ChatMessage]:
         """Mark messages as archived and return them."""
         with self.room(key).batch() as batch:
-            for one in records:
-                batch.update(one.id, metadata={**one.metadata, _MARK: MessageStatus.ARCHIVED.value})
-        return [read_message(one) for one in records]
+            for record in records:
+                batch.update(record.id, metadata={**record.metadata, _MARK: MessageStatus.ARCHIVED.value})
+        return [read_message(record) for record in records]
 
     def keys(self) -> list[str]:
         """Return the keys of chats that have a message, sorted."""
@@ -103,7 +103,7 @@ def read_message(record: Record) -> ChatMessage:
         return ChatMessage.model_validate(unpack_json(record.data))
     more = {name: record.data[name] for name in ("tool_calls", "tool_call_id") if name in record.data}
     role = str(record.data.get("role", "user"))
-    known = role if role in {one.value for one in MessageRole} else "user"
+    known = role if role in {known_role.value for known_role in MessageRole} else "user"
     return ChatMessage(role=known, content=record.text, additional_kwargs=more)
 
 
@@ -123,14 +123,14 @@ def _tool_calls(message: ChatMessage) -> list[Mapping[str, Any]] | None:
     calls: list[Mapping[str, Any]] = []
     for block in message.blocks:
         if isinstance(block, ToolCallBlock) and block.tool_call_id:
-            asked = (
+            arguments = (
                 block.tool_kwargs if isinstance(block.tool_kwargs, str) else json.dumps(block.tool_kwargs, default=str)
             )
-            call = {"name": block.tool_name, "arguments": storable_text(asked)}
+            call = {"name": block.tool_name, "arguments": storable_text(arguments)}
             calls.append({"id": block.tool_call_id, "type": "function", "function": call})
     if not calls:
         others: list[Any] = message.additional_kwargs.get("tool_calls") or []
-        calls.extend(json.loads(storable_text(json.dumps(one, default=str))) for one in others if _has_id(one))
+        calls.extend(json.loads(storable_text(json.dumps(call, default=str))) for call in others if _has_id(call))
     return calls or None
 
 

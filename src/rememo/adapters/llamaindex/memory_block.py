@@ -36,8 +36,12 @@ class RememoMemoryBlock(BaseMemoryBlock[str]):
     async def _aget(
         self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **_block_kwargs: Any
     ) -> str:
-        asked = (storable_text(one.content or "") for one in reversed(messages or []) if one.role == MessageRole.USER)
-        question = next((text for text in asked if text.strip()), "")
+        questions = (
+            storable_text(message.content or "")
+            for message in reversed(messages or [])
+            if message.role == MessageRole.USER
+        )
+        question = next((text for text in questions if text.strip()), "")
         return await run_in_thread(self._recall, question, session_id) if question else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
@@ -52,9 +56,9 @@ class RememoMemoryBlock(BaseMemoryBlock[str]):
 
     def _recall(self, question: str, session_id: str | None) -> str:
         view = self._chats.room(session_id)
-        found = view.context(question, max_tokens=self.max_tokens)
+        context = view.context(question, max_tokens=self.max_tokens)
         if self.accept_short_term_memory:
-            return found.text
+            return context.text
         # The latest turns of the chat are in the short-term memory already.
-        first = found.messages[0] if found.messages else {}
+        first = context.messages[0] if context.messages else {}
         return str(first["content"]) if first.get("role") == "system" else ""

@@ -87,7 +87,7 @@ def measure(
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
         "python": platform.python_version(),
         "work": {"size": work.size, "searches": work.searches, "seconds": work.seconds},
-        "results": [{"peer": one.peer, "version": one.version, **one.figures} for one in results],
+        "results": [{"peer": result.peer, "version": result.version, **result.figures} for result in results],
     }
 
 
@@ -137,11 +137,11 @@ def _together(peer: str, python: Path, folder: Path, work: Work) -> dict[str, An
         return prepared
     writers = [_start(peer, python, folder, "steadily", at * work.each, work.each) for at in range(WRITERS)]
     deadline = time.monotonic() + work.seconds + _SLACK
-    said = [_hear(writer, max(0.0, deadline - time.monotonic())) for writer in writers]
-    there = _work(work, peer, python, folder, "present", 0, WRITERS * work.each)
-    acknowledged = sum(len(acks) for acks, _ in said)
-    errors = sorted({answer["said"] for _, answer in said if "said" in answer})
-    return {**there, "asked_for": WRITERS * work.each, "acknowledged": acknowledged, "errors": errors}
+    outcomes = [_hear(writer, max(0.0, deadline - time.monotonic())) for writer in writers]
+    present = _work(work, peer, python, folder, "present", 0, WRITERS * work.each)
+    acknowledged = sum(len(acks) for acks, _ in outcomes)
+    errors = sorted({answer["said"] for _, answer in outcomes if "said" in answer})
+    return {**present, "asked_for": WRITERS * work.each, "acknowledged": acknowledged, "errors": errors}
 
 
 def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
@@ -162,8 +162,8 @@ def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     acknowledged += sum(line.strip().isdigit() for line in rest.splitlines(keepends=True) if line.endswith("\n"))
     if not acknowledged:
         return {"said": "nothing was acknowledged"}
-    there = _work(work, peer, python, folder, "present", 0, acknowledged)
-    return {**there, "acknowledged": acknowledged, "lost": acknowledged - there.get("present", 0)}
+    present = _work(work, peer, python, folder, "present", 0, acknowledged)
+    return {**present, "acknowledged": acknowledged, "lost": acknowledged - present.get("present", 0)}
 
 
 # ---- processes
@@ -184,12 +184,12 @@ def _start(peer: str, python: Path, folder: Path, task: str, *arguments: object)
 def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], dict[str, Any]]:
     """Return what a process acknowledged, and its answer."""
     try:
-        said, _ = process.communicate(timeout=seconds)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
-        said, _ = process.communicate()
-        return [line for line in said.splitlines() if line.isdigit()], {"said": "it was not done in time"}
-    lines = said.splitlines()
+        output, _ = process.communicate()
+        return [line for line in output.splitlines() if line.isdigit()], {"said": "it was not done in time"}
+    lines = output.splitlines()
     answers = [line for line in lines if line.startswith("{")]
     answer = json.loads(answers[-1]) if answers else {"said": f"it ended with {process.returncode}"}
     return [line for line in lines if line.isdigit()], answer
@@ -248,17 +248,21 @@ def _questions(dataset: Dataset, path: Path, target: Path) -> Path:
             turns = [
                 {
                     "id": str(at),
-                    "text": one.text,
-                    "speaker": one.speaker,
-                    "room": one.room,
-                    "time": one.time.isoformat(),
+                    "text": message.text,
+                    "speaker": message.speaker,
+                    "room": message.room,
+                    "time": message.time.isoformat(),
                 }
-                for at, one in enumerate(case.messages)
+                for at, message in enumerate(case.messages)
             ]
             questions = [
-                {"text": one.text, "at": one.at.isoformat(), "evidence": [str(at) for at in one.evidence]}
-                for one in case.questions
-                if one.evidence
+                {
+                    "text": question.text,
+                    "at": question.at.isoformat(),
+                    "evidence": [str(at) for at in question.evidence],
+                }
+                for question in case.questions
+                if question.evidence
             ]
             file.write(json.dumps({"turns": turns, "questions": questions}) + "\n")
     return target

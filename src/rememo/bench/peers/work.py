@@ -72,16 +72,16 @@ def bulk(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
 
 def searches(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
     """Search for three words each."""
-    chance, start, found = random.Random(7), time.perf_counter(), 0
+    chance, start, hit_count = random.Random(7), time.perf_counter(), 0
     taken: list[float] = []
     while len(taken) < count and time.perf_counter() - start < seconds:
         question = " ".join(chance.sample(WORDS, k=3))
         before = time.perf_counter()
-        found += bool(peer.search(question, 10))
+        hit_count += bool(peer.search(question, 10))
         taken.append(time.perf_counter() - before)
     taken.sort()
     half = len(taken) // 2
-    return {"done": len(taken), "found": found, "p50": taken[half], "p99": taken[len(taken) * 99 // 100]}
+    return {"done": len(taken), "found": hit_count, "p50": taken[half], "p99": taken[len(taken) * 99 // 100]}
 
 
 def fill_and_search(peer: Peer, counts: str, seconds: float) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def fill_and_search(peer: Peer, counts: str, seconds: float) -> dict[str, Any]:
 def reopen(peer: Peer, count: int, seconds: float) -> dict[str, Any]:  # noqa: ARG001 - all are called alike
     """Search once in a process that has just opened the store; `main` adds how long opening took."""
     before = time.perf_counter()
-    found = peer.search(" ".join(WORDS[:3]), 10)
-    return {"first_search": time.perf_counter() - before, "found": len(found)}
+    hits = peer.search(" ".join(WORDS[:3]), 10)
+    return {"first_search": time.perf_counter() - before, "found": len(hits)}
 
 
 def steadily(peer: Peer, start: int, count: int) -> dict[str, Any]:
@@ -119,20 +119,20 @@ def quality(make: Any, folder: Path, file: Path, seconds: float) -> dict[str, An
     hits = done = 0
     start = time.perf_counter()
     cases = [json.loads(line) for line in file.read_text().splitlines()]
-    asked = sum(len(case["questions"]) for case in cases)
+    total = sum(len(case["questions"]) for case in cases)
     for number, case in enumerate(cases):
         place = folder / f"scope-{number}"
         place.mkdir()
         peer = make(place)
         peer.converse(case["turns"])
         for question in case["questions"]:
-            found = set(peer.ask(question, 10))
-            hits += len(found & set(question["evidence"])) / len(question["evidence"])
+            nearest = set(peer.ask(question, 10))
+            hits += len(nearest & set(question["evidence"])) / len(question["evidence"])
             done += 1
             if time.perf_counter() - start > seconds:
-                return {"recall_at_10": hits / done, "done": done, "asked": asked}
+                return {"recall_at_10": hits / done, "done": done, "asked": total}
         peer.close()
-    return {"recall_at_10": hits / done, "done": done, "asked": asked}
+    return {"recall_at_10": hits / done, "done": done, "asked": total}
 
 
 def do(name: str, folder: Path, task: str, arguments: list[str]) -> dict[str, Any]:
@@ -144,28 +144,28 @@ def do(name: str, folder: Path, task: str, arguments: list[str]) -> dict[str, An
     peer = make(folder)
     opened = time.perf_counter() - before
     if task == "fill-and-search":
-        said = fill_and_search(peer, arguments[0], float(arguments[1]))
+        result = fill_and_search(peer, arguments[0], float(arguments[1]))
     elif task in {"steadily", "present"}:
-        said = (steadily if task == "steadily" else present)(peer, int(arguments[0]), int(arguments[1]))
+        result = (steadily if task == "steadily" else present)(peer, int(arguments[0]), int(arguments[1]))
     else:
         piece = {"adds": adds, "bulk": bulk, "reopen": reopen}[task]
-        said = piece(peer, int(arguments[0]), float(arguments[1]))
-    said["opened"] = opened
+        result = piece(peer, int(arguments[0]), float(arguments[1]))
+    result["opened"] = opened
     peer.close()
-    return said
+    return result
 
 
 def main() -> None:
     """Do it, and say how it went."""
     name, folder, task, *arguments = sys.argv[1:]
     try:
-        said = do(name, Path(folder), task, arguments)
+        result = do(name, Path(folder), task, arguments)
     except BaseException as error:  # noqa: BLE001 - what it said is the result
         last = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"{type(error).__name__}: {error}".replace(folder, "…").replace(str(Path(__file__)), "work.py")
-        told = re.sub(r"PID \d+", "PID …", told)[:300]
-        said = {"said": told, "where": f"{Path(last.filename).name}:{last.lineno}"}
-    sys.stdout.write("\n" + json.dumps(said) + "\n")
+        message = f"{type(error).__name__}: {error}".replace(folder, "…").replace(str(Path(__file__)), "work.py")
+        message = re.sub(r"PID \d+", "PID …", message)[:300]
+        result = {"said": message, "where": f"{Path(last.filename).name}:{last.lineno}"}
+    sys.stdout.write("\n" + json.dumps(result) + "\n")
     sys.stdout.flush()
     os._exit(0)  # some peers leave threads behind that never end
 

@@ -36,7 +36,7 @@ class LangGraph(Peer):
         self.store.batch([self._put(("m",), id, {"text": text}) for id, text in items])
 
     def search(self, question: str, limit: int) -> list[str]:
-        return [one.key for one in self.store.search(("m",), query=question, limit=limit)]
+        return [hit.key for hit in self.store.search(("m",), query=question, limit=limit)]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
         return {id for id, _ in items if self.store.get(("m",), id) is not None}

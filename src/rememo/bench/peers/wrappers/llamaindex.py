@@ -43,9 +43,9 @@ class LlamaIndex(Peer):
                 return super().add(nodes, **more)
 
             def query(self, query: Any, **more: Any) -> Any:
-                found = super().query(query, **more)
-                found.nodes = [self._held[id] for id in found.ids or ()]
-                return found
+                result = super().query(query, **more)
+                result.nodes = [self._held[id] for id in result.ids or ()]
+                return result
 
         self._message = ChatMessage
         self._same = Same()
@@ -64,8 +64,8 @@ class LlamaIndex(Peer):
         self._loop.run_until_complete(self._of(2).aput([self._message(role="user", content=text)]))
 
     def search(self, question: str, limit: int) -> list[str]:
-        said = self._loop.run_until_complete(self._of(limit).aget([self._message(role="user", content=question)]))
-        return [id for text, id in self._ids.items() if text in str(said)]
+        context = self._loop.run_until_complete(self._of(limit).aget([self._message(role="user", content=question)]))
+        return [id for text, id in self._ids.items() if text in str(context)]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
         return set(self._ids.values()) & set(dict(items))

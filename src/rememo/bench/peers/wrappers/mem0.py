@@ -43,9 +43,9 @@ class Mem0(Peer):
         self.memory.add(text, user_id="u", infer=False, metadata={"own": id})
 
     def search(self, question: str, limit: int) -> list[str]:
-        found = self.memory.search(question, filters={"user_id": "u"}, top_k=limit)
-        return [one["metadata"]["own"] for one in found["results"]]
+        response = self.memory.search(question, filters={"user_id": "u"}, top_k=limit)
+        return [hit["metadata"]["own"] for hit in response["results"]]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
-        found = self.memory.get_all(filters={"user_id": "u"}, top_k=1_000_000)["results"]
-        return {one["metadata"]["own"] for one in found} & set(dict(items))
+        records = self.memory.get_all(filters={"user_id": "u"}, top_k=1_000_000)["results"]
+        return {record["metadata"]["own"] for record in records} & set(dict(items))

@@ -39,12 +39,12 @@ class MemPalace(Peer):
         )
 
     def search(self, question: str, limit: int) -> list[str]:
-        found = self._search(question, self._place, n_results=limit)
-        if "results" not in found:
-            raise RuntimeError(str(found)[:300])
-        return [str(one.get("source_file")) for one in found["results"]]
+        response = self._search(question, self._place, n_results=limit)
+        if "results" not in response:
+            raise RuntimeError(str(response)[:300])
+        return [str(hit.get("source_file")) for hit in response["results"]]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
-        held = self._collection.get(include=["metadatas"], limit=1_000_000)
-        metadatas = held["metadatas"] if isinstance(held, dict) else held.metadatas
-        return {str(one.get("source_file")) for one in metadatas} & set(dict(items))
+        response = self._collection.get(include=["metadatas"], limit=1_000_000)
+        metadatas = response["metadatas"] if isinstance(response, dict) else response.metadatas
+        return {str(metadata.get("source_file")) for metadata in metadatas} & set(dict(items))

@@ -45,11 +45,11 @@ class Rememo(Peer):
         return [self._ids.get(hit.record.id, hit.record.id) for hit in hits]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
-        there: set[str] = set()
+        present: set[str] = set()
         for id, _ in items:
             with suppress(NotFound):
-                there.add(self.memory.get(id).id)
-        return there
+                present.add(self.memory.get(id).id)
+        return present
 
     def close(self) -> None:
         self.memory.close()

@@ -15,7 +15,7 @@ _embedder = StaticEmbedder()
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """Return the vectors that all peers use; a text without content gets an arbitrary one, as they all need one."""
     vectors = _embedder.embed(list(texts))
-    return [[1.0] + [0.0] * (DIMENSION - 1) if one is None else one.tolist() for one in vectors]
+    return [[1.0] + [0.0] * (DIMENSION - 1) if vector is None else vector.tolist() for vector in vectors]
 
 
 def endpoint() -> str:
@@ -27,7 +27,7 @@ def endpoint() -> str:
         def do_POST(self) -> None:
             given = loads(self.rfile.read(int(self.headers["Content-Length"])))
             texts = [given["input"]] if isinstance(given["input"], str) else given["input"]
-            data = [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(embed(texts))]
+            data = [{"object": "embedding", "index": at, "embedding": vector} for at, vector in enumerate(embed(texts))]
             body = dumps(
                 {"object": "list", "model": "same", "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
             )
