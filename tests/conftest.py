@@ -13,8 +13,8 @@ from hypothesis import settings
 # The shipped suites are plain modules: without this their failed asserts would not say what they compared.
 pytest.register_assert_rewrite("rememo.testing")
 
-from rememo.testing.postgres import Databases, lend_databases  # noqa: E402 - after the line above
-from rememo.testing.redis import Places, lend_places, servers  # noqa: E402
+from rememo.testing.postgres import DatabasePool, lend_databases  # noqa: E402 - after the line above
+from rememo.testing.redis import RedisPrefixes, lend_prefixes, servers  # noqa: E402
 
 # The same examples in every automatic run, so that a failure there is one of the change and not of the dice.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -71,7 +71,7 @@ def find_marks() -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
-def databases() -> Iterator[Databases]:
+def databases() -> Iterator[DatabasePool]:
     """Give clean databases on a PostgreSQL server: one's own, or one that is started with the first test that asks."""
     with lend_databases() as given:
         yield given
@@ -105,7 +105,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", params=servers())
-def places(request: pytest.FixtureRequest) -> Iterator[Places]:
+def places(request: pytest.FixtureRequest) -> Iterator[RedisPrefixes]:
     """Lend addresses on a Redis server that lives as long as the tests: on each kind that there is here."""
-    with lend_places(request.param) as found:
+    with lend_prefixes(request.param) as found:
         yield found

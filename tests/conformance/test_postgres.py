@@ -13,14 +13,16 @@ from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.batches import BatchSuite, KeySuite
 from rememo.testing.derived_ids import DerivedIdSuite
 from rememo.testing.filters import FilterSuite
-from rememo.testing.keeping import KeepingSuite
-from rememo.testing.keyvalues import KeyValueSuite
-from rememo.testing.postgres import Databases
+from rememo.testing.history import HistorySuite
+from rememo.testing.integrity import IntegritySuite
+from rememo.testing.key_values import KeyValueSuite
+from rememo.testing.postgres import DatabasePool
 from rememo.testing.quarantine import QuarantineSuite
 from rememo.testing.records import ChangeSuite, RecordSuite
-from rememo.testing.search import SearchSuite, SimilarSuite
+from rememo.testing.rollback import RollbackSuite
+from rememo.testing.search import SearchSuite
+from rememo.testing.similar import SimilarSuite
 from rememo.testing.transfer import TransferSuite
-from rememo.testing.travel import HistorySuite, RollbackSuite
 
 # Nobody pulls the plug during these tests; what survives that is shown elsewhere. Later work is done when it is waited for:
 # a worker of its own may have a job in its hands just when a test looks at it.
@@ -33,7 +35,7 @@ class OnPostgres(Suite):
     encryption: ClassVar[Keyring | None] = None
 
     @pytest.fixture
-    def open_memory(self, clock: ManualClock, databases: Databases) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
+    def open_memory(self, clock: ManualClock, databases: DatabasePool) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
         opened: list[Memory] = []
         names: dict[str, str] = {}
 
@@ -94,7 +96,7 @@ class TestEncryptedPostgres(
     SimilarSuite,
     TransferSuite,
     DerivedIdSuite,
-    KeepingSuite,
+    IntegritySuite,
     QuarantineSuite,
     AuditSuite,
     EraseSuite,

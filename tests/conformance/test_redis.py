@@ -12,12 +12,12 @@ from rememo.settings import SHORT_TERM
 from rememo.testing import EraseSuite, ManualClock, OpenMemory
 from rememo.testing.audit import AuditSuite
 from rememo.testing.base import STANDARD_EMBEDDER
+from rememo.testing.concurrency import ConcurrencySuite
 from rememo.testing.expiry import ExpirySuite
-from rememo.testing.keeping import ClosedSuite
-from rememo.testing.keyvalues import KeyValueSuite
-from rememo.testing.redis import Places
+from rememo.testing.integrity import ClosedSuite
+from rememo.testing.key_values import KeyValueSuite
+from rememo.testing.redis import RedisPrefixes
 from rememo.testing.scopes import IsolationSuite
-from rememo.testing.threads import ThreadSuite
 from rememo.testing.transfer import TransferSuite
 from rememo.testing.working import FlowSuite
 
@@ -33,7 +33,7 @@ class TestRedis(
     EraseSuite,
     IsolationSuite,
     ClosedSuite,
-    ThreadSuite,
+    ConcurrencySuite,
 ):
     """Suites that touch no key-value state are those of the store beside."""
 
@@ -44,7 +44,7 @@ class TestRedis(
     test_writing_reclaims_in_small_steps_and_not_all_the_time = None  # pyright: ignore[reportAssignmentType] - likewise
 
     @pytest.fixture
-    def open_memory(self, clock: ManualClock, tmp_path: Path, places: Places) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
+    def open_memory(self, clock: ManualClock, tmp_path: Path, places: RedisPrefixes) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
         opened: list[Memory] = []
         urls: dict[str, str] = {}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.errors import Corrupt
 from rememo.store.sqlite.connection import connect
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 REFUSED = (apsw.Error, psycopg.Error)
 """How a driver says that a column cannot hold a value."""
@@ -97,7 +97,7 @@ def sqlite_trail(path: Path) -> Iterator[Trail]:
         trail.memory.close()
 
 
-def postgres_trail(databases: Databases) -> Iterator[Trail]:
+def postgres_trail(databases: DatabasePool) -> Iterator[Trail]:
     name = databases.lend()
     url = databases.url(name)
     Memory(url, embedder=None, settings=AUDITED).close()

@@ -9,14 +9,14 @@ from rememo import Memory, Settings
 from rememo.keep.encrypt import Keyring
 from rememo.memory import walled
 from rememo.testing import ManualClock
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 SETTINGS = Settings(durability="fast", worker=False)
 
 
 @pytest.fixture(params=["file", "encrypted file", "postgres", "encrypted postgres"])
 def memory(
-    request: pytest.FixtureRequest, clock: ManualClock, tmp_path: Path, databases: Databases
+    request: pytest.FixtureRequest, clock: ManualClock, tmp_path: Path, databases: DatabasePool
 ) -> Iterator[Memory]:
     kind = str(request.param)
     encryption = Keyring(Keyring.new_key()) if kind.startswith("encrypted") else None

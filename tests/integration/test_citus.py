@@ -14,7 +14,7 @@ from rememo.store.migrations import MigrationOptions
 from rememo.store.postgres.citus import Table, spread
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.store import PostgresStore
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 pytestmark = pytest.mark.requirement("postgres.citus")
 
@@ -28,7 +28,7 @@ STORE_WIDE = {"models", "migrations"}
 
 
 @pytest.fixture
-def database(databases: Databases) -> Iterator[str]:
+def database(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)

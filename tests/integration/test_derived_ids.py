@@ -38,7 +38,7 @@ from rememo.store.postgres import migrate as on_server
 from rememo.store.postgres.store import PostgresStore
 from rememo.store.sqlite import migrate as in_file
 from rememo.store.sqlite.store import SqliteStore
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 FAST = Settings(durability="fast", audit=True)
 HOME = Scope(tenant="default", user="ana", room="chat-7")
@@ -143,7 +143,7 @@ def raw(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Raw]:
     if request.param == "file":
         yield Raw(url=str(tmp_path / "memory.db"))
         return
-    databases: Databases = request.getfixturevalue("databases")
+    databases: DatabasePool = request.getfixturevalue("databases")
     name = databases.lend()
     yield Raw(url=databases.url(name))
     databases.take_back(name)

@@ -9,8 +9,8 @@ import pytest
 
 from rememo import Keyring, Memory, Settings
 from rememo.keep.erase import erasing
-from rememo.testing.erased_copies import OTHERS, WORDS, everything, is_left
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
+from rememo.testing.user_copies import OTHERS, WORDS, is_left, stored_values
 
 from .test_erase import open_engine_of
 
@@ -29,7 +29,7 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewSto
         numbers = iter(range(1_000))
         yield lambda: str(tmp_path / f"memory{next(numbers)}.db")
         return
-    databases: Databases = request.getfixturevalue("databases")
+    databases: DatabasePool = request.getfixturevalue("databases")
     lent: list[str] = []
 
     def lend() -> str:
@@ -69,7 +69,7 @@ def check(memory: Memory) -> None:
     """Nothing of kim is left, and everything of ana."""
     room = memory.scope(room="r")
     assert not is_left(memory)
-    assert "kim" not in everything(memory)
+    assert "kim" not in stored_values(memory)
     [summary] = room.summaries.list()
     assert OTHERS in summary.text
     assert len(memory.history(summary.id)) == 1

@@ -10,8 +10,8 @@ import pytest
 from rememo import Memory, Settings
 from rememo.store.sqlite.connection import connect
 from rememo.testing import ManualClock
-from rememo.testing.erased_copies import CLEANED, COPIES, OTHERS, OWN, is_left
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
+from rememo.testing.user_copies import CLEANED, COPIES, OTHERS, OWN_RECORDS, is_left
 
 from .test_erase import raw
 from .test_postgres_encrypted import everything, rows
@@ -46,7 +46,7 @@ POSTGRES = BOTH | {
 
 
 @pytest.fixture
-def url(databases: Databases) -> Iterator[str]:
+def url(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)
@@ -56,7 +56,7 @@ def erase_all_that_can_be(url: str | Path) -> None:
     """Let kim say something by every way there is, copy it wherever an erasure cleans, and erase kim."""
     clock = ManualClock()
     with Memory(url, embedder=None, settings=AUDITED, clock=clock) as memory:
-        for fill in OWN.values():
+        for fill in OWN_RECORDS.values():
             fill(memory.scope(user="kim", room="r"))
         memory.scope(user="ana", room="r").messages.add("user", OTHERS)
         for copy in sorted(CLEANED):

@@ -22,7 +22,7 @@ from rememo.store.migrations import Migration, MigrationOptions
 from rememo.store.postgres import migrate as on_server
 from rememo.store.sqlite import migrate as in_file
 from rememo.testing import WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 FAST = Settings(durability="fast", worker=False)
 pytestmark = pytest.mark.requirement("store.migrations")
@@ -75,7 +75,7 @@ class Store:
 
 @pytest.fixture(params=["server", "file"])
 def store(
-    request: pytest.FixtureRequest, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, databases: DatabasePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Store]:
     if request.param == "file":
         yield Store(str(tmp_path / "memory.db"), in_file, monkeypatch)
@@ -85,13 +85,13 @@ def store(
 
 
 @pytest.fixture
-def database(databases: Databases) -> Iterator[str]:
+def database(databases: DatabasePool) -> Iterator[str]:
     with empty(databases) as url:
         yield url
 
 
 @contextmanager
-def empty(databases: Databases) -> Generator[str]:
+def empty(databases: DatabasePool) -> Generator[str]:
     """Lend a database with nothing in it."""
     name, beside = f"rememo_empty_{os.getpid()}", databases.lend()
     run(databases.url(beside), f"CREATE DATABASE {name}")

@@ -10,7 +10,7 @@ from rememo import Memory
 from rememo.engine.engine import Engine
 from rememo.jobs.worker import Worker
 from rememo.recall.embed.static import StaticEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 from .talk import Process, hear
 
@@ -23,7 +23,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(tmp_path / "memory.db")
         return
-    databases: Databases = request.getfixturevalue("databases")
+    databases: DatabasePool = request.getfixturevalue("databases")
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)

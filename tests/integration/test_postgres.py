@@ -12,13 +12,13 @@ from psycopg import sql
 from rememo import Memory, Settings
 from rememo.errors import Closed, IncompatibleStore, InvalidInput, MissingExtra, RememoError, StorageError
 from rememo.testing import WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 FAST = Settings(durability="fast", worker=False)
 
 
 @pytest.fixture
-def database(databases: Databases) -> Iterator[str]:
+def database(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)

@@ -12,7 +12,7 @@ from rememo import Keyring, Memory, Settings
 from rememo.errors import Corrupt, KeyMismatch
 from rememo.store.cipher.protocol import ID_KEY
 from rememo.store.postgres.reencryption import PostgresReencryption
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 OLD, NEW = bytes(range(32)), bytes(range(1, 33))
 FAST = Settings(durability="fast", learn=False, audit=True, worker=False)
@@ -20,7 +20,7 @@ LONG = "a long story that goes on and on, and then some. " * 500
 
 
 @pytest.fixture
-def url(databases: Databases) -> Iterator[str]:
+def url(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)
@@ -125,7 +125,7 @@ def test_nothing_said_can_be_read_in_any_column(url: str):
 
 
 @pytest.mark.requirement("encrypt.content")
-def test_hits_and_their_order_are_the_same_without(url: str, databases: Databases):
+def test_hits_and_their_order_are_the_same_without(url: str, databases: DatabasePool):
     plain = databases.lend()
     found: list[object] = []
     for address, keyring in ((url, Keyring(OLD)), (databases.url(plain), None)):

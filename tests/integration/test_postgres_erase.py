@@ -10,7 +10,7 @@ import rememo.keep.erase
 from rememo import Keyring, Memory, Settings
 from rememo.keep.erase import erasing
 from rememo.testing import WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 from .talk import hear, kill_when
 from .test_erase import open_engine_of, secret
@@ -21,7 +21,7 @@ FAST = Settings(durability="fast", worker=False, audit=True)
 
 
 @pytest.fixture
-def url(databases: Databases) -> Iterator[str]:
+def url(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     rows(databases.url(name), "VACUUM")  # whoever had it before may have left dead rows
     yield databases.url(name)

@@ -22,8 +22,8 @@ from rememo.store.postgres.tenant_guard import ALL_TENANTS, acting_for, guard_te
 from rememo.testing import ManualClock, OpenMemory, WordEmbedder
 from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.batches import KeySuite
-from rememo.testing.keyvalues import KeyValueSuite
-from rememo.testing.postgres import Databases
+from rememo.testing.key_values import KeyValueSuite
+from rememo.testing.postgres import DatabasePool
 from rememo.testing.records import RecordSuite
 from rememo.testing.scopes import IsolationSuite
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.requirement("postgres.row-level-security")
 
 
 @pytest.fixture(scope="module")
-def role(databases: Databases) -> Iterator[str]:
+def role(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     with psycopg.connect(databases.url(name), autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(ROLE)))
@@ -46,7 +46,7 @@ def role(databases: Databases) -> Iterator[str]:
 class Walled:
     """Databases with walls, opened by a role that owns nothing; each is used again after it was washed."""
 
-    def __init__(self, databases: Databases, role: str) -> None:
+    def __init__(self, databases: DatabasePool, role: str) -> None:
         self._databases, self._role = databases, role
         self._ready: list[str] = []
         self._made: list[str] = []
@@ -76,7 +76,7 @@ class Walled:
 
 
 @pytest.fixture(scope="module")
-def places(databases: Databases, role: str) -> Iterator[Walled]:
+def places(databases: DatabasePool, role: str) -> Iterator[Walled]:
     lending = Walled(databases, role)
     yield lending
     lending.close()
@@ -166,7 +166,7 @@ def test_a_program_that_says_nothing_is_refused(places: Walled, place: str):
         connection.execute("SELECT count(*) FROM rememo.records")
 
 
-def test_walls_are_put_up_while_others_work(databases: Databases, role: str):
+def test_walls_are_put_up_while_others_work(databases: DatabasePool, role: str):
     name = databases.lend()
     url = databases.url(name)
     places = Walled(databases, role)
@@ -263,7 +263,7 @@ def test_a_method_must_tell_whom_it_reaches():
     assert guard_tenants(store_wide=frozenset(("read",)))(Forgetful)().read("a") == "a"
 
 
-def test_what_cannot_be_is_refused(databases: Databases, tmp_path: Path):
+def test_what_cannot_be_is_refused(databases: DatabasePool, tmp_path: Path):
     name = databases.lend()
     with pytest.raises(InvalidInput, match=r"no role 'nobody_here'"):
         migrate_store(databases.url(name), MigrationOptions(grant="nobody_here"))

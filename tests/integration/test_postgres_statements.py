@@ -9,7 +9,7 @@ import pytest
 from rememo import Keyring, Memory, Settings
 from rememo.store.postgres.session import Session
 from rememo.testing import ManualClock, WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 # Not `models`: it belongs to the store, not to a tenant.
 TABLES = re.compile(
@@ -81,7 +81,7 @@ def live(memory: Memory, clock: ManualClock, folder: Path) -> None:
 
 @pytest.mark.parametrize(("audit", "keyring"), [(False, None), (True, None), (True, Keyring(bytes(32)))])
 def test_every_statement_carries_its_tenant(
-    databases: Databases, statements: set[str], tmp_path: Path, *, audit: bool, keyring: Keyring | None
+    databases: DatabasePool, statements: set[str], tmp_path: Path, *, audit: bool, keyring: Keyring | None
 ):
     name, clock = databases.lend(), ManualClock()
     settings = Settings(durability="fast", worker=False, audit=audit)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rememo import Memory, Settings
 from rememo.store.postgres.store import PostgresStore
 from rememo.testing import WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 DIMENSION = 32
 MANY, FEW = 3_000, 40
@@ -42,7 +42,7 @@ class Clustered:
 
 
 @pytest.fixture
-def database(databases: Databases) -> Iterator[str]:
+def database(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)

@@ -21,7 +21,7 @@ from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.store import PostgresStore
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 ELSEWHERE = Settings(durability="fast", worker=False)
 BATCH = 256
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.requirement("postgres.workers")
 
 
 @pytest.fixture
-def database(databases: Databases) -> Iterator[str]:
+def database(databases: DatabasePool) -> Iterator[str]:
     name = databases.lend()
     yield databases.url(name)
     databases.take_back(name)

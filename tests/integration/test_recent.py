@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rememo import AsyncRecentMessages, RecentMessages, Settings
 from rememo.errors import AlreadyExists, Closed, InvalidInput, MissingExtra, NotFound, Unavailable
 from rememo.testing import ManualClock
-from rememo.testing.redis import Places, RedisServer
+from rememo.testing.redis import RedisPrefixes, RedisServer
 
 Open = Callable[..., RecentMessages]
 
@@ -24,7 +24,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def open_room(places: Places, clock: ManualClock) -> Iterator[Open]:
+def open_room(places: RedisPrefixes, clock: ManualClock) -> Iterator[Open]:
     url, opened = places.lend(), list[RecentMessages]()
 
     def open_one(room: str = "r", **more: Any) -> RecentMessages:
@@ -132,7 +132,7 @@ TURNS = st.lists(
 
 @given(turns=TURNS, most=st.integers(1, 6))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_leaves_is_what_the_rules_say(places: Places, turns: list[Any], most: int):
+def test_what_leaves_is_what_the_rules_say(places: RedisPrefixes, turns: list[Any], most: int):
     with RecentMessages(places.lend(), room="r", max_messages=most) as room:
         held: list[tuple[str, Any, Any, str]] = []
         for number, (role, calls, answers) in enumerate(turns):
@@ -263,7 +263,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         RecentMessages("redis://localhost", room="r")
 
 
-def test_it_can_be_awaited(places: Places):
+def test_it_can_be_awaited(places: RedisPrefixes):
     async def talk() -> list[str]:
         async with AsyncRecentMessages(places.lend(), room="r") as room:
             await room.add("user", "one")

@@ -29,7 +29,7 @@ from rememo.model.health import Health
 from rememo.observe.metrics import Metrics
 from rememo.store.redis.embedded import connect, free_port
 from rememo.testing import ManualClock
-from rememo.testing.redis import Places, RedisServer
+from rememo.testing.redis import RedisPrefixes, RedisServer
 
 Start = Callable[..., "Popen[str]"]
 SECRET = "s3cret-w0rd"  # noqa: S105 - of a server that lives for one test
@@ -130,7 +130,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         open_memory("redis://localhost")
 
 
-def test_what_it_holds_is_chosen_and_checked(places: Places):
+def test_what_it_holds_is_chosen_and_checked(places: RedisPrefixes):
     with pytest.raises(InvalidInput, match="kv_holds cannot have 'limits'"):
         Settings(kv_holds=("kv", "limits"))
     url = places.lend()
@@ -197,7 +197,7 @@ def test_redis_itself_lets_go_of_what_has_expired(server: RedisServer):
         assert 0 < client.pttl("rememo:{default}:index:[null,null,null]") <= 8 * 86_400_000
 
 
-def test_braces_in_a_tenants_name_do_not_move_it(places: Places):
+def test_braces_in_a_tenants_name_do_not_move_it(places: RedisPrefixes):
     url = places.lend()
     with open_memory(url) as memory:
         names = ["a", "{a}", "a}b", "{", "}", "%7Ba%7D", "a{b}c"]
@@ -207,7 +207,7 @@ def test_braces_in_a_tenants_name_do_not_move_it(places: Places):
 
 
 @pytest.mark.parametrize("pattern", ["k*", "[ab]*", "*é?", "[^k]*", "[z-a]", "[", "\\*", "k[0-9", "*\n*", "]", "[]]*"])
-def test_patterns_mean_the_same_as_in_a_file(places: Places, pattern: str):
+def test_patterns_mean_the_same_as_in_a_file(places: RedisPrefixes, pattern: str):
     with open_memory(places.lend()) as shared, Memory(":memory:", embedder=None) as file:
         for key in ("k1", "k\n2", "a", "b-", "café1", "\\x", "]x", "^", "z", "K1", "*", "caf🎈x"):
             shared.kv.set(key, 1)
@@ -254,7 +254,7 @@ def test_a_user_with_few_rights_is_told_which(server: RedisServer):
 
 
 @pytest.mark.requirement("process.safe", "store.redis")
-def test_a_shared_counter_counts_every_process(places: Places, tmp_path: Path, start: Start):
+def test_a_shared_counter_counts_every_process(places: RedisPrefixes, tmp_path: Path, start: Start):
     url = places.lend()
     # A file of its own for each: what they share is on the server.
     counters = [start("count_up", tmp_path / f"{number}.db", 200, url) for number in range(2)]
@@ -458,7 +458,7 @@ def back(memory: Memory) -> bool:
     return health(memory).ok
 
 
-def test_a_closed_memory_says_so(places: Places):
+def test_a_closed_memory_says_so(places: RedisPrefixes):
     memory = open_memory(places.lend())
     memory.close()
     memory.close()
@@ -466,7 +466,7 @@ def test_a_closed_memory_says_so(places: Places):
         memory.kv.get("k")
 
 
-def test_a_session_that_leaves_nothing_leaves_nothing_on_the_server(places: Places):
+def test_a_session_that_leaves_nothing_leaves_nothing_on_the_server(places: RedisPrefixes):
     with open_memory(places.lend()) as memory:
         memory.kv.set("k", 1)
         with memory.sessions.run("secret", clear=True) as working:

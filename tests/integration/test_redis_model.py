@@ -14,7 +14,7 @@ from rememo.store.redis.address import parse_address
 from rememo.store.redis.key_value import RedisKeyValue
 from rememo.store.redis.server import Server
 from rememo.testing import ManualClock
-from rememo.testing.redis import Places
+from rememo.testing.redis import RedisPrefixes
 
 # Few, so that something happens to each of them.
 KEYS = st.sampled_from(["a", "ab", "é"])
@@ -33,7 +33,7 @@ class Told:
 
 
 class Machine(RuleBasedStateMachine):
-    places: Places
+    places: RedisPrefixes
 
     @initialize()
     def open(self) -> None:
@@ -149,7 +149,7 @@ class Machine(RuleBasedStateMachine):
             self.kv.close()
 
 
-def test_whatever_is_done_it_is_as_the_model_says(places: Places):
+def test_whatever_is_done_it_is_as_the_model_says(places: RedisPrefixes):
     class Lent(Machine):
         pass
 

@@ -17,7 +17,7 @@ from rememo import Keyring, Memory, Settings
 from rememo.errors import InvalidInput, RememoError, StorageError
 from rememo.jobs.worker import Worker
 from rememo.testing import WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 FAST = Settings(durability="fast", worker=False)
 Execute = Callable[[str], None]
@@ -43,7 +43,7 @@ def _file(tmp_path: Path, stack: ExitStack) -> Place:
     return Place(memory, execute)
 
 
-def _server(databases: Databases, stack: ExitStack) -> Place:
+def _server(databases: DatabasePool, stack: ExitStack) -> Place:
     name = databases.lend()
     stack.callback(databases.take_back, name)
     url = databases.url(name)

@@ -26,7 +26,7 @@ from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import SqliteDatabase
-from rememo.testing.endpoint import Said, ScriptedEndpoint
+from rememo.testing.endpoint import ChatReply, ScriptedEndpoint
 
 
 class Numbers:
@@ -172,11 +172,11 @@ def write_on(path: str, who: str) -> None:
 
 def add_and_wait(path: str, count: str, who: str) -> None:
     """Add messages, wait until each is learned from by a model that takes its time, and tell what that took."""
-    with ScriptedEndpoint(default=Said({"facts": []})) as endpoint:
+    with ScriptedEndpoint(default=ChatReply({"facts": []})) as endpoint:
 
-        def slow(_body: dict[str, Any]) -> Said:
+        def slow(_body: dict[str, Any]) -> ChatReply:
             time.sleep(0.05)
-            return Said({"facts": []})
+            return ChatReply({"facts": []})
 
         endpoint.script(*[slow] * 4 * int(count))
         with OpenAICompatible(endpoint.url, "scripted") as llm, Memory(path, llm=llm) as memory:

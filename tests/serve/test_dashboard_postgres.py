@@ -9,11 +9,11 @@ from tests.serve.pages import VIEWS, Page, checked, post
 from rememo import Memory, Settings
 from rememo.serve.demo import load_demo
 from rememo.testing import ManualClock, WordEmbedder
-from rememo.testing.postgres import Databases
+from rememo.testing.postgres import DatabasePool
 
 
 @pytest.fixture
-def memory(clock: ManualClock, databases: Databases) -> Iterator[Memory]:
+def memory(clock: ManualClock, databases: DatabasePool) -> Iterator[Memory]:
     name = databases.lend()
     settings = Settings(
         durability="fast", audit=True, worker=False

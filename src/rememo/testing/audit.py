@@ -18,7 +18,7 @@ from rememo.testing.clock import START, ManualClock
 AUDITED = Settings(durability="fast", audit=True)
 
 
-def told(entries: Iterable[AuditEntry]) -> list[tuple[str, tuple[str, ...]]]:
+def operations_and_ids(entries: Iterable[AuditEntry]) -> list[tuple[str, tuple[str, ...]]]:
     """Return what was done to which records, in order."""
     return [(entry.operation, entry.ids) for entry in entries]
 
@@ -100,7 +100,7 @@ class AuditSuite(Suite):
             audited.update("x", text="other", expected_version=99)
         audited.export(tmp_path / "all.jsonl")
         audited.audit.denied("search", reason="no_right")
-        assert told(audited.audit.list()) == [
+        assert operations_and_ids(audited.audit.list()) == [
             ("write", ("x",)), ("snapshot", ("before",)), ("kv.set", ("mood",)), ("kv.set", ("other",)),
             ("kv.delete", ("other",)), ("kv.set", ("wallet",)), ("clear", ("x",)), ("rollback", ("x",)), ("export", ()),
             ("denied", ()),
@@ -122,7 +122,7 @@ class AuditSuite(Suite):
             audited.add("again", id="x")
         with pytest.raises(VersionConflict):
             audited.kv.compare_and_set("a", 1, expected_version=3)
-        assert told(audited.audit.list()) == [("write", ("x",))]
+        assert operations_and_ids(audited.audit.list()) == [("write", ("x",))]
 
     def test_later_work_is_done_in_its_own_name(self, audited: Memory) -> None:
         with audited.acting(actor="alice", session="s1"):

@@ -12,12 +12,12 @@ from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
 
 
-def told(changes: list[Changed]) -> list[tuple[str, str, str]]:
+def summarize_changes(changes: list[Changed]) -> list[tuple[str, str, str]]:
     """Return what each change says."""
     return [(change.outcome, change.id, change.record.text) for change in changes]
 
 
-class FollowSuite(Suite):
+class ChangeFeedSuite(Suite):
     """`changes`."""
 
     def test_every_change_is_told_in_order(self, memory: Memory, clock: ManualClock) -> None:
@@ -29,7 +29,7 @@ class FollowSuite(Suite):
         memory.add("three", id="b")
         memory.add("four", id="a")
         every = memory.changes()
-        assert told(every) == [
+        assert summarize_changes(every) == [
             ("added", "a", "one"),
             ("updated", "a", "two"),
             ("deleted", "a", "two"),
@@ -50,7 +50,7 @@ class FollowSuite(Suite):
             batch.add("new", id="5")
         every = memory.changes()
         assert len(every) == 9
-        assert sorted(told(every)[5:]) == [
+        assert sorted(summarize_changes(every)[5:]) == [
             ("added", "5", "new"), ("deleted", "1", "1"), ("deleted", "3", "3"), ("updated", "2", "changed"),
         ]  # fmt: skip
         seen: list[Changed] = []
@@ -64,8 +64,8 @@ class FollowSuite(Suite):
         bo.add("his", id="b")
         bo.delete("b")
         memory.scope(tenant="other").add("theirs")
-        assert told(ana.changes()) == [("added", "a", "hers")]
-        assert told(bo.changes()) == [("added", "b", "his"), ("deleted", "b", "his")]
+        assert summarize_changes(ana.changes()) == [("added", "a", "hers")]
+        assert summarize_changes(bo.changes()) == [("added", "b", "his"), ("deleted", "b", "his")]
         assert len(memory.changes()) == 3
 
     def test_the_past_is_told_up_to_its_moment(self, memory: Memory, clock: ManualClock) -> None:
@@ -73,7 +73,7 @@ class FollowSuite(Suite):
         memory.snapshot("then")
         clock.advance()
         memory.add("two", id="b")
-        assert told(memory.as_of("then").changes()) == [("added", "a", "one")]
+        assert summarize_changes(memory.as_of("then").changes()) == [("added", "a", "one")]
 
     def test_what_is_in_quarantine_is_not_told(self, memory: Memory) -> None:
         memory.add("seen", id="a")
@@ -83,16 +83,22 @@ class FollowSuite(Suite):
         memory.add("last", id="z")
         quarantined = [record.id for record in memory.quarantine.list()]
         assert sorted(quarantined) == ["0", "1", "2", "a"]
-        assert told(memory.changes(limit=1)) == [("added", "a", "seen")]
-        assert told(memory.changes()) == [("added", "a", "seen"), ("deleted", "a", "seen"), ("added", "z", "last")]
-        assert told(memory.changes(after=memory.changes(limit=2)[-1].cursor, limit=1)) == [("added", "z", "last")]
+        assert summarize_changes(memory.changes(limit=1)) == [("added", "a", "seen")]
+        assert summarize_changes(memory.changes()) == [
+            ("added", "a", "seen"),
+            ("deleted", "a", "seen"),
+            ("added", "z", "last"),
+        ]
+        assert summarize_changes(memory.changes(after=memory.changes(limit=2)[-1].cursor, limit=1)) == [
+            ("added", "z", "last")
+        ]
 
     def test_others_changes_are_told(self, memory: Memory, open_memory: OpenMemory) -> None:
         self.need_reopening()
         memory.add("here", id="a")
         [last] = memory.changes()
         open_memory().add("there", id="b")
-        assert told(memory.changes(after=last.cursor)) == [("added", "b", "there")]
+        assert summarize_changes(memory.changes(after=last.cursor)) == [("added", "b", "there")]
 
     @pytest.mark.parametrize("after", ["", "x", "1-3-1", "1-1", 7, datetime(2026, 1, 1), "f" * 16 + "-1-1"])  # noqa: DTZ001 - the fault shown
     def test_a_cursor_that_cannot_be_meant_is_an_error(self, memory: Memory, after: Any) -> None:

@@ -17,10 +17,10 @@ from rememo.store.versions import StoredVersion
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import ManualClock
 
-SAID = "I live in Lisbon. I work at Globex. I am allergic to peanuts."
-HELD = ["Globex", "Lisbon", "peanuts"]
+MESSAGE_TEXT = "I live in Lisbon. I work at Globex. I am allergic to peanuts."
+EXPECTED_OBJECTS = ["Globex", "Lisbon", "peanuts"]
 MANUAL = "Fill the kettle with water. Press the button to boil it."
-FORGED = "derived-" + "0123456789abcdef" * 2
+FORGED_ID = "derived-" + "0123456789abcdef" * 2
 
 
 def engine_of(memory: Memory) -> Engine:
@@ -28,7 +28,7 @@ def engine_of(memory: Memory) -> Engine:
     return memory._engine  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - what an attacker or an older release can reach
 
 
-def objects(memory: Memory) -> list[str]:
+def fact_objects(memory: Memory) -> list[str]:
     """Return what is known of somebody, sorted."""
     return sorted(fact.object for fact in memory.facts.list(limit=100))
 
@@ -59,7 +59,7 @@ class DerivedIdSuite(Suite):
         assert is_derived(fact)
         assert is_derived(document)
         mallory = memory.scope(user="mallory", room="chat")
-        for id in (FORGED, fact, document):
+        for id in (FORGED_ID, fact, document):
             for conflict in ("error", "ignore", "replace"):
                 with pytest.raises(InvalidInput, match="derived"):
                     mallory.add("mine", id=id, on_conflict=conflict)
@@ -89,12 +89,12 @@ class DerivedIdSuite(Suite):
         mallory = memory.scope(user="mallory", room="chat")
         mallory.messages.add("user", "mine", learn=False)
         given: dict[str, Any] = mallory.working.export()
-        given["messages"][0]["id"] = FORGED
+        given["messages"][0]["id"] = FORGED_ID
         mallory.working.import_(given)
         (message,) = mallory.messages.history()
-        assert (message.content, message.id) != ("mine", FORGED)
+        assert (message.content, message.id) != ("mine", FORGED_ID)
         with pytest.raises(NotFound):
-            memory.get(FORGED)
+            memory.get(FORGED_ID)
         # What is brought in again is the same.
         mallory.working.import_(given)
         assert [message.id for message in mallory.messages.history()] == [message.id]
@@ -120,8 +120,8 @@ class DerivedIdSuite(Suite):
         ]
         taken = put_strangers(memory, clock, names)
         ana = memory.scope(user="ana", room="chat")
-        ana.messages.add("user", SAID).wait()
-        assert objects(ana) == HELD
+        ana.messages.add("user", MESSAGE_TEXT).wait()
+        assert fact_objects(ana) == EXPECTED_OBJECTS
         assert [(relationship.entity, relationship.target) for relationship in ana.relationships.list()] == [
             ("ana", "Globex")
         ]
@@ -132,7 +132,7 @@ class DerivedIdSuite(Suite):
         assert {fact.id for fact in ana.facts.list()} == set(known)
         clock.advance(60)
         ana.messages.add("user", "I moved to Porto.").wait()
-        assert objects(ana) == ["Globex", "Porto", "peanuts"]
+        assert fact_objects(ana) == ["Globex", "Porto", "peanuts"]
         for name, id in taken.items():
             existing = memory.get(id)
             assert (existing.text, existing.scope.user, existing.version) == (f"mine: {name}", "mallory", 1)
@@ -148,7 +148,7 @@ class DerivedIdSuite(Suite):
         engine.settings = engine.settings.but(max_text_bytes=80)
         with pytest.raises(JobFailed, match="works_at"):
             receipt.wait(1)  # it is to be tried again later, by a clock that stands still
-        assert objects(ana) == ["Lisbon", "peanuts"]
+        assert fact_objects(ana) == ["Lisbon", "peanuts"]
 
     @pytest.mark.requirement("integrity.backup")
     def test_what_is_derived_goes_on_after_an_import(self, open_memory: OpenMemory, tmp_path: Path) -> None:
@@ -171,19 +171,19 @@ class DerivedIdSuite(Suite):
         assert third.import_(target).versions == 0
         ana = third.scope(user="ana", room="chat")
         (fact,) = ana.facts.list(predicate="lives_in")
-        assert [third.get(source.id).text for source in fact.sources] == [SAID]
+        assert [third.get(source.id).text for source in fact.sources] == [MESSAGE_TEXT]
         assert third.verify().ok
 
 
 def _fill(memory: Memory) -> dict[str, str]:
     """Store what has derived ids, or find it stored; returns the ids."""
     ana = memory.scope(user="ana", room="chat")
-    message = ana.messages.add("user", SAID, external_id=("chat", 1)).wait()
+    message = ana.messages.add("user", MESSAGE_TEXT, external_id=("chat", 1)).wait()
     document = ana.documents.add(title="Kettle", text=MANUAL)
     mood = ana.typed("mood", {"level": 1})
     mood.update(lambda value: {"level": max(value["level"], 7)})
     assert mood.get() == {"level": 7}
     assert ana.documents.text(document.id) == MANUAL
-    assert objects(ana) == HELD
+    assert fact_objects(ana) == EXPECTED_OBJECTS
     facts = {fact.object: fact.id for fact in ana.facts.list()}
     return {"said": message.id, "document": document.id, "mood": mood.id, **facts}

@@ -49,7 +49,7 @@ class FailingEmbedder(WordEmbedder):
         raise ConnectionError(f"no answer for {len(texts)} texts")
 
 
-class DistantEmbedder(WordEmbedder):
+class RemoteEmbedder(WordEmbedder):
     """A model that is asked over a network, and may be away."""
 
     def __init__(self, name: str = "test-distant", dimension: int = DIMENSION) -> None:

@@ -1,7 +1,7 @@
 """An endpoint of models whose answers are scripted: a real HTTP server on loopback, for trying what goes wrong.
 
 with ScriptedEndpoint() as endpoint:
-    endpoint.script(Status(429, retry_after=1), Said("hello"))
+    endpoint.script(ErrorReply(429, retry_after=1), ChatReply("hello"))
     llm = OpenAICompatible(endpoint.url, "scripted")
 """
 
@@ -25,7 +25,7 @@ _OK: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatReply:
     """An answer of a model, as text or as a value that becomes JSON."""
 
     value: Any
@@ -42,7 +42,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ErrorReply:
     """An answer that is an error."""
 
     status: int
@@ -51,7 +51,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawReply:
     """An answer of whatever bytes, perhaps broken off: fewer than it promises when `promised` says more."""
 
     content: bytes
@@ -61,31 +61,31 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldReply:
     """An answer that comes when `endpoint.release()` is called, and not before."""
 
-    answer: "Answer"
+    reply: "Reply"
 
 
 @dataclass(frozen=True, slots=True)
-class Dripping:
+class EndlessReply:
     """An answer that comes a byte at a time and never ends, until `endpoint.release()`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class VectorReply:
     """Rows of embeddings, instead of those made from the texts."""
 
     rows: list[list[float]]
 
 
-Answer = Said | Status | Raw | Held | Dripping | Vectors
-Scripted = Answer | Callable[[dict[str, Any]], Answer]
-_USUAL_ANSWER: Final = Said("ok")
+Reply = ChatReply | ErrorReply | RawReply | HeldReply | EndlessReply | VectorReply
+ScriptedReply = Reply | Callable[[dict[str, Any]], Reply]
+_DEFAULT_REPLY: Final = ChatReply("ok")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """What the endpoint was asked."""
 
     path: str
@@ -105,19 +105,19 @@ class ScriptedEndpoint:
     vectors of `dimension` numbers made from each text answer embeddings.
     """
 
-    def __init__(self, *, default: Scripted = _USUAL_ANSWER, dimension: int = 8) -> None:
+    def __init__(self, *, default: ScriptedReply = _DEFAULT_REPLY, dimension: int = 8) -> None:
         self.default = default
         self.dimension = dimension
-        self.requests: list[Request] = []
+        self.requests: list[ReceivedRequest] = []
         """What was asked, in the order it came."""
         self.most_at_once = 0
         """The most requests that were being answered at one moment."""
-        self._scripts: dict[str, deque[Scripted]] = {CHAT: deque(), EMBEDDINGS: deque()}
+        self._scripts: dict[str, deque[ScriptedReply]] = {CHAT: deque(), EMBEDDINGS: deque()}
         self._changed = threading.Condition()
         self._running = 0
         self._released = threading.Event()
         self._port = 0
-        self._server: _Server | None = None
+        self._server: _EndpointServer | None = None
         self.up()
 
     @property
@@ -125,24 +125,24 @@ class ScriptedEndpoint:
         """The base address."""
         return f"http://127.0.0.1:{self._port}/v1"
 
-    def script(self, *answers: Scripted, path: str = CHAT) -> None:
+    def script(self, *answers: ScriptedReply, path: str = CHAT) -> None:
         """Answer the next requests so, one after the other."""
         with self._changed:
             self._scripts[path].extend(answers)
 
-    def asked(self, path: str = CHAT) -> list[Request]:
+    def requests_to(self, path: str = CHAT) -> list[ReceivedRequest]:
         """Return what was asked at one path."""
         with self._changed:
             return [request for request in self.requests if request.path == path]
 
-    def wait_for(self, count: int, *, path: str = CHAT, timeout: float = 30.0) -> list[Request]:
+    def wait_for(self, count: int, *, path: str = CHAT, timeout: float = 30.0) -> list[ReceivedRequest]:
         """Return what was asked at one path once that many requests have come; raises `TimeoutError`."""
         with self._changed:
             if not self._changed.wait_for(
                 lambda: sum(request.path == path for request in self.requests) >= count, timeout=timeout
             ):
                 raise TimeoutError(f"{count} requests to {path} did not come within {timeout:g} seconds")
-        return self.asked(path)
+        return self.requests_to(path)
 
     def wait_until_idle(self, timeout: float = 30.0) -> None:
         """Return once nothing is being answered any more; raises `TimeoutError`."""
@@ -163,7 +163,7 @@ class ScriptedEndpoint:
     def up(self) -> None:
         """Take connections again, at the same address."""
         if self._server is None:
-            self._server = _Server(self, self._port)
+            self._server = _EndpointServer(self, self._port)
             self._port = self._server.server_address[1]
 
     def close(self) -> None:
@@ -179,14 +179,14 @@ class ScriptedEndpoint:
 
     # ---- inside
 
-    def _next(self, request: Request) -> Answer:
+    def _next(self, request: ReceivedRequest) -> Reply:
         with self._changed:
             self.requests.append(request)
             script = self._scripts.get(request.path)
             scripted = script.popleft() if script else None
             self._changed.notify_all()
         if scripted is None:
-            scripted = Vectors(self._vectors(request.body)) if request.path == EMBEDDINGS else self.default
+            scripted = VectorReply(self._vectors(request.body)) if request.path == EMBEDDINGS else self.default
         return scripted(request.body) if callable(scripted) else scripted
 
     def _vectors(self, body: Mapping[str, Any]) -> list[list[float]]:
@@ -215,14 +215,14 @@ def vector_of(text: str, dimension: int) -> list[float]:
     return [number / length for number in numbers]
 
 
-class _Server(ThreadingHTTPServer):
+class _EndpointServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
     def __init__(self, endpoint: ScriptedEndpoint, port: int) -> None:
         self.endpoint = endpoint
         self._lines: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__(("127.0.0.1", port), _EndpointHandler)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
@@ -246,9 +246,9 @@ class _Server(ThreadingHTTPServer):
         self._thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _EndpointHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server  # pyright: ignore[reportIncompatibleVariableOverride] - it is always this one
+    server: _EndpointServer  # pyright: ignore[reportIncompatibleVariableOverride] - it is always this one
     _SILENT: ClassVar[bool] = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: ARG002 - silent
@@ -263,38 +263,38 @@ class _Handler(BaseHTTPRequestHandler):
             body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["content-length"])))
             path = self.path.removeprefix("/v1")
             headers = {name.lower(): value for name, value in self.headers.items()}
-            answer = endpoint._next(Request(path, body, headers))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            answer = endpoint._next(ReceivedRequest(path, body, headers))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._answer(answer, body)
 
-    def _answer(self, answer: Answer, body: dict[str, Any]) -> None:
+    def _answer(self, answer: Reply, body: dict[str, Any]) -> None:
         released = self.server.endpoint._released  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         match answer:
-            case Held(answer=later):
+            case HeldReply(reply=later):
                 released.wait()
                 self._answer(later, body)
-            case Dripping():
+            case EndlessReply():
                 self._begin(_OK, "application/json", 1_000_000)
                 while not released.is_set():
                     self.wfile.write(b" ")
                     self.wfile.flush()
                     time.sleep(0.01)  # what a slow endpoint does
                 self.close_connection = True
-            case Raw():
+            case RawReply():
                 self._begin(answer.status, answer.type, answer.promised or len(answer.content))
                 self.wfile.write(answer.content)
                 self.close_connection = self.close_connection or answer.promised is not None
-            case Status():
+            case ErrorReply():
                 error = {"error": {"message": answer.message, "type": "scripted", "code": None}}
                 self._json(answer.status, error, retry_after=answer.retry_after)
-            case Vectors(rows=rows):
+            case VectorReply(rows=rows):
                 data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
                 words = len(str(body.get("input")).split())
                 usage = {"prompt_tokens": words, "total_tokens": words}
                 self._json(_OK, {"object": "list", "data": data, "model": body.get("model"), "usage": usage})
-            case Said():
+            case ChatReply():
                 (self._stream if body.get("stream") else self._chat)(answer, body)
 
-    def _chat(self, answer: Said, body: dict[str, Any]) -> None:
+    def _chat(self, answer: ChatReply, body: dict[str, Any]) -> None:
         message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
         completion_body: dict[str, Any] = {
             "id": "scripted",
@@ -304,7 +304,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
         self._json(_OK, completion_body | _usage(answer, body))
 
-    def _stream(self, answer: Said, body: dict[str, Any]) -> None:
+    def _stream(self, answer: ChatReply, body: dict[str, Any]) -> None:
         pieces = [f"{word} " for word in (answer.text or "").split(" ")]
         if pieces:
             pieces[-1] = pieces[-1][:-1]
@@ -331,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def _usage(answer: Said, body: dict[str, Any]) -> dict[str, Any]:
+def _usage(answer: ChatReply, body: dict[str, Any]) -> dict[str, Any]:
     shown_words = sum(len(str(message.get("content")).split()) for message in body.get("messages", []))
     prompt, completion = answer.usage or (shown_words, len((answer.text or "").split()))
     if prompt < 0:

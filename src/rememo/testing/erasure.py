@@ -13,7 +13,7 @@ from rememo.testing.clock import START, ManualClock
 from rememo.testing.erased_copies import ErasedCopiesSuite
 
 
-def life(memory: Memory, clock: ManualClock) -> None:
+def fill_user_data(memory: Memory, clock: ManualClock) -> None:
     """Give two users of one room something of everything."""
     for user, animal in (("kim", "zebrafinch"), ("ana", "greyhound")):
         chat = memory.scope(user=user, room="r")
@@ -48,7 +48,7 @@ class EraseSuite(ErasedCopiesSuite):
 
     @pytest.mark.requirement("erase.proof")
     def test_everything_of_a_user_goes_and_others_keep_everything(self, memory: Memory, clock: ManualClock) -> None:
-        life(memory, clock)
+        fill_user_data(memory, clock)
         before = memory.snapshot("before")
         clock.advance()
         ana = memory.scope(user="ana")
@@ -81,7 +81,7 @@ class EraseSuite(ErasedCopiesSuite):
         assert memory.verify().faults == ()
 
     def test_a_dry_run_counts_and_removes_nothing(self, memory: Memory, clock: ManualClock) -> None:
-        life(memory, clock)
+        fill_user_data(memory, clock)
         before = [memory.list(limit=100), memory.stats(), memory.kv.keys()]
         preview = memory.erase(user="kim", dry_run=True)
         assert [memory.list(limit=100), memory.stats(), memory.kv.keys()] == before
@@ -189,7 +189,7 @@ class EraseSuite(ErasedCopiesSuite):
         assert texts(memory.list()) == ["stays"]
 
     def test_a_tenant_goes_whole_and_alone(self, memory: Memory, clock: ManualClock) -> None:
-        life(memory, clock)
+        fill_user_data(memory, clock)
         other = memory.scope(tenant="other")
         other.add("stays", key="k")
         memory.facts.policy("likes", "ask")

@@ -33,7 +33,7 @@ _TABLES = (
     "erased",
     "tenants",
 )
-_WASH = "; ".join(f"DELETE FROM rememo.{table}" for table in _TABLES)
+_EMPTY_TABLES = "; ".join(f"DELETE FROM rememo.{table}" for table in _TABLES)
 # Nobody pulls the plug on it; what survives that is the server's own promise.
 _SETTINGS = (
     "fsync = off",
@@ -44,7 +44,7 @@ _SETTINGS = (
 )
 
 
-class Databases:
+class DatabasePool:
     """Databases that hold a store without anything in it; used ones are washed and lent again."""
 
     def __init__(self, url: str) -> None:
@@ -79,7 +79,7 @@ class Databases:
     def take_back(self, name: str) -> None:
         """Empty a store again; nobody may have it open."""
         with psycopg.connect(self.url(name), autocommit=True) as connection:
-            connection.execute(_WASH)
+            connection.execute(_EMPTY_TABLES)
         self._clean.append(name)
 
     def close(self) -> None:
@@ -89,13 +89,13 @@ class Databases:
 
 
 @contextmanager
-def lend_databases() -> Generator[Databases]:
+def lend_databases() -> Generator[DatabasePool]:
     """Give databases on the server that `REMEMO_TEST_POSTGRES` names, or on one that is started for it."""
     given: Any = os.environ.get(VARIABLE)
     if given:
-        databases = Databases(given)
+        databases = DatabasePool(given)
         yield databases
         databases.close()
     else:
         with EmbeddedServer(settings=_SETTINGS) as server:
-            yield Databases(server.url())
+            yield DatabasePool(server.url())

@@ -41,7 +41,7 @@ class RedisServer(EmbeddedServer):
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
 
-class Places:
+class RedisPrefixes:
     """Addresses on one server, each with a prefix that nothing stands under yet."""
 
     def __init__(self, url: str) -> None:
@@ -64,12 +64,12 @@ class Places:
 
 
 @contextmanager
-def lend_places(kind: str) -> Generator[Places]:
+def lend_prefixes(kind: str) -> Generator[RedisPrefixes]:
     """Give addresses on a server of a kind: one of `servers()`."""
     if kind == "yours":
-        places = Places(os.environ[VARIABLE])
+        places = RedisPrefixes(os.environ[VARIABLE])
         yield places
         places.close()
     else:
         with RedisServer(program=None if kind == "valkey" else shutil.which(kind)) as server:
-            yield Places(server.url().partition("?")[0])
+            yield RedisPrefixes(server.url().partition("?")[0])

@@ -16,7 +16,7 @@ from rememo.testing.clock import ManualClock
 DAY = 86_400
 
 
-def only(report: Maintenance) -> PolicyRun:
+def only_policy_run(report: Maintenance) -> PolicyRun:
     """Return the run of the one policy."""
     (run,) = report.runs
     return run
@@ -46,10 +46,20 @@ class RetentionSuite(Suite):
         assert memory.maintain().done == 0
         clock.advance(2 * DAY)
         would = memory.maintain(dry_run=True)
-        assert (would.dry_run, only(would).found, only(would).done, len(only(would).ids)) == (True, 1, 0, 1)
+        assert (
+            would.dry_run,
+            only_policy_run(would).found,
+            only_policy_run(would).done,
+            len(only_policy_run(would).ids),
+        ) == (True, 1, 0, 1)
         assert on.count() == 5
         did = memory.maintain()
-        assert (only(did).policy, only(did).found, only(did).done, only(did).ids) == ("messages", 1, 1, only(would).ids)
+        assert (
+            only_policy_run(did).policy,
+            only_policy_run(did).found,
+            only_policy_run(did).done,
+            only_policy_run(did).ids,
+        ) == ("messages", 1, 1, only_policy_run(would).ids)
         assert sorted(texts(on.list())) == ["an old note", "be kind", "new", "old and pinned"]
         assert off.count() == 4
         assert memory.maintain().done == 0
@@ -99,9 +109,9 @@ class RetentionSuite(Suite):
             clock.advance(2 * DAY if place == 1 else 1)
         four = 4 * max(weight(record) for record in memory.list(kind="fact"))
         memory.retention.set("small", kind="fact", older_than="1d", at_most=3, max_bytes=four)
-        would = only(memory.maintain(dry_run=True))
+        would = only_policy_run(memory.maintain(dry_run=True))
         assert (would.found, would.refused) == (2, None), "three stay"
-        did = only(memory.maintain())
+        did = only_policy_run(memory.maintain())
         assert (did.found, did.done, did.ids) == (2, 2, would.ids)
         assert [record.data["subject"] for record in memory.list(kind="fact")] == ["s2", "s3", "s4"]
 
@@ -113,9 +123,9 @@ class RetentionSuite(Suite):
         clock.advance(8 * DAY)
         memory.messages.add("user", "new", learn=False)
         memory.retention.use("compress")
-        would = only(memory.maintain(dry_run=True))
+        would = only_policy_run(memory.maintain(dry_run=True))
         assert (would.found, would.done, len(would.ids), memory.count(kind="message")) == (2, 0, 2, 7)
-        did = only(memory.maintain())
+        did = only_policy_run(memory.maintain())
         assert (did.found, did.done, sorted(did.ids)) == (2, 2, sorted(would.ids))
 
     def test_a_tool_call_leaves_with_its_result_or_stays(self, memory: Memory, clock: ManualClock) -> None:
@@ -252,7 +262,7 @@ class RetentionSuite(Suite):
         assert memory.maintain(dry_run=True).found == 5, "those of the last day stay"
         clock.advance(DAY)
         report = memory.maintain()
-        assert (only(report).found, only(report).done) == (8, 8)
+        assert (only_policy_run(report).found, only_policy_run(report).done) == (8, 8)
         kept = ["day 0, change 0", "day 0, change 4", "day 1, change 2", "day 1, change 4", "day 2, change 4"]
         assert texts(memory.history(id)) == kept
         assert memory.verify().ok
@@ -314,7 +324,7 @@ class RetentionSuite(Suite):
         memory.add("stays")
         before = memory.list(kind="post")
         memory.retention.set("old", kind="post", older_than="30d", archive="all")
-        (name,) = only(memory.maintain()).archives
+        (name,) = only_policy_run(memory.maintain()).archives
         assert (memory.count(kind="post"), memory.archive.list(user="ana")[0].versions) == (0, 6)
         clock.advance(10 * DAY)
         memory.retention.use("versions", forget="1d")
@@ -348,8 +358,8 @@ class RetentionSuite(Suite):
         memory.add("the only one", kind="message")
         clock.advance(31 * DAY)
         memory.retention.use("messages")
-        assert "allow_all=True" in str(only(memory.maintain(dry_run=True)).refused)
-        report = only(memory.maintain())
+        assert "allow_all=True" in str(only_policy_run(memory.maintain(dry_run=True)).refused)
+        report = only_policy_run(memory.maintain())
         assert (report.done, memory.count()) == (0, 1)
         assert "all 1 records" in str(report.refused)
         memory.retention.use("messages", allow_all=True)

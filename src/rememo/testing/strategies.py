@@ -68,7 +68,7 @@ _OPERATION: st.SearchStrategy[Any] = st.one_of(
 _PATHS = st.one_of(KEYS.map(_escaped), st.tuples(KEYS, KEYS).map(lambda pair: ".".join(map(_escaped, pair))))
 CONDITIONS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(_PATHS, _OPERATION, min_size=1, max_size=2)
 
-_MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda time: time.replace(tzinfo=UTC, fold=0))  # noqa: DTZ001 - the zone follows
+_TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda time: time.replace(tzinfo=UTC, fold=0))  # noqa: DTZ001 - the zone follows
 _LABELS = st.none() | st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8
 )
@@ -82,13 +82,13 @@ RECORDS: st.SearchStrategy[Record] = st.builds(
     data=OBJECTS,
     metadata=OBJECTS,
     scope=st.builds(Scope, agent=_LABELS, user=_LABELS, room=_LABELS),
-    created_at=_MOMENTS,
-    recorded_at=_MOMENTS,
-    superseded_at=st.none() | _MOMENTS,
-    occurred_at=st.none() | _MOMENTS,
-    valid_from=st.none() | _MOMENTS,
-    valid_to=st.none() | _MOMENTS,
-    expires_at=st.none() | _MOMENTS,
+    created_at=_TIMES,
+    recorded_at=_TIMES,
+    superseded_at=st.none() | _TIMES,
+    occurred_at=st.none() | _TIMES,
+    valid_from=st.none() | _TIMES,
+    valid_to=st.none() | _TIMES,
+    expires_at=st.none() | _TIMES,
     deleted=st.booleans(),
     pinned=st.booleans(),
     importance=st.none() | st.floats(0, 1),

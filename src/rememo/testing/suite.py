@@ -2,24 +2,26 @@
 
 from rememo.testing.audit import AuditSuite
 from rememo.testing.batches import BatchSuite, KeySuite
-from rememo.testing.changes import FollowSuite
+from rememo.testing.changes import ChangeFeedSuite
+from rememo.testing.concurrency import ConcurrencySuite
 from rememo.testing.derived_ids import DerivedIdSuite
 from rememo.testing.expiry import ExpirySuite
 from rememo.testing.filters import FilterSuite
+from rememo.testing.history import DiffSuite, HistorySuite, SnapshotSuite
 from rememo.testing.hooks import HookSuite
-from rememo.testing.keeping import ClosedSuite, KeepingSuite, RefusalSuite
-from rememo.testing.keyvalues import KeyValueSuite
-from rememo.testing.lessons import LessonsSuite
+from rememo.testing.integrity import ClosedSuite, IntegritySuite, RefusalSuite
+from rememo.testing.key_values import KeyValueSuite
 from rememo.testing.listing import ListSuite
-from rememo.testing.machine import MachineSuite
+from rememo.testing.pending_extraction import PendingExtractionSuite
 from rememo.testing.quarantine import QuarantineSuite
 from rememo.testing.records import ChangeSuite, ConflictSuite, DurabilitySuite, RecordSuite
 from rememo.testing.retention import RetentionSuite
+from rememo.testing.rollback import RollbackSuite, UndoSuite
 from rememo.testing.scopes import IsolationSuite, ScopeSuite
-from rememo.testing.search import SearchSuite, SimilarSuite
-from rememo.testing.threads import ThreadSuite
+from rememo.testing.search import SearchSuite
+from rememo.testing.similar import SimilarSuite
+from rememo.testing.state_machine import MachineSuite
 from rememo.testing.transfer import TransferSuite
-from rememo.testing.travel import DiffSuite, HistorySuite, RollbackSuite, SnapshotSuite, UndoSuite
 from rememo.testing.working import FlowSuite, TypedSuite
 
 
@@ -37,7 +39,7 @@ class MemoryConformance(
     DiffSuite,
     RollbackSuite,
     UndoSuite,
-    FollowSuite,
+    ChangeFeedSuite,
     BatchSuite,
     KeySuite,
     ExpirySuite,
@@ -49,14 +51,14 @@ class MemoryConformance(
     SimilarSuite,
     TransferSuite,
     DerivedIdSuite,
-    KeepingSuite,
+    IntegritySuite,
     QuarantineSuite,
     RefusalSuite,
     RetentionSuite,
-    LessonsSuite,
+    PendingExtractionSuite,
     AuditSuite,
     ClosedSuite,
-    ThreadSuite,
+    ConcurrencySuite,
     MachineSuite,
 ):
     """All of it. `BackupSuite` is for stores that make their own copies, `EraseSuite` for those that remove for good."""

@@ -36,7 +36,7 @@ def fill(memory: Memory, clock: ManualClock) -> None:
     memory.snapshot("late")
 
 
-def everything(memory: Memory) -> dict[str, Any]:
+def memory_contents(memory: Memory) -> dict[str, Any]:
     """Return all that the public surface shows of a tenant."""
     names = ("home", "gone", "bob", "short", "long")
     alice = memory.scope(user="alice", room="r1", agent="helper")
@@ -61,7 +61,7 @@ def _without_tenant(records: list[Record]) -> list[dict[str, Any]]:
     return values
 
 
-def sealed(path: Path, lines: list[dict[str, Any]], counts: dict[str, int] | None = None) -> Path:
+def write_export(path: Path, lines: list[dict[str, Any]], counts: dict[str, int] | None = None) -> Path:
     """Write lines as an export with the right checksum, as a foreign program might."""
     body = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
     end = {"end": counts or {}, "sha256": hashlib.sha256(body.encode()).hexdigest()}
@@ -79,7 +79,7 @@ class TransferSuite(Suite):
         assert (wrote.versions, wrote.snapshots, wrote.keys) == (memory.stats().versions, 2, 2)
         other = open_memory("to")
         assert other.import_(tmp_path / "all.jsonl") == wrote
-        assert everything(other) == everything(memory)
+        assert memory_contents(other) == memory_contents(memory)
         assert other.verify().ok
         # What comes out again is what went in.
         other.export(tmp_path / "again.jsonl", plain=True)
@@ -118,12 +118,12 @@ class TransferSuite(Suite):
         memory.export(tmp_path / "all.jsonl", plain=True)
         other = open_memory("to")
         other.import_(tmp_path / "all.jsonl")
-        before = everything(other)
+        before = memory_contents(other)
         again = other.import_(tmp_path / "all.jsonl")
         assert (again.versions, again.snapshots, again.keys, again.jobs) == (0, 0, 0, 0)
-        assert everything(other) == before
+        assert memory_contents(other) == before
         memory.import_(tmp_path / "all.jsonl")
-        assert everything(memory) == before
+        assert memory_contents(memory) == before
 
     def test_into_a_living_store(self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Path) -> None:
         memory = open_memory("from")
@@ -174,7 +174,7 @@ class TransferSuite(Suite):
         memory.export(tmp_path / "all.jsonl", plain=True)
         acme = memory.scope(tenant="acme")
         acme.import_(tmp_path / "all.jsonl")
-        assert everything(acme) == everything(memory)
+        assert memory_contents(acme) == memory_contents(memory)
         assert {record.scope.tenant for record in acme.list()} == {"acme"}
 
     def test_a_scope_is_exported_alone_and_cannot_be_left_by_an_import(
@@ -320,7 +320,7 @@ class TransferSuite(Suite):
             lines[2]["record"] |= change
         other = open_memory("to")
         with pytest.raises(InvalidInput):
-            other.import_(sealed(tmp_path / "bad.jsonl", lines[:-1]))
+            other.import_(write_export(tmp_path / "bad.jsonl", lines[:-1]))
         assert other.stats().versions == 0
         assert other.verify().ok
 
@@ -347,7 +347,7 @@ class TransferSuite(Suite):
         lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()]
         other = open_memory("to")
         with pytest.raises(InvalidInput):
-            other.import_(sealed(tmp_path / "bad.jsonl", [*lines[:-1], line]))
+            other.import_(write_export(tmp_path / "bad.jsonl", [*lines[:-1], line]))
         assert other.stats().versions == 0
 
 
@@ -370,7 +370,7 @@ class BackupSuite(Suite):
         copy = self.open_backup(open_memory, tmp_path / "copy")
         assert copy.verify().ok
         memory.rollback("late")
-        assert everything(copy)["versions"] == everything(memory)["versions"]
+        assert memory_contents(copy)["versions"] == memory_contents(memory)["versions"]
         assert texts(copy.scope(tenant="acme").list()) == ["another tenant's"]
         assert copy.search("later", mode="words") == []
         copy.add("only in the copy", id="copied")

@@ -13,7 +13,7 @@ from rememo.working.underway import end_flow, underway
 HOUR = 3_600
 
 
-def _seen(memory: Memory, **more: int) -> list[tuple[str | None, str | None, str, str]]:
+def _underway_flows(memory: Memory, **more: int) -> list[tuple[str | None, str | None, str, str]]:
     """Return who is in which flow."""
     flows = underway(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
     return [(flow.scope.agent, flow.scope.room, flow.name, flow.state.user) for flow in flows]
@@ -53,18 +53,18 @@ class FlowSuite(Suite):
         helper.flow("b", steps=["x"], ttl=2 * HOUR).start("ana")
         memory.scope(tenant="other").flow("a", steps=["x"]).start("eve")
         everything = [("helper", "chat", "b", "ana"), (None, None, "a", "ana"), (None, None, "a", "bo")]
-        assert sorted(_seen(memory), key=str) == sorted(everything, key=str)
-        assert _seen(memory, limit=2) + _seen(memory, limit=2, offset=2) == _seen(memory)
-        assert _seen(helper) == everything[:1]
-        assert _seen(memory.scope(user="bo")) == everything[2:]
-        assert _seen(memory.scope(room="elsewhere")) == []
+        assert sorted(_underway_flows(memory), key=str) == sorted(everything, key=str)
+        assert _underway_flows(memory, limit=2) + _underway_flows(memory, limit=2, offset=2) == _underway_flows(memory)
+        assert _underway_flows(helper) == everything[:1]
+        assert _underway_flows(memory.scope(user="bo")) == everything[2:]
+        assert _underway_flows(memory.scope(room="elsewhere")) == []
         clock.advance(HOUR + 1)
-        assert everything[1] not in _seen(memory), "it has expired"
+        assert everything[1] not in _underway_flows(memory), "it has expired"
         assert end_flow(memory._view, "a", "bo")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
         assert not end_flow(memory._view, "a", "bo")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
-        assert _seen(memory) == everything[:1]
+        assert _underway_flows(memory) == everything[:1]
         with pytest.raises(ReadOnly):
-            _seen(memory.as_of(clock()))
+            _underway_flows(memory.as_of(clock()))
 
     @pytest.mark.requirement("flow.start-get-set-clear")
     def test_two_who_opened_the_store_see_one_state(self, memory: Memory, open_memory: OpenMemory) -> None:

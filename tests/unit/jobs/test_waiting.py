@@ -13,10 +13,10 @@ from rememo.errors import JobFailed
 from rememo.jobs.waiting import Endings
 from rememo.jobs.worker import Worker
 from rememo.llm.openai import OpenAICompatible
-from rememo.testing.endpoint import Held, Said, ScriptedEndpoint
+from rememo.testing.endpoint import ChatReply, HeldReply, ScriptedEndpoint
 
 pytestmark = pytest.mark.requirement("write.receipt")
-NOTHING = Said({"facts": []})
+NOTHING = ChatReply({"facts": []})
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def runner_of(memory: Memory) -> Worker:
 def test_waiting_for_a_model_takes_no_processor_time(memory: Memory, endpoint: ScriptedEndpoint):
     chat = memory.scope(user="ana", room="r")
     chat.messages.add("user", "This one loads whatever is loaded late.").wait()
-    endpoint.script(Held(NOTHING))
+    endpoint.script(HeldReply(NOTHING))
     receipt = chat.messages.add("user", "I live in Lisbon.")
     with pytest.raises(JobFailed, match="not done"):
         receipt.wait(timeout=0.5)  # until the model is asked
@@ -57,7 +57,7 @@ def test_a_reader_can_wait_for_what_its_scope_still_learns(memory: Memory, endpo
     ana, bob = memory.scope(user="ana", room="r"), memory.scope(user="bob", room="s")
     worker = runner_of(memory)
     assert worker.wait_for_scope(ana.bound, 0)
-    endpoint.script(Held(NOTHING))
+    endpoint.script(HeldReply(NOTHING))
     ana.messages.add("user", "I live in Lisbon.")
     assert worker.wait_for_scope(bob.bound, 0), "others' work is not waited for"
     began = time.monotonic()
@@ -75,7 +75,7 @@ def test_a_reader_can_wait_for_what_its_scope_still_learns(memory: Memory, endpo
 def test_a_read_waits_for_rules_and_for_no_model(memory: Memory, endpoint: ScriptedEndpoint):
     ana = memory.scope(user="ana", room="r")
     for city in ("Lisbon", "Porto"):
-        endpoint.script(Held(NOTHING))
+        endpoint.script(HeldReply(NOTHING))
         receipt = ana.messages.add("user", f"I moved to {city}.")
         assert [fact.object for fact in ana.facts.list()] == [city]
         assert f"ana lives in {city}" in ana.context("where do I live?").text

@@ -10,7 +10,7 @@ from rememo import Memory, Settings
 from rememo.errors import AlreadyExists, StorageError
 from rememo.keep.copy import copy
 from rememo.testing import ManualClock, WordEmbedder
-from rememo.testing.transfer import everything, fill
+from rememo.testing.transfer import fill, memory_contents
 
 QUIET = Settings(durability="fast", worker=False)
 
@@ -34,7 +34,7 @@ def test_everything_of_every_tenant_arrives(tmp_path: Path):
         done = copy(old._engine, new._engine)
         assert done.tenants == 3
         assert done.versions == done.new.versions > 0
-        assert everything(new) == everything(old)
+        assert memory_contents(new) == memory_contents(old)
         with (
             open_file(tmp_path / "b.db", clock, "other") as other,
             open_file(tmp_path / "b.db", clock, "keys-only") as third,

@@ -15,7 +15,7 @@ from rememo.errors import InvalidInput
 from rememo.llm.openai import OpenAICompatible
 from rememo.llm.prompts import prompt
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, ScriptedEndpoint
 
 QUIET = Settings(worker=False, durability="fast")
 
@@ -108,10 +108,10 @@ def test_a_long_text_is_quoted_by_its_best_sentence(plain: Memory):
 def test_a_model_answers_from_what_it_is_shown_and_its_citations_are_records(asked: Memory, endpoint: ScriptedEndpoint):
     chat = fill(asked)
 
-    def reads(body: dict[str, Any]) -> Said:
+    def reads(body: dict[str, Any]) -> ChatReply:
         shown = str(body["messages"][-1]["content"])
         [number] = [line.split("]")[0].strip("[ ") for line in shown.splitlines() if "blue sofa" in line]
-        return Said({"found": True, "answer": "On the blue sofa.", "citations": [int(number), 99, int(number)]})
+        return ChatReply({"found": True, "answer": "On the blue sofa.", "citations": [int(number), 99, int(number)]})
 
     endpoint.default = reads
     said = chat.ask("Where does Miso sleep?")
@@ -127,7 +127,7 @@ def test_a_model_answers_from_what_it_is_shown_and_its_citations_are_records(ask
 
 def test_a_model_may_say_that_it_is_not_in_memory(asked: Memory, endpoint: ScriptedEndpoint):
     chat = fill(asked)
-    endpoint.default = Said({"found": False, "answer": "", "citations": []})
+    endpoint.default = ChatReply({"found": False, "answer": "", "citations": []})
     said = chat.ask("Who won the match?")
     assert (said.found, said.text, said.writer) == (False, NOT_FOUND, "reader")
     assert said.usage.total > 0
@@ -141,15 +141,15 @@ def test_nothing_is_paid_for_where_there_is_nothing_to_show(asked: Memory, endpo
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (Said({"found": True, "answer": "On the moon.", "citations": [77]}), "cited nothing"),
-        (Said({"found": True, "answer": " ", "citations": [1]}), "said nothing"),
-        (Status(503), "503"),
-        (Said("no JSON at all"), "JSON"),
-        (Said(None, refusal="I will not"), "refused"),
+        (ChatReply({"found": True, "answer": "On the moon.", "citations": [77]}), "cited nothing"),
+        (ChatReply({"found": True, "answer": " ", "citations": [1]}), "said nothing"),
+        (ErrorReply(503), "503"),
+        (ChatReply("no JSON at all"), "JSON"),
+        (ChatReply(None, refusal="I will not"), "refused"),
     ],
 )
 def test_when_a_model_fails_the_records_answer_and_it_is_told_why(
-    asked: Memory, endpoint: ScriptedEndpoint, answer: Said | Status, why: str
+    asked: Memory, endpoint: ScriptedEndpoint, answer: ChatReply | ErrorReply, why: str
 ):
     chat = fill(asked)
     endpoint.default = answer

@@ -11,7 +11,7 @@ from rememo.bench import qa
 from rememo.cli.app import cli
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.openai import OpenAICompatible
-from rememo.testing.endpoint import Answer, Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, Reply, ScriptedEndpoint
 
 SCOPE = {
     "messages": [
@@ -33,15 +33,15 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def answering(body: dict[str, Any]) -> Answer:
+def answering(body: dict[str, Any]) -> Reply:
     """Read and judge as a good model would, but for one thing it gets wrong."""
     asked = body["messages"][-1]["content"]
     if "expected" in asked:
         told = json.loads(asked)
-        return Said({"correct": told["expected"].rstrip(".") in told["given"], "reason": "compared"})
+        return ChatReply({"correct": told["expected"].rstrip(".") in told["given"], "reason": "compared"})
     if "cat called" in asked:
-        return Said("Miso" if "Miso" in asked else "Rex")
-    return Said("It is not in memory.") if "car called" in asked else Said("She lives in Porto.")
+        return ChatReply("Miso" if "Miso" in asked else "Rex")
+    return ChatReply("It is not in memory.") if "car called" in asked else ChatReply("She lives in Porto.")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_what_failed_is_told_counts_nowhere_and_is_asked_again(
     data: Path, tmp_path: Path, reader: OpenAICompatible, endpoint: ScriptedEndpoint
 ):
     out = tmp_path / "out.jsonl"
-    endpoint.script(Status(500, "out of luck"))
+    endpoint.script(ErrorReply(500, "out of luck"))
     report = qa.measure("jsonl", data, reader=reader, out=out, ways=["rememo"], concurrency=1)
     assert (report.failed, report.accuracies[0].questions) == (1, 2)
     assert any("out of luck" in line.get("error", "") for line in qa.answers(out))
@@ -99,7 +99,7 @@ def test_what_failed_is_told_counts_nowhere_and_is_asked_again(
 def test_an_endpoint_that_is_away_ends_the_run(
     data: Path, tmp_path: Path, reader: OpenAICompatible, endpoint: ScriptedEndpoint
 ):
-    endpoint.default = Status(503)
+    endpoint.default = ErrorReply(503)
     with pytest.raises(ModelFailed, match="goes on where it stopped"):
         qa.measure("jsonl", data, reader=reader, out=tmp_path / "out.jsonl", concurrency=1)
     assert len(endpoint.requests) == 5

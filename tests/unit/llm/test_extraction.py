@@ -14,7 +14,7 @@ from rememo.learn.model_learning import learn_by_model
 from rememo.llm.openai import OpenAICompatible
 from rememo.runtime.counters import counts
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import Said, ScriptedEndpoint
+from rememo.testing.endpoint import ChatReply, ScriptedEndpoint
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 QUIET = Settings(worker=False, durability="fast")
@@ -24,11 +24,11 @@ def fact(n: int, subject: str, predicate: str, object: str, quote: str, **more: 
     return {"n": n, "subject": subject, "predicate": predicate, "object": object, "quote": quote, **more}
 
 
-def answer(*facts: dict[str, Any], **lists: list[dict[str, Any]]) -> Said:
+def answer(*facts: dict[str, Any], **lists: list[dict[str, Any]]) -> ChatReply:
     empty: dict[str, list[dict[str, Any]]] = {
         name: [] for name in ("facts", "entities", "relationships", "events", "importance")
     }
-    return Said({**empty, "facts": list(facts), **lists})
+    return ChatReply({**empty, "facts": list(facts), **lists})
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_one_call_reads_many_messages_of_one_scope(endpoint: ScriptedEndpoint, m
     memory.scope(user="bob", room="two").messages.add("user", "Nothing of alice's is shown here.")
     endpoint.script(answer(fact(3, "Kimi", "habit", "snores at night", "Kimi snores at night")), answer())
     work(memory)
-    first, second = endpoint.asked()
+    first, second = endpoint.requests_to()
     assert all(text in first.prompt for text in texts)
     assert "alice's" not in first.prompt
     assert "lavender" not in second.prompt
@@ -133,7 +133,7 @@ def test_an_order_in_a_message_is_something_that_was_said(endpoint: ScriptedEndp
     chat.messages.add("user", order)
     chat.messages.add("user", "Bob waters the plants.")
 
-    def obeying(body: dict[str, Any]) -> Said:
+    def obeying(body: dict[str, Any]) -> ChatReply:
         shown = body["messages"]
         assert [one["role"] for one in shown] == ["system", "user"]
         assert order not in shown[0]["content"]
@@ -197,7 +197,7 @@ def test_a_message_that_changed_while_the_model_thought_is_left_to_its_next_job(
     chat = memory.scope(user="ana")
     id = chat.messages.add("user", "Kimi snores at night.").id
 
-    def meanwhile(_: dict[str, Any]) -> Said:
+    def meanwhile(_: dict[str, Any]) -> ChatReply:
         chat.update(id, text="Kimi sleeps well.")
         return answer(fact(1, "Kimi", "habit", "snores", "Kimi snores"))
 
@@ -210,12 +210,12 @@ def test_a_message_that_changed_while_the_model_thought_is_left_to_its_next_job(
 def test_an_answer_that_was_cut_off_is_asked_for_in_halves(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     whole = answer(fact(1, "Kimi", "habit", "snores", "Kimi snores"), importance=[{"n": 1, "value": 0.5}])
     text: str = whole.text or ""
-    endpoint.script(Said(text[:90], finish="length"), whole, whole)
+    endpoint.script(ChatReply(text[:90], finish="length"), whole, whole)
     found = extract_by_model(llm, [turn("Kimi snores."), turn("Still, Kimi snores.")])
     assert [len(one) for one in found.told] == [1, 1]
     assert found.importance == {0: 0.5, 1: 0.5}
     both = answer(fact(1, "Kimi", "habit", "snores", "Kimi snores"), fact(1, "Kimi", "habit", "at ni", "at night"))
-    endpoint.script(Said(str(both.text).split('], "entities"')[0], finish="length"))
+    endpoint.script(ChatReply(str(both.text).split('], "entities"')[0], finish="length"))
     assert len(extract_by_model(llm, [turn("Kimi snores at night.")]).told[0]) == 1
 
 
@@ -231,7 +231,7 @@ def test_what_is_not_learned_from_is_not_shown(endpoint: ScriptedEndpoint, memor
     chat.messages.add("assistant", "You live in Rome, I believe.")
     chat.messages.add("user", "", images=["https://example.org/a.png"])
     work(memory)
-    assert not endpoint.asked()
+    assert not endpoint.requests_to()
     assert {job.state for job in memory.jobs.list()} == {"done"}
 
 
@@ -251,7 +251,7 @@ def test_extract_asks_the_model_when_told_to(endpoint: ScriptedEndpoint, memory:
     chat = memory.scope(user="ana")
     text = "I live in Lisbon. Kimi snores."
     rules = chat.facts.extract(text)
-    assert not endpoint.asked()
+    assert not endpoint.requests_to()
     endpoint.script(
         answer(
             fact(1, "ana", "lives_in", "Lisbon", "live in Lisbon"), fact(1, "Kimi", "habit", "snores", "Kimi snores")
@@ -261,7 +261,7 @@ def test_extract_asks_the_model_when_told_to(endpoint: ScriptedEndpoint, memory:
     assert found[: len(rules)] == rules
     assert [(one.subject, one.predicate) for one in found[len(rules) :]] == [("Kimi", "habit")]
     assert not chat.facts.list()
-    endpoint.script(Said(None, refusal="no"))
+    endpoint.script(ChatReply(None, refusal="no"))
     with pytest.raises(ModelFailed):
         chat.facts.extract(text, model=True)
 
@@ -279,7 +279,7 @@ def test_what_waits_is_estimated_without_asking_anybody(endpoint: ScriptedEndpoi
     found = memory.spending(backlog=True).backlog
     assert found is not None
     assert (found.messages, found.calls) == (MOST_MESSAGES + 1, 2)
-    assert not endpoint.asked()
+    assert not endpoint.requests_to()
     endpoint.script(answer(), answer())
     work(memory)
     [entry] = memory.spending().entries

@@ -15,7 +15,7 @@ from rememo.jobs.tasks import TASKS
 from rememo.jobs.worker import MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE, Worker
 from rememo.llm.openai import OpenAICompatible
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import Answer, Held, Raw, Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, HeldReply, RawReply, Reply, ScriptedEndpoint
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEXT = "I live in Lisbon. Kimi snores at night."
@@ -27,17 +27,17 @@ def fact(subject: str, predicate: str, object: str, quote: str) -> dict[str, Any
     return {"n": 1, "subject": subject, "predicate": predicate, "object": object, "quote": quote}
 
 
-GOOD = Said({"facts": [fact("Kimi", "habit", "snores", "Kimi snores")]})
-FAILURES: dict[str, tuple[Answer, str]] = {
-    "slow": (Held(Said("late")), "did not answer within"),
-    "busy": (Status(429, "slow down", retry_after=600), "429 and asks to come back in 600 seconds"),
-    "broken server": (Status(503, "overloaded"), "503"),
-    "broken off": (Raw(b'{"choices": [', promised=900), "broke off"),
-    "truncated": (Raw(b'{"choices": [{"mess'), "did not answer with JSON"),
-    "wrong schema": (Said({"facts": [{"n": "one"}]}), "does not fit its schema"),
-    "prose": (Said("I am sorry, but I cannot help with that."), "holds no JSON"),
-    "empty": (Said(""), "answered nothing"),
-    "wrong key": (Status(401, "no such key"), "401"),
+GOOD = ChatReply({"facts": [fact("Kimi", "habit", "snores", "Kimi snores")]})
+FAILURES: dict[str, tuple[Reply, str]] = {
+    "slow": (HeldReply(ChatReply("late")), "did not answer within"),
+    "busy": (ErrorReply(429, "slow down", retry_after=600), "429 and asks to come back in 600 seconds"),
+    "broken server": (ErrorReply(503, "overloaded"), "503"),
+    "broken off": (RawReply(b'{"choices": [', promised=900), "broke off"),
+    "truncated": (RawReply(b'{"choices": [{"mess'), "did not answer with JSON"),
+    "wrong schema": (ChatReply({"facts": [{"n": "one"}]}), "does not fit its schema"),
+    "prose": (ChatReply("I am sorry, but I cannot help with that."), "holds no JSON"),
+    "empty": (ChatReply(""), "answered nothing"),
+    "wrong key": (ErrorReply(401, "no such key"), "401"),
 }
 
 
@@ -103,7 +103,7 @@ def test_a_failure_costs_time_and_nothing_else(
     said = break_it(endpoint, name)
     chat = memory.scope(user="ana")
     receipt = chat.messages.add("user", TEXT)
-    assert not endpoint.asked(), "no model is asked within add"
+    assert not endpoint.requests_to(), "no model is asked within add"
     worker = worker_of(memory)
     assert worker.run_until_idle() == 2
     is_safe(chat, receipt.id)
@@ -142,21 +142,21 @@ def test_a_job_that_fails_for_good_is_dead_with_its_reason_and_can_be_tried_agai
 
 
 def test_a_refusal_is_final(endpoint: ScriptedEndpoint, memory: Memory):
-    endpoint.script(Said(None, refusal="I will not read this"))
+    endpoint.script(ChatReply(None, refusal="I will not read this"))
     chat = memory.scope(user="ana")
     receipt = chat.messages.add("user", TEXT)
     worker_of(memory).run_until_idle()
     [job] = memory.jobs.list("dead")
     assert "I will not read this" in str(job.error)
     is_safe(chat, receipt.id)
-    assert len(endpoint.asked()) == 1
+    assert len(endpoint.requests_to()) == 1
 
 
 def test_one_batch_that_fails_does_not_hold_up_the_others(endpoint: ScriptedEndpoint, memory: Memory):
     one, two = memory.scope(user="ana", room="1"), memory.scope(user="eva", room="2")
     one.messages.add("user", TEXT)
     two.messages.add("user", TEXT)
-    endpoint.script(Said(None, refusal="no"), GOOD)
+    endpoint.script(ChatReply(None, refusal="no"), GOOD)
     worker_of(memory).run_until_idle()
     assert sorted(job.state for job in memory.jobs.list()) == ["dead", "done"]
     assert len(habits(one) + habits(two)) == 1
@@ -167,9 +167,9 @@ def test_an_endpoint_that_is_down_is_asked_once_for_all_that_waits(
 ):
     for user in ("ana", "eva", "ida"):
         memory.scope(user=user).messages.add("user", TEXT)
-    endpoint.default = Status(500)
+    endpoint.default = ErrorReply(500)
     worker_of(memory).run_until_idle()
-    assert len(endpoint.asked()) <= 3, "one call with its further tries"
+    assert len(endpoint.requests_to()) <= 3, "one call with its further tries"
     assert all("500" in str(job.error) for job in memory.jobs.list("waiting"))
 
 
@@ -177,7 +177,7 @@ def test_an_endpoint_that_is_down_is_asked_once_for_all_that_waits(
 def test_the_endpoints_own_wait_is_obeyed_between_attempts(
     endpoint: ScriptedEndpoint, memory: Memory, clock: ManualClock, told: int, waited: int
 ):
-    endpoint.script(Status(429, retry_after=told))
+    endpoint.script(ErrorReply(429, retry_after=told))
     memory.scope(user="ana").messages.add("user", TEXT)
     worker_of(memory).run_until_idle()
     [job] = memory.jobs.list("waiting")
@@ -197,12 +197,12 @@ def test_beyond_the_ceiling_rules_serve_and_the_receipt_says_so(endpoint: Script
         [job] = memory.jobs.list()
         assert (job.state, job.error) == ("done", done.notes[0])
         is_safe(chat, receipt.id)
-        assert not endpoint.asked()
+        assert not endpoint.requests_to()
         assert memory.spending().entries[0].refused == 1
 
 
 def test_a_model_that_thinks_holds_up_nothing_else(endpoint: ScriptedEndpoint):
-    endpoint.default = Held(GOOD)
+    endpoint.default = HeldReply(GOOD)
     with (
         OpenAICompatible(endpoint.url, "scripted") as model,
         Memory(":memory:", llm=model, settings=Settings(durability="fast")) as memory,
@@ -227,7 +227,7 @@ def test_summaries_are_left_to_the_thread_that_waits_for_the_model(endpoint: Scr
     worker = worker_of(memory)
     worker.run_once(tasks=TASKS)
     assert {(job.task, job.state) for job in memory.jobs.list()} == {(ABSTRACT, "waiting")}
-    assert not endpoint.asked()
+    assert not endpoint.requests_to()
     worker.run_until_idle()
     assert {job.state for job in memory.jobs.list()} == {"done"}
     assert chat.summaries.list()
@@ -246,11 +246,11 @@ def test_what_was_left_to_a_model_that_is_gone_is_summarised_without_one(
     with Memory(tmp_path / "a.db", settings=quiet) as memory:
         worker_of(memory).run_until_idle()
         assert memory.scope(room="one").summaries.list()
-    assert not endpoint.asked()
+    assert not endpoint.requests_to()
 
 
 def test_closing_ends_a_call_and_the_job_is_as_it_was(endpoint: ScriptedEndpoint, tmp_path: Path):
-    endpoint.script(Held(GOOD))
+    endpoint.script(HeldReply(GOOD))
     endpoint.default = GOOD
     with OpenAICompatible(endpoint.url, "scripted", timeout=600) as model:
         memory = Memory(tmp_path / "a.db", llm=model)
@@ -272,7 +272,7 @@ def test_a_worker_that_lost_its_lease_stops_asking(endpoint: ScriptedEndpoint, m
     engine = memory._engine  # pyright: ignore[reportPrivateUsage]
     with OpenAICompatible(endpoint.url, "scripted", timeout=600) as patient:
         engine.models.llm = patient  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
-        endpoint.script(Held(GOOD))
+        endpoint.script(HeldReply(GOOD))
         memory.scope(user="ana").messages.add("user", TEXT)
         worker = Worker(engine, lease=0.3)
         worker.run_once()

@@ -11,7 +11,7 @@ from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.models import model_for
 from rememo.llm.openai import OpenAICompatible
 from rememo.llm.protocol import LLM, Message
-from rememo.testing.endpoint import Held, Said, ScriptedEndpoint
+from rememo.testing.endpoint import ChatReply, HeldReply, ScriptedEndpoint
 
 HELLO = [Message("user", "hello")]
 
@@ -45,8 +45,8 @@ def test_the_model_of_the_settings_is_asked(endpoint: ScriptedEndpoint, tmp_path
     with Memory(tmp_path / "a.db", embedder=None, settings=settings) as memory:
         model_of(memory).complete(HELLO)
         memory.export(tmp_path / "out.jsonl")
-    assert endpoint.asked()[0].headers["authorization"] == "Bearer secret-key"
-    assert endpoint.asked()[0].body["model"] == "mine"
+    assert endpoint.requests_to()[0].headers["authorization"] == "Bearer secret-key"
+    assert endpoint.requests_to()[0].body["model"] == "mine"
     for shown in (repr(settings), (tmp_path / "out.jsonl").read_text()):
         assert "secret-key" not in shown
         assert endpoint.url not in shown
@@ -54,7 +54,7 @@ def test_the_model_of_the_settings_is_asked(endpoint: ScriptedEndpoint, tmp_path
 
 
 def test_closing_the_memory_ends_a_running_call_and_leaves_the_model(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Held(Said("late")))
+    endpoint.script(HeldReply(ChatReply("late")))
     memory = Memory(":memory:", embedder=None, llm=llm)
     raised: list[str] = []
 

@@ -7,14 +7,14 @@ import pytest
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.llm.openai import OpenAICompatible
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, ScriptedEndpoint
 
 QUIET = Settings(worker=False, durability="fast", learn=False)
 
 
 @pytest.fixture
 def endpoint() -> Iterator[ScriptedEndpoint]:
-    with ScriptedEndpoint(default=Said("Ana runs more every week.")) as served:
+    with ScriptedEndpoint(default=ChatReply("Ana runs more every week.")) as served:
         yield served
 
 
@@ -45,8 +45,12 @@ def test_the_model_writes_and_the_sources_stay(chat: Memory, endpoint: ScriptedE
     assert [one.operation for one in chat.spending().entries] == ["summarise"]
 
 
-@pytest.mark.parametrize("answer", [Status(503), Said(""), Said("cut off", finish="length"), Said("word " * 5_000)])
-def test_sentences_stand_in_where_the_model_fails(chat: Memory, endpoint: ScriptedEndpoint, answer: Said | Status):
+@pytest.mark.parametrize(
+    "answer", [ErrorReply(503), ChatReply(""), ChatReply("cut off", finish="length"), ChatReply("word " * 5_000)]
+)
+def test_sentences_stand_in_where_the_model_fails(
+    chat: Memory, endpoint: ScriptedEndpoint, answer: ChatReply | ErrorReply
+):
     endpoint.default = answer
     talk(chat)
     chat.summaries.update(keep=2)

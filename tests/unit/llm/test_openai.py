@@ -15,17 +15,17 @@ from rememo.endpoint.client import LONGEST_WAIT
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.openai import OpenAICompatible
 from rememo.llm.protocol import Message, Streaming, Usage
-from rememo.testing.endpoint import Answer, Dripping, Held, Raw, Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, EndlessReply, ErrorReply, HeldReply, RawReply, Reply, ScriptedEndpoint
 
 HELLO = [Message("system", "be brief"), Message("user", "hello")]
 
 
 def test_an_answer_comes_with_what_it_cost(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said("good day", usage=(12, 3)))
+    endpoint.script(ChatReply("good day", usage=(12, 3)))
     answer = llm.complete(HELLO, max_tokens=20)
     assert (answer.text, answer.usage, answer.model, answer.truncated) == ("good day", Usage(12, 3), "scripted", False)
     assert answer.usage.total == 15
-    [request] = endpoint.asked()
+    [request] = endpoint.requests_to()
     assert request.headers["authorization"] == "Bearer secret-key"
     assert request.body["messages"] == [
         {"role": "system", "content": "be brief"},
@@ -37,30 +37,30 @@ def test_an_answer_comes_with_what_it_cost(endpoint: ScriptedEndpoint, llm: Open
 def test_a_schema_is_sent_as_the_format_of_the_answer(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     schema = {"title": "Thing", "type": "object", "properties": {"a": {"type": "integer"}}}
     llm.complete(HELLO, schema=schema)
-    assert endpoint.asked()[0].body["response_format"]["json_schema"]["schema"] == schema
+    assert endpoint.requests_to()[0].body["response_format"]["json_schema"]["schema"] == schema
 
 
 def test_what_an_endpoint_does_not_know_is_left_out_from_then_on(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     endpoint.script(
-        Status(400, "Unsupported parameter: 'max_tokens'; use 'max_completion_tokens'"),
-        Status(400, "'response_format' of type json_schema is not supported"),
+        ErrorReply(400, "Unsupported parameter: 'max_tokens'; use 'max_completion_tokens'"),
+        ErrorReply(400, "'response_format' of type json_schema is not supported"),
     )
     schema = {"type": "object"}
     assert llm.complete(HELLO, schema=schema).text == "ok"
-    last = endpoint.asked()[-1].body
+    last = endpoint.requests_to()[-1].body
     assert "response_format" not in last
     assert "max_tokens" not in last
     assert last["max_completion_tokens"] == llm.max_tokens
-    assert '{"type":"object"}' in endpoint.asked()[-1].prompt
+    assert '{"type":"object"}' in endpoint.requests_to()[-1].prompt
     llm.complete(HELLO, schema=schema)
-    assert len(endpoint.asked()) == 4
+    assert len(endpoint.requests_to()) == 4
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_passing_faults_are_tried_again_with_jitter(
     endpoint: ScriptedEndpoint, llm: OpenAICompatible, pauses: list[float], status: int
 ):
-    endpoint.script(Status(status), Status(status), Said("at last"))
+    endpoint.script(ErrorReply(status), ErrorReply(status), ChatReply("at last"))
     answer = llm.complete(HELLO)
     assert (answer.text, answer.tries) == ("at last", 3)
     assert len(pauses) == 2
@@ -69,7 +69,7 @@ def test_passing_faults_are_tried_again_with_jitter(
 
 def test_retry_after_is_obeyed(endpoint: ScriptedEndpoint, llm: OpenAICompatible, pauses: list[float]):
     moment = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    endpoint.script(Status(429, retry_after=7), Status(429, retry_after=moment), Said("at last"))
+    endpoint.script(ErrorReply(429, retry_after=7), ErrorReply(429, retry_after=moment), ChatReply("at last"))
     llm.complete(HELLO)
     assert 7 <= pauses[0] < 8
     assert 15 < pauses[1] < 21
@@ -79,7 +79,7 @@ def test_retry_after_is_obeyed(endpoint: ScriptedEndpoint, llm: OpenAICompatible
 def test_a_wait_beyond_the_bound_ends_the_call_and_says_when_to_come_back(
     endpoint: ScriptedEndpoint, llm: OpenAICompatible, pauses: list[float], wait: float
 ):
-    endpoint.script(Status(429, "slow down", retry_after=int(wait)))
+    endpoint.script(ErrorReply(429, "slow down", retry_after=int(wait)))
     with pytest.raises(ModelFailed, match="429 and asks to come back") as caught:
         llm.complete(HELLO)
     assert (caught.value.reason, caught.value.retry_after) == ("busy", int(wait))
@@ -87,18 +87,18 @@ def test_a_wait_beyond_the_bound_ends_the_call_and_says_when_to_come_back(
 
 
 def test_tries_are_bounded(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(*[Status(503, "overloaded")] * 9)
+    endpoint.script(*[ErrorReply(503, "overloaded")] * 9)
     with pytest.raises(ModelFailed, match=r"503: .*overloaded"):
         llm.complete(HELLO)
-    assert len(endpoint.asked()) == 3
+    assert len(endpoint.requests_to()) == 3
 
 
 def test_an_error_that_stays_is_not_tried_again(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Status(401, "no such key"))
+    endpoint.script(ErrorReply(401, "no such key"))
     with pytest.raises(ModelFailed, match=r"401: .*no such key") as caught:
         llm.complete(HELLO)
     assert caught.value.reason == "rejected"
-    assert len(endpoint.asked()) == 1
+    assert len(endpoint.requests_to()) == 1
 
 
 def test_an_endpoint_that_is_down_is_named_without_its_password(endpoint: ScriptedEndpoint, pauses: list[float]):
@@ -120,32 +120,32 @@ def test_an_endpoint_that_is_down_is_named_without_its_password(endpoint: Script
         assert model.complete(HELLO).text == "ok"
 
 
-@pytest.mark.parametrize("answer", [Held(Said("late")), Dripping()], ids=["silent", "a byte at a time"])
-def test_the_deadline_is_for_all_of_a_call(endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Answer):
+@pytest.mark.parametrize("answer", [HeldReply(ChatReply("late")), EndlessReply()], ids=["silent", "a byte at a time"])
+def test_the_deadline_is_for_all_of_a_call(endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Reply):
     endpoint.script(answer)
     with pytest.raises(ModelFailed, match=r"did not answer within 0\.2 seconds") as caught:
         llm.complete(HELLO, timeout=0.2)
     assert caught.value.reason == "slow"
-    assert len(endpoint.asked()) == 1, "what may have been paid for is not sent twice"
+    assert len(endpoint.requests_to()) == 1, "what may have been paid for is not sent twice"
     endpoint.release()
 
 
 @pytest.mark.parametrize(
     ("answer", "reason", "told"),
     [
-        (Raw(b'{"choices": [{"mess'), "malformed", "JSON"),
-        (Raw(b"[1]"), "malformed", "object"),
-        (Raw(b"{}"), "malformed", "choice"),
-        (Raw(b'{"choices": [3]}'), "malformed", "choice"),
-        (Raw(b'{"choi', promised=500), "broken", "broke off"),
-        (Said(None), "empty", "answered nothing"),
-        (Said(" \n"), "empty", "answered nothing"),
-        (Said(None, refusal="I will not"), "refused", "I will not"),
-        (Said("half", finish="content_filter"), "refused", "content filter"),
+        (RawReply(b'{"choices": [{"mess'), "malformed", "JSON"),
+        (RawReply(b"[1]"), "malformed", "object"),
+        (RawReply(b"{}"), "malformed", "choice"),
+        (RawReply(b'{"choices": [3]}'), "malformed", "choice"),
+        (RawReply(b'{"choi', promised=500), "broken", "broke off"),
+        (ChatReply(None), "empty", "answered nothing"),
+        (ChatReply(" \n"), "empty", "answered nothing"),
+        (ChatReply(None, refusal="I will not"), "refused", "I will not"),
+        (ChatReply("half", finish="content_filter"), "refused", "content filter"),
     ],
 )
 def test_an_answer_that_is_none_says_what_is_wrong(
-    endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Answer, reason: str, told: str
+    endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Reply, reason: str, told: str
 ):
     endpoint.script(answer)
     with pytest.raises(ModelFailed, match=told) as caught:
@@ -154,24 +154,24 @@ def test_an_answer_that_is_none_says_what_is_wrong(
 
 
 def test_tokens_of_an_answer_that_cannot_be_used_are_told(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said(None, refusal="no", usage=(40, 2)))
+    endpoint.script(ChatReply(None, refusal="no", usage=(40, 2)))
     with pytest.raises(ModelFailed) as caught:
         llm.complete(HELLO)
     assert caught.value.tokens == (40, 2)
 
 
 def test_a_cut_answer_says_so(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said("half of", finish="length"))
+    endpoint.script(ChatReply("half of", finish="length"))
     assert llm.complete(HELLO).truncated
 
 
 def test_an_endpoint_that_counts_no_tokens_tells_none(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said("fine", usage=(-1, -1)))
+    endpoint.script(ChatReply("fine", usage=(-1, -1)))
     assert llm.complete(HELLO).usage == Usage()
 
 
 def test_no_more_calls_at_once_than_allowed(endpoint: ScriptedEndpoint):
-    endpoint.script(*[Held(Said("done"))] * 6)
+    endpoint.script(*[HeldReply(ChatReply("done"))] * 6)
     with OpenAICompatible(endpoint.url, "scripted", concurrency=2) as model:
         found: list[str] = []
         threads = [threading.Thread(target=lambda: found.append(model.complete(HELLO).text)) for _ in range(6)]
@@ -195,7 +195,7 @@ def held_call(endpoint: ScriptedEndpoint, call: Callable[[], Any]) -> tuple[thre
         except ModelFailed as error:
             raised.append(error)
 
-    endpoint.script(Held(Said("late")))
+    endpoint.script(HeldReply(ChatReply("late")))
     thread = threading.Thread(target=run)
     thread.start()
     endpoint.wait_for(1)
@@ -272,7 +272,7 @@ def test_letting_a_model_go_waits_for_nobody(endpoint: ScriptedEndpoint):
 
 
 def test_an_answer_comes_in_pieces(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said("one two three", usage=(5, 3)))
+    endpoint.script(ChatReply("one two three", usage=(5, 3)))
     pieces = llm.stream(HELLO)
     assert list(pieces) == ["one ", "two ", "three"]
     assert isinstance(pieces, Streaming)
@@ -282,22 +282,22 @@ def test_an_answer_comes_in_pieces(endpoint: ScriptedEndpoint, llm: OpenAICompat
 def test_a_stream_that_fails_raises(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     event = b'data: {"choices": [{"delta": {"content": "one"}}]}\n\n'
     endpoint.script(
-        Raw(event + b"data: {brok\n\n", type="text/event-stream"),
-        Raw(event, promised=900, type="text/event-stream"),
-        Said(""),
-        Status(401, "no"),
+        RawReply(event + b"data: {brok\n\n", type="text/event-stream"),
+        RawReply(event, promised=900, type="text/event-stream"),
+        ChatReply(""),
+        ErrorReply(401, "no"),
     )
     for reason in ("malformed", "broken", "empty", "rejected"):
         with pytest.raises(ModelFailed) as caught:
             list(llm.stream(HELLO))
         assert caught.value.reason == reason
-    endpoint.script(Status(503), Said("again"))
+    endpoint.script(ErrorReply(503), ChatReply("again"))
     assert list(llm.stream(HELLO)) == ["again"]
 
 
 def test_letting_go_of_a_stream_ends_the_call(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     event = b'data: {"choices": [{"delta": {"content": "one"}}]}\n\n'
-    endpoint.script(Raw(event * 3, type="text/event-stream"))
+    endpoint.script(RawReply(event * 3, type="text/event-stream"))
     pieces = llm.stream(HELLO)
     assert next(pieces) == "one"
     pieces.close()
@@ -307,7 +307,7 @@ def test_letting_go_of_a_stream_ends_the_call(endpoint: ScriptedEndpoint, llm: O
 
 def test_the_key_is_never_shown(endpoint: ScriptedEndpoint, llm: OpenAICompatible, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
-    endpoint.script(Status(401, "no such key"))
+    endpoint.script(ErrorReply(401, "no such key"))
     with pytest.raises(ModelFailed) as caught:
         llm.complete(HELLO)
     assert "secret-key" not in f"{llm!r}{caught.value}{caplog.text}"

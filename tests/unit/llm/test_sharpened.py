@@ -14,7 +14,7 @@ from rememo.llm.openai import OpenAICompatible
 from rememo.recall.rerank.cross_encoder import CrossEncoderReranker
 from rememo.recall.rerank.endpoint import EndpointReranker
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import Raw, Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, RawReply, ScriptedEndpoint
 
 QUIET = Settings(worker=False, durability="fast")
 TEXTS = ["the red boat is in the harbour", "a boat trip costs ten euros", "red wine is in the cellar"]
@@ -91,16 +91,16 @@ def test_scores_of_any_size_become_numbers_from_0_to_1():
 
 
 def test_the_model_orders_where_there_is_no_reranker(asked: Memory, endpoint: ScriptedEndpoint):
-    def judge(body: dict[str, Any]) -> Said:
+    def judge(body: dict[str, Any]) -> ChatReply:
         passages = json.loads(body["messages"][-1]["content"])["passages"]
-        return Said({"scores": [{"n": one["n"], "score": 9 if "trip" in one["text"] else 2} for one in passages]})
+        return ChatReply({"scores": [{"n": one["n"], "score": 9 if "trip" in one["text"] else 2} for one in passages]})
 
     endpoint.default = judge
     hits = asked.search("what does the boat cost?", rerank=True)
     assert hits[0].text == "a boat trip costs ten euros"
     assert hits[0].score == pytest.approx(0.9)
     assert [one.operation for one in asked.spending().entries] == ["rerank"]
-    endpoint.default = Status(500)
+    endpoint.default = ErrorReply(500)
     assert asked.search("red boat", rerank=True) == asked.search("red boat")
 
 
@@ -108,13 +108,13 @@ def test_the_model_rewrites_a_question_by_what_was_said_before(asked: Memory, en
     room = asked.scope(user="ana", room="r1")
     room.messages.add("user", "I think of buying the red boat.")
     room.messages.add("user", "Miso the cat sleeps on the sofa.")
-    endpoint.default = Said({"queries": ["where does Miso sleep", " ", "where does Miso sleep"]})
+    endpoint.default = ChatReply({"queries": ["where does Miso sleep", " ", "where does Miso sleep"]})
     hits = room.search("and where does she do that?", rewrite=True)
     assert hits[0].text == "Miso the cat sleeps on the sofa."
     [request] = endpoint.requests
     assert "I think of buying the red boat." in request.prompt
     assert [one.operation for one in asked.spending().entries] == ["rewrite"]
-    endpoint.default = Said("nonsense")
+    endpoint.default = ChatReply("nonsense")
     assert room.search("red boat", rewrite=True) == room.search("red boat")
 
 
@@ -131,15 +131,15 @@ def test_an_endpoint_of_rerankers_is_asked_and_read(endpoint: ScriptedEndpoint):
     path = "/rerank"
     with EndpointReranker(endpoint.url, "cross") as reranker:
         results = b'{"results": [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": -2.5}]}'
-        endpoint.default = Raw(results)
+        endpoint.default = RawReply(results)
         assert reranker.rerank("boat", ["wine", "boat"]) == [-2.5, 0.9]
-        assert endpoint.asked(path)[0].body == {
+        assert endpoint.requests_to(path)[0].body == {
             "model": "cross",
             "query": "boat",
             "documents": ["wine", "boat"],
             "top_n": 2,
         }
-        endpoint.default = Raw(b'{"results": [{"index": 0}]}')
+        endpoint.default = RawReply(b'{"results": [{"index": 0}]}')
         with pytest.raises(ModelFailed, match="did not answer with 2 scores"):
             reranker.rerank("boat", ["wine", "boat"])
 

@@ -21,7 +21,7 @@ from rememo.llm.openai import OpenAICompatible
 from rememo.llm.protocol import LLM, Message, Usage
 from rememo.llm.spending import Ledger
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import Answer, Held, Raw, Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, HeldReply, RawReply, Reply, ScriptedEndpoint
 
 ASK = [Message("user", "how are you today, and what is the weather like?")]
 MOST = at_most(prompt_tokens(ASK), 50).total
@@ -41,7 +41,7 @@ def ceiling(tokens: int | None) -> Settings:
 @pytest.mark.requirement("spend.limit")
 def test_what_was_spent_is_listed_by_day_and_purpose(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     clock = ManualClock(datetime(2026, 3, 1, 23, 30, tzinfo=UTC))
-    endpoint.script(Said("a", usage=(100, 10)), Said("b", usage=(200, 20)), Said("c", usage=(300, 30)))
+    endpoint.script(ChatReply("a", usage=(100, 10)), ChatReply("b", usage=(200, 20)), ChatReply("c", usage=(300, 30)))
     with Memory(":memory:", embedder=None, llm=llm, settings=ceiling(5_000), clock=clock) as memory:
         model_of(memory).complete(ASK)
         model_of(memory, operation="ask").complete(ASK)
@@ -63,7 +63,7 @@ def test_what_was_spent_is_listed_by_day_and_purpose(endpoint: ScriptedEndpoint,
 @pytest.mark.requirement("spend.limit")
 def test_a_call_that_would_pass_the_ceiling_is_not_made(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     clock = ManualClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
-    endpoint.script(*[Said("fine", usage=(20, 5))] * 9)
+    endpoint.script(*[ChatReply("fine", usage=(20, 5))] * 9)
     with Memory(":memory:", embedder=None, llm=llm, settings=ceiling(MOST + 25), clock=clock) as memory:
         for _ in range(2):
             model_of(memory).complete(ASK, max_tokens=50)
@@ -71,7 +71,7 @@ def test_a_call_that_would_pass_the_ceiling_is_not_made(endpoint: ScriptedEndpoi
             model_of(memory).complete(ASK, max_tokens=50)
         with pytest.raises(OverBudget):
             list(model_of(memory).stream(ASK))
-        assert len(endpoint.asked()) == 2
+        assert len(endpoint.requests_to()) == 2
         assert [one.refused for one in memory.spending().entries] == [2]
         clock.advance(86_400)
         model_of(memory).complete(ASK, max_tokens=50)
@@ -83,12 +83,12 @@ def test_a_ceiling_of_nothing_asks_no_model(endpoint: ScriptedEndpoint, llm: Ope
         pytest.raises(OverBudget),
     ):
         model_of(memory).complete(ASK)
-    assert not endpoint.asked()
+    assert not endpoint.requests_to()
 
 
 @pytest.mark.requirement("spend.limit")
 def test_tenants_have_ceilings_of_their_own(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(*[Said("fine", usage=(MOST, 0))] * 2)
+    endpoint.script(*[ChatReply("fine", usage=(MOST, 0))] * 2)
     with Memory(":memory:", embedder=None, llm=llm, settings=ceiling(MOST)) as memory:
         model_of(memory, "one").complete(ASK, max_tokens=50)
         model_of(memory, "two").complete(ASK, max_tokens=50)
@@ -99,16 +99,16 @@ def test_tenants_have_ceilings_of_their_own(endpoint: ScriptedEndpoint, llm: Ope
 @pytest.mark.parametrize(
     ("answer", "spent", "requests"),
     [
-        (Said(None, refusal="no", usage=(40, 2)), (40, 2), 1),
-        (Said(None, usage=(40, 0)), (40, 0), 1),
-        (Status(401), (0, 0), 1),
-        (Raw(b"{", promised=90), None, 1),
-        (Held(Said("late")), None, 1),
+        (ChatReply(None, refusal="no", usage=(40, 2)), (40, 2), 1),
+        (ChatReply(None, usage=(40, 0)), (40, 0), 1),
+        (ErrorReply(401), (0, 0), 1),
+        (RawReply(b"{", promised=90), None, 1),
+        (HeldReply(ChatReply("late")), None, 1),
     ],
     ids=["refusal", "empty", "rejected", "broken off", "slow"],
 )
 def test_a_failure_costs_what_it_did_or_may_have(
-    endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Answer, spent: tuple[int, int] | None, requests: int
+    endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Reply, spent: tuple[int, int] | None, requests: int
 ):
     endpoint.script(answer)
     most = at_most(prompt_tokens(ASK), 50)
@@ -121,7 +121,7 @@ def test_a_failure_costs_what_it_did_or_may_have(
 
 
 def test_tries_are_counted_and_uncounted_tokens_are_estimated(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Status(503), Status(429), Said("quite well", usage=(-1, -1)))
+    endpoint.script(ErrorReply(503), ErrorReply(429), ChatReply("quite well", usage=(-1, -1)))
     with Memory(":memory:", embedder=None, llm=llm) as memory:
         model_of(memory).complete(ASK)
         [entry] = memory.spending().entries
@@ -131,7 +131,7 @@ def test_tries_are_counted_and_uncounted_tokens_are_estimated(endpoint: Scripted
 
 
 def test_streams_are_booked(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said("one two", usage=(7, 2)), Said("one two", usage=(7, 2)))
+    endpoint.script(ChatReply("one two", usage=(7, 2)), ChatReply("one two", usage=(7, 2)))
     with Memory(":memory:", embedder=None, llm=llm) as memory:
         assert "".join(model_of(memory).stream(ASK)) == "one two"
         [entry] = memory.spending().entries

@@ -11,7 +11,7 @@ from rememo.errors import ModelFailed
 from rememo.llm.openai import OpenAICompatible
 from rememo.llm.protocol import Message, Usage
 from rememo.llm.structured import read_as, structured
-from rememo.testing.endpoint import Said, ScriptedEndpoint, Status
+from rememo.testing.endpoint import ChatReply, ErrorReply, ScriptedEndpoint
 
 
 class Person(BaseModel):
@@ -56,32 +56,36 @@ def test_no_text_breaks_the_reader(text: str):
 def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(
     endpoint: ScriptedEndpoint, llm: OpenAICompatible
 ):
-    endpoint.script(Said({"age": 3}, usage=(10, 2)), Said("", usage=(10, 0)), Said({"name": "Ana"}, usage=(20, 4)))
+    endpoint.script(
+        ChatReply({"age": 3}, usage=(10, 2)), ChatReply("", usage=(10, 0)), ChatReply({"name": "Ana"}, usage=(20, 4))
+    )
     found = structured(llm, ASK, Person)
     assert (found.value.name, found.asked, found.usage) == ("Ana", 3, Usage(40, 6))
-    second = endpoint.asked()[1].prompt
+    second = endpoint.requests_to()[1].prompt
     assert "name: Field required" in second
     assert '{"age": 3}' in second
 
 
 def test_tries_are_bounded_and_all_are_counted(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(*[Said("no", usage=(10, 1))] * 9)
+    endpoint.script(*[ChatReply("no", usage=(10, 1))] * 9)
     with pytest.raises(ModelFailed, match=r"no JSON.*asked 3 times") as caught:
         structured(llm, ASK, Person)
-    assert len(endpoint.asked()) == 3
+    assert len(endpoint.requests_to()) == 3
     assert (caught.value.reason, caught.value.tokens) == ("malformed", (30, 3))
 
 
-@pytest.mark.parametrize("answer", [Said(None, refusal="I will not"), Status(401)])
-def test_a_refusal_is_not_argued_with(endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Said | Status):
+@pytest.mark.parametrize("answer", [ChatReply(None, refusal="I will not"), ErrorReply(401)])
+def test_a_refusal_is_not_argued_with(
+    endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: ChatReply | ErrorReply
+):
     endpoint.script(answer)
     with pytest.raises(ModelFailed):
         structured(llm, ASK, Person)
-    assert len(endpoint.asked()) == 1
+    assert len(endpoint.requests_to()) == 1
 
 
 def test_a_cut_answer_is_marked(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
-    endpoint.script(Said('{"name": "An', finish="length"))
+    endpoint.script(ChatReply('{"name": "An', finish="length"))
     found = structured(llm, ASK, Person)
     assert found.truncated
     assert found.mended

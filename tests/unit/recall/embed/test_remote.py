@@ -19,7 +19,15 @@ from rememo.recall.embed.openai import OpenAIEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.kv.protocol import EMBED_CACHE
 from rememo.testing.clock import ManualClock
-from rememo.testing.endpoint import EMBEDDINGS, Held, Raw, ScriptedEndpoint, Status, Vectors, vector_of
+from rememo.testing.endpoint import (
+    EMBEDDINGS,
+    ErrorReply,
+    HeldReply,
+    RawReply,
+    ScriptedEndpoint,
+    VectorReply,
+    vector_of,
+)
 
 DIMENSION = 8
 
@@ -42,7 +50,7 @@ def nearest(memory: Memory, text: str) -> str:
 
 
 def texts_asked(endpoint: ScriptedEndpoint) -> list[str]:
-    return [text for request in endpoint.asked(EMBEDDINGS) for text in request.body["input"]]
+    return [text for request in endpoint.requests_to(EMBEDDINGS) for text in request.body["input"]]
 
 
 def worker_of(memory: Memory) -> Worker:
@@ -79,7 +87,7 @@ def test_a_write_does_not_wait_and_a_job_fetches_the_vector(
         assert [hit.text for hit in memory.search("cat", mode="words")] == ["a grey cat"]
         receipt.wait()
         # All of them in one request, and the same text once.
-        [request] = endpoint.asked(EMBEDDINGS)[asked:]
+        [request] = endpoint.requests_to(EMBEDDINGS)[asked:]
         assert sorted(request.body["input"]) == ["a grey cat", "a red boat"]
         assert memory.stats().vectors == 3
         assert nearest(memory, "a grey cat") == "a grey cat"
@@ -180,7 +188,7 @@ def test_while_the_endpoint_is_down_everything_goes_on_by_words(
 def test_an_outage_is_waited_out_for_longer_than_other_failures(
     tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock
 ):
-    endpoint.script(*[Status(503, "no capacity")] * 12, path=EMBEDDINGS)
+    endpoint.script(*[ErrorReply(503, "no capacity")] * 12, path=EMBEDDINGS)
     passing = [0.0]
     remote = embedder(endpoint, clock=lambda: passing[0])
     with Memory(tmp_path / "a.db", embedder=remote, settings=Settings(worker=False), clock=clock) as memory:
@@ -197,7 +205,7 @@ def test_an_outage_is_waited_out_for_longer_than_other_failures(
 
 def test_what_the_endpoint_says_about_waiting_is_obeyed(tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock):
     with open_memory(tmp_path / "a.db", endpoint, clock) as memory:
-        endpoint.script(Status(429, "slow down", retry_after=120), path=EMBEDDINGS)
+        endpoint.script(ErrorReply(429, "slow down", retry_after=120), path=EMBEDDINGS)
         memory.add("a red boat")
         runner = worker_of(memory)
         runner.run_once()
@@ -211,10 +219,10 @@ def test_what_the_endpoint_says_about_waiting_is_obeyed(tmp_path: Path, endpoint
 
 
 def test_one_text_that_is_refused_stops_no_others(tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock):
-    def choosy(body: dict[str, list[str]]) -> Status | Vectors:
+    def choosy(body: dict[str, list[str]]) -> ErrorReply | VectorReply:
         if any("too long" in text for text in body["input"]):
-            return Status(400, "this is too long for me")
-        return Vectors([vector_of(text, DIMENSION) for text in body["input"]])
+            return ErrorReply(400, "this is too long for me")
+        return VectorReply([vector_of(text, DIMENSION) for text in body["input"]])
 
     with open_memory(tmp_path / "a.db", endpoint, clock) as memory:
         endpoint.script(*[choosy] * 50, path=EMBEDDINGS)
@@ -223,7 +231,7 @@ def test_one_text_that_is_refused_stops_no_others(tmp_path: Path, endpoint: Scri
         runner = worker_of(memory)
         runner.run_once()
         assert memory.stats().vectors == 20
-        assert len(endpoint.asked(EMBEDDINGS)) < 15
+        assert len(endpoint.requests_to(EMBEDDINGS)) < 15
         for _ in range(4):
             clock.advance(600)
             runner.run_once()
@@ -234,7 +242,7 @@ def test_one_text_that_is_refused_stops_no_others(tmp_path: Path, endpoint: Scri
 
 
 def test_a_key_that_is_refused_is_not_tried_for_each_text(endpoint: ScriptedEndpoint):
-    endpoint.script(*[Status(401, "bad key")] * 30, path=EMBEDDINGS)
+    endpoint.script(*[ErrorReply(401, "bad key")] * 30, path=EMBEDDINGS)
     with embedder(endpoint) as remote:
         found = fetch([f"text {number}" for number in range(256)], remote.embed, None)
     assert all(isinstance(one, EmbeddingFailed) for one in found)
@@ -311,10 +319,10 @@ def test_an_endpoint_that_goes_away_meanwhile_is_gone_on_with_later(
 def test_a_text_that_is_refused_in_a_change_of_models_is_told_by_a_dead_job(
     tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock
 ):
-    def choosy(body: dict[str, list[str]]) -> Status | Vectors:
+    def choosy(body: dict[str, list[str]]) -> ErrorReply | VectorReply:
         if any("too long" in text for text in body["input"]):
-            return Status(400, "this is too long for me")
-        return Vectors([vector_of(text, DIMENSION) for text in body["input"]])
+            return ErrorReply(400, "this is too long for me")
+        return VectorReply([vector_of(text, DIMENSION) for text in body["input"]])
 
     endpoint.script(*[choosy] * 30, path=EMBEDDINGS)
     with Memory(tmp_path / "a.db", settings=Settings(worker=False), clock=clock) as memory:
@@ -356,7 +364,7 @@ def test_a_slow_endpoint_holds_up_one_search_and_no_others(
     remote = embedder(endpoint, question_timeout=0.2)
     with Memory(tmp_path / "a.db", embedder=remote, settings=Settings(worker=False), clock=clock) as memory:
         memory.add("a red boat").wait()
-        endpoint.script(Held(Raw(b"{}")), path=EMBEDDINGS)
+        endpoint.script(HeldReply(RawReply(b"{}")), path=EMBEDDINGS)
         assert memory.search("red boat")[0].text == "a red boat"
         asked = len(endpoint.requests)
         assert memory.search("another boat")[0].text == "a red boat"
@@ -374,10 +382,10 @@ def test_vectors_are_booked_and_wait_for_tomorrow_beyond_the_ceiling(
         # The endpoint says a token for each word.
         assert (spent.operation, spent.calls, spent.prompt, spent.completion, spent.refused) == ("embed", 1, 6, 0, 0)
         assert spent.cost == pytest.approx(6 * 2.0 / 1_000_000)
-        asked = len(endpoint.asked(EMBEDDINGS))
+        asked = len(endpoint.requests_to(EMBEDDINGS))
         memory.add("a grey cat " * 40)
         worker_of(memory).run_once()
-        assert len(endpoint.asked(EMBEDDINGS)) == asked
+        assert len(endpoint.requests_to(EMBEDDINGS)) == asked
         [waiting] = memory.jobs.list("waiting")
         assert waiting.due_at == clock().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
         assert "of the 40" in (waiting.error or "")
@@ -394,13 +402,13 @@ def test_vectors_are_booked_and_wait_for_tomorrow_beyond_the_ceiling(
 def test_what_an_endpoint_did_not_do_is_not_booked(tmp_path: Path, endpoint: ScriptedEndpoint, clock: ManualClock):
     remote = embedder(endpoint, clock=lambda: clock().timestamp())
     with Memory(tmp_path / "a.db", embedder=remote, settings=Settings(worker=False), clock=clock) as memory:
-        endpoint.script(Status(503), path=EMBEDDINGS)
+        endpoint.script(ErrorReply(503), path=EMBEDDINGS)
         memory.add("a red boat")
         worker_of(memory).run_once()
         assert len(memory.jobs.list("waiting")) == 1
         [spent] = memory.spending().entries
         assert (spent.calls, spent.failed, spent.tokens) == (1, 1, 0)
-        endpoint.script(Raw(b'{"data": []}'), path=EMBEDDINGS)
+        endpoint.script(RawReply(b'{"data": []}'), path=EMBEDDINGS)
         clock.advance(3_600)
         worker_of(memory).run_once()
         assert memory.spending().today > 0, "an answer that was of no use may have been paid for"

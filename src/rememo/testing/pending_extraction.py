@@ -9,22 +9,22 @@ from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
 
 ROUNDS = 5
-LESSONS = Settings(durability="fast", learn_wait=30.0)
+LEARN_SETTINGS = Settings(durability="fast", learn_wait=30.0)
 """Patient, so that a slow machine changes nothing."""
 
 
-def objects(memory: Memory, predicate: str = "lives_in") -> list[str]:
+def fact_objects(memory: Memory, predicate: str = "lives_in") -> list[str]:
     """Return what is held to be so now."""
     return [fact.object for fact in memory.facts.list(predicate=predicate)]
 
 
-class LessonsSuite(Suite):
+class PendingExtractionSuite(Suite):
     """`add(learn=…)`, `add(kind=…)`, and reads right after writes."""
 
     @pytest.fixture
     def taught(self, open_memory: OpenMemory) -> Memory:
         """Open a store whose reads wait for lessons."""
-        return open_memory(settings=LESSONS)
+        return open_memory(settings=LEARN_SETTINGS)
 
     @pytest.mark.requirement("fact.extract")
     def test_a_read_sees_what_the_last_message_taught(self, taught: Memory, clock: ManualClock) -> None:
@@ -33,7 +33,7 @@ class LessonsSuite(Suite):
             ana.messages.add("user", "I live in Lisbon.")
             clock.advance()
             ana.messages.add("user", "I moved to Porto.")
-            assert objects(ana) == ["Porto"]
+            assert fact_objects(ana) == ["Porto"]
             clock.advance()
             ana.messages.add("user", "I moved to Braga.")
             assert "lives in Braga" in ana.context("where do I live?").text
@@ -57,11 +57,11 @@ class LessonsSuite(Suite):
     def test_what_is_said_in_one_room_counts_in_the_others_at_once(self, taught: Memory, clock: ManualClock) -> None:
         kitchen, garden = (taught.scope(user="ana", room=name) for name in ("kitchen", "garden"))
         kitchen.messages.add("user", "I live in Lisbon.")
-        assert objects(kitchen) == ["Lisbon"]
+        assert fact_objects(kitchen) == ["Lisbon"]
         clock.advance()
         garden.messages.add("user", "I moved to Porto.")
-        assert objects(kitchen) == [], "the kitchen knows that it ended, and the garden where she lives"
-        assert objects(taught.scope(user="ana")) == ["Porto"]
+        assert fact_objects(kitchen) == [], "the kitchen knows that it ended, and the garden where she lives"
+        assert fact_objects(taught.scope(user="ana")) == ["Porto"]
 
     @pytest.mark.requirement("fact.extract")
     def test_a_batch_is_learned_when_it_is_read(self, taught: Memory) -> None:
@@ -69,39 +69,39 @@ class LessonsSuite(Suite):
         with ana.batch() as batch:
             batch.messages.add("user", "I live in Porto.")
             batch.add("The user is allergic to nuts.")
-            assert objects(ana) == []
-        assert (objects(ana), objects(ana, "allergic_to")) == (["Porto"], ["nuts"])
+            assert fact_objects(ana) == []
+        assert (fact_objects(ana), fact_objects(ana, "allergic_to")) == (["Porto"], ["nuts"])
 
     @pytest.mark.requirement("fact.extract")
     def test_what_is_changed_or_gone_is_not_read_any_more(self, taught: Memory, clock: ManualClock) -> None:
         ana = taught.scope(user="ana")
         note = ana.add("The user lives in Lisbon.").id
-        assert objects(ana) == ["Lisbon"]
+        assert fact_objects(ana) == ["Lisbon"]
         clock.advance()
         ana.update(note, text="The user lives in Porto.")
-        assert objects(ana) == ["Porto"]
+        assert fact_objects(ana) == ["Porto"]
         clock.advance()
         receipt = ana.delete(note)
-        assert objects(ana) == []
+        assert fact_objects(ana) == []
         clock.advance()
         ana.undo(receipt)
-        assert objects(ana) == ["Porto"]
+        assert fact_objects(ana) == ["Porto"]
         clock.advance()
         assert not ana.update(note, pinned=True, metadata={"seen": True}).jobs, "it says the same as before"
 
     def test_nobody_waits_where_others_do_the_work(self, open_memory: OpenMemory) -> None:
         ana = open_memory(settings=Settings(durability="fast", worker=False)).scope(user="ana")
         receipt = ana.messages.add("user", "I live in Porto.")
-        assert objects(ana) == []
+        assert fact_objects(ana) == []
         receipt.wait()
-        assert objects(ana) == ["Porto"]
+        assert fact_objects(ana) == ["Porto"]
 
     def test_reads_wait_for_lessons_only_as_long_as_they_are_told(self, open_memory: OpenMemory) -> None:
         ana = open_memory(settings=Settings(durability="fast", learn_wait=0.0)).scope(user="ana")
         receipt = ana.messages.add("user", "I live in Porto.")
-        assert objects(ana) in ([], ["Porto"])
+        assert fact_objects(ana) in ([], ["Porto"])
         receipt.wait()
-        assert objects(ana) == ["Porto"]
+        assert fact_objects(ana) == ["Porto"]
 
     # ---- every way in
 
@@ -116,7 +116,7 @@ class LessonsSuite(Suite):
     def test_many_are_learned_from_together(self, taught: Memory) -> None:
         ana = taught.scope(user="ana", room="chat")
         ana.add_many(["I moved to Porto.", {"text": "I have a dog called Rex.", "kind": "message"}])
-        assert (objects(ana), objects(ana, "has_pet")) == (["Porto"], ["Rex"])
+        assert (fact_objects(ana), fact_objects(ana, "has_pet")) == (["Porto"], ["Rex"])
 
     def test_what_is_not_to_be_learned_from_never_is(self, taught: Memory) -> None:
         ana = taught.scope(user="ana", room="chat")
@@ -127,7 +127,7 @@ class LessonsSuite(Suite):
         for receipt in (note, many, message):
             ana.update(receipt.id, text="I live in Braga.").wait()
             ana.update(receipt.id, data={"role": "user"}).wait()
-        assert objects(ana) == []
+        assert fact_objects(ana) == []
         with pytest.raises(InvalidInput, match="learn"):
             ana.add("I live in Porto.", learn=1)  # pyright: ignore[reportArgumentType] - what untyped callers do
 
@@ -135,7 +135,7 @@ class LessonsSuite(Suite):
         ana = taught.scope(user="ana")
         assert not ana.documents.add(text="I live in Porto.").jobs
         assert not ana.add("I live in Braga.", kind="document").jobs
-        assert objects(ana) == []
+        assert fact_objects(ana) == []
 
     # ---- what became of records
 

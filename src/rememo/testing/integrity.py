@@ -14,7 +14,7 @@ from rememo.testing.base import OpenMemory, Suite, texts
 from rememo.testing.clock import START, ManualClock
 
 
-class KeepingSuite(Suite):
+class IntegritySuite(Suite):
     """`stats` and `verify`."""
 
     def test_stats_count_what_a_tenant_holds(self, memory: Memory) -> None:

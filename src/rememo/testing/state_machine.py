@@ -33,13 +33,13 @@ OWN_WORDS = {"a": "lighthouse", "b": "windmill"}
 _stores = count()
 
 
-def said(id: str, word: str) -> str:
+def record_text(id: str, word: str) -> str:
     """Return the text of a record."""
     return f"{word} {OWN_WORDS[id]}"
 
 
 @dataclass(frozen=True)
-class Told:
+class ExpectedRecord:
     """What the model knows of one record."""
 
     id: str
@@ -56,20 +56,22 @@ class Told:
 
 
 @dataclass
-class Model:
+class ExpectedTenant:
     """One tenant as it should be."""
 
-    records: dict[str, Told] = field(default_factory=dict[str, Told])
+    records: dict[str, ExpectedRecord] = field(default_factory=dict[str, ExpectedRecord])
     """Open versions, expired ones included."""
     last_version: dict[str, int] = field(default_factory=dict[str, int])
-    past: list[tuple[datetime, dict[str, Told]]] = field(default_factory=list[tuple[datetime, dict[str, Told]]])
+    past: list[tuple[datetime, dict[str, ExpectedRecord]]] = field(
+        default_factory=list[tuple[datetime, dict[str, ExpectedRecord]]]
+    )
     """The state after each write, with its system time."""
     snapshots: dict[str, datetime] = field(default_factory=dict[str, datetime])
     undoable: Receipt | None = None
 
-    def at(self, time: datetime) -> dict[str, Told]:
+    def at(self, time: datetime) -> dict[str, ExpectedRecord]:
         """Return what was known then."""
-        state: dict[str, Told] = {}
+        state: dict[str, ExpectedRecord] = {}
         for when, then in self.past:
             if when <= time:
                 state = then
@@ -87,7 +89,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def open(self) -> None:
         self.name = f"machine-{next(_stores)}"
         self.memory = self.open_memory(self.name)
-        self.models = {tenant: Model() for tenant in TENANTS}
+        self.models = {tenant: ExpectedTenant() for tenant in TENANTS}
         self.names = count()
 
     def teardown(self) -> None:
@@ -102,7 +104,7 @@ class MemoryMachine(RuleBasedStateMachine):
         past = self.models[tenant].past
         return max([self.clock(), *(when for when, _ in past[-1:])])
 
-    def _live(self, tenant: str) -> dict[str, Told]:
+    def _live(self, tenant: str) -> dict[str, ExpectedRecord]:
         now = self._now(tenant)
         return {id: record for id, record in self.models[tenant].records.items() if record.visible(now)}
 
@@ -122,7 +124,7 @@ class MemoryMachine(RuleBasedStateMachine):
         model.last_version[id] = version
         assert receipt.recorded_at is not None
         created_at = more.pop("created_at", receipt.recorded_at)
-        model.records[id] = Told(id, version, text, user, created_at, more.pop("expires_at", None), **more)
+        model.records[id] = ExpectedRecord(id, version, text, user, created_at, more.pop("expires_at", None), **more)
 
     # ---- rules
 
@@ -137,9 +139,9 @@ class MemoryMachine(RuleBasedStateMachine):
                 view.add(word, id=id)
             return
         expires_at = None if ttl is None else self.clock() + timedelta(seconds=ttl)
-        receipt = view.add(said(id, word), id=id, ttl=ttl, metadata={"n": number})
+        receipt = view.add(record_text(id, word), id=id, ttl=ttl, metadata={"n": number})
         assert receipt.outcome == "added"
-        self._opened(tenant, id, said(id, word), user, receipt, expires_at=expires_at, metadata={"n": number})
+        self._opened(tenant, id, record_text(id, word), user, receipt, expires_at=expires_at, metadata={"n": number})
         self._wrote(tenant, receipt)
 
     @rule(
@@ -154,11 +156,11 @@ class MemoryMachine(RuleBasedStateMachine):
             with pytest.raises(NotFound):
                 view.update(id, text=word)
             return
-        receipt = view.update(id, text=said(id, word))
-        self._revised(tenant, known, receipt, text=said(id, word))
+        receipt = view.update(id, text=record_text(id, word))
+        self._revised(tenant, known, receipt, text=record_text(id, word))
         self._wrote(tenant, receipt)
 
-    def _revised(self, tenant: str, known: Told, receipt: Receipt, **changes: Any) -> None:
+    def _revised(self, tenant: str, known: ExpectedRecord, receipt: Receipt, **changes: Any) -> None:
         model = self.models[tenant]
         version = model.last_version[known.id] + 1
         assert receipt.versions[known.id] == version
@@ -203,9 +205,9 @@ class MemoryMachine(RuleBasedStateMachine):
             with view.batch() as batch:
                 for id, word in zip(IDS, words, strict=False):
                     if id in live:
-                        batch.update(id, text=said(id, word))
+                        batch.update(id, text=record_text(id, word))
                     else:
-                        batch.add(said(id, word), id=id, metadata={"n": 0})
+                        batch.add(record_text(id, word), id=id, metadata={"n": 0})
                 if fail:
                     _ = 1 / 0
         except ZeroDivisionError:
@@ -213,9 +215,9 @@ class MemoryMachine(RuleBasedStateMachine):
         assert batch.receipt is not None
         for id, word in zip(IDS, words, strict=False):
             if id in live:
-                self._revised(tenant, live[id], batch.receipt, text=said(id, word))
+                self._revised(tenant, live[id], batch.receipt, text=record_text(id, word))
             else:
-                self._opened(tenant, id, said(id, word), None, batch.receipt, metadata={"n": 0})
+                self._opened(tenant, id, record_text(id, word), None, batch.receipt, metadata={"n": 0})
         self._wrote(tenant, batch.receipt)
         assert set(model.records) >= set(IDS[: len(words)])
 
@@ -268,7 +270,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self._went_back(tenant, receipt, {id: record for id, record in wanted.items() if id in receipt.ids})
         assert {id for id, record in wanted.items() if record is None or record.visible(now)} <= set(receipt.ids)
 
-    def _went_back(self, tenant: str, receipt: Receipt, wanted: dict[str, Told | None]) -> None:
+    def _went_back(self, tenant: str, receipt: Receipt, wanted: dict[str, ExpectedRecord | None]) -> None:
         model = self.models[tenant]
         for id, was in wanted.items():
             if id not in receipt.ids:
@@ -305,7 +307,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     # ---- invariants
 
-    def _agree(self, actual: list[Record], expected: dict[str, Told], tenant: str) -> None:
+    def _agree(self, actual: list[Record], expected: dict[str, ExpectedRecord], tenant: str) -> None:
         assert {
             record.id: (record.version, record.text, record.metadata, record.created_at, record.expires_at)
             for record in actual

@@ -1,13 +1,12 @@
-"""Time travel: what was known when, what held when, and going back."""
+"""History: what was known when and what held when, snapshots, and the difference of two times."""
 
-import contextlib
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from rememo.errors import AlreadyExists, InvalidInput, NotFound, ReadOnly, VersionConflict
+from rememo.errors import AlreadyExists, InvalidInput, NotFound, ReadOnly
 from rememo.memory import Memory
 from rememo.model.receipt import Receipt
 from rememo.testing.base import OpenMemory, Suite, ids, texts
@@ -17,7 +16,7 @@ HOUR = timedelta(hours=1)
 MICROSECOND = timedelta(microseconds=1)
 
 
-def moment_of(receipt: Receipt) -> datetime:
+def receipt_time(receipt: Receipt) -> datetime:
     """Return the system time of a write."""
     assert receipt.recorded_at is not None
     return receipt.recorded_at
@@ -47,11 +46,11 @@ class HistorySuite(Suite):
 
     @pytest.mark.requirement("time.valid-known")
     def test_known_at_works_on_every_read(self, memory: Memory, clock: ManualClock) -> None:
-        first = moment_of(memory.scope(user="alice").add("lives in Porto", id="x", metadata={"city": "Porto"}))
+        first = receipt_time(memory.scope(user="alice").add("lives in Porto", id="x", metadata={"city": "Porto"}))
         clock.advance(60)
-        second = moment_of(memory.update("x", text="lives in Lisbon", metadata={"city": "Lisbon"}))
+        second = receipt_time(memory.update("x", text="lives in Lisbon", metadata={"city": "Lisbon"}))
         clock.advance(60)
-        third = moment_of(memory.delete("x"))
+        third = receipt_time(memory.delete("x"))
         clock.advance(60)
         for time, text, city in ((first, "lives in Porto", "Porto"), (second, "lives in Lisbon", "Lisbon")):
             assert memory.get("x", known_at=time).text == text
@@ -73,7 +72,7 @@ class HistorySuite(Suite):
     def test_a_version_is_known_from_its_first_moment_until_its_last(self, memory: Memory, clock: ManualClock) -> None:
         memory.add("1", id="x")
         clock.advance(60)
-        changed = moment_of(memory.update("x", text="2"))
+        changed = receipt_time(memory.update("x", text="2"))
         assert memory.get("x", known_at=changed - MICROSECOND).text == "1"
         assert memory.get("x", known_at=changed).text == "2"
 
@@ -81,7 +80,7 @@ class HistorySuite(Suite):
     def test_a_search_of_the_past_finds_the_old_wording_and_not_the_new(
         self, memory: Memory, clock: ManualClock
     ) -> None:
-        before = moment_of(memory.add("the meeting is in the aquarium", id="x"))
+        before = receipt_time(memory.add("the meeting is in the aquarium", id="x"))
         clock.advance(60)
         memory.update("x", text="the meeting is in the observatory")
         assert texts(memory.search("aquarium", mode="words", known_at=before)) == ["the meeting is in the aquarium"]
@@ -110,7 +109,7 @@ class HistorySuite(Suite):
 
     @pytest.mark.requirement("time.valid-known")
     def test_both_times_can_be_asked_at_once(self, memory: Memory, clock: ManualClock) -> None:
-        thought = moment_of(memory.add("the shop is open", id="x", valid_from=START))
+        thought = receipt_time(memory.add("the shop is open", id="x", valid_from=START))
         clock.advance(60)
         memory.update("x", valid_to=START + HOUR)
         later = START + 2 * HOUR
@@ -183,7 +182,7 @@ class SnapshotSuite(Suite):
     def test_a_view_of_the_past_cannot_be_written_to(self, memory: Memory, tmp_path: Any) -> None:
         receipt = memory.add("here", id="x")
         memory.export(tmp_path / "export.jsonl")
-        past = memory.as_of(moment_of(receipt))
+        past = memory.as_of(receipt_time(receipt))
         for write in (
             lambda: past.add("new"),
             lambda: past.add_many(["new"]),
@@ -208,9 +207,9 @@ class SnapshotSuite(Suite):
         assert memory.count() == 1
 
     def test_a_view_of_the_past_shows_no_more_than_it_could_know(self, memory: Memory, clock: ManualClock) -> None:
-        early = moment_of(memory.add("early", id="x"))
+        early = receipt_time(memory.add("early", id="x"))
         clock.advance(60)
-        late = moment_of(memory.update("x", text="late"))
+        late = receipt_time(memory.update("x", text="late"))
         clock.advance(60)
         past = memory.as_of(early)
         assert texts(past.list(known_at=late)) == ["early"]
@@ -220,14 +219,14 @@ class SnapshotSuite(Suite):
         assert texts(past.search("late early", known_at=late, mode="words")) == ["early"]
 
     def test_a_view_of_the_past_cannot_move_forward(self, memory: Memory, clock: ManualClock) -> None:
-        early = moment_of(memory.add("early", id="x"))
+        early = receipt_time(memory.add("early", id="x"))
         clock.advance(60)
-        late = moment_of(memory.update("x", text="late"))
+        late = receipt_time(memory.update("x", text="late"))
         assert texts(memory.as_of(early).as_of(late).list()) == ["early"]
         assert texts(memory.as_of(late).as_of(early).list()) == ["early"]
 
     def test_a_diff_through_a_view_of_the_past_ends_there(self, memory: Memory, clock: ManualClock) -> None:
-        early = moment_of(memory.add("early", id="x"))
+        early = receipt_time(memory.add("early", id="x"))
         clock.advance(60)
         memory.add("late")
         clock.advance(60)
@@ -236,7 +235,7 @@ class SnapshotSuite(Suite):
     def test_an_export_through_a_view_of_the_past_holds_nothing_later(
         self, memory: Memory, clock: ManualClock, tmp_path: Any
     ) -> None:
-        early = moment_of(memory.add("early", id="x"))
+        early = receipt_time(memory.add("early", id="x"))
         clock.advance(60)
         memory.update("x", text="a later secret")
         try:
@@ -296,231 +295,3 @@ class DiffSuite(Suite):
         clock.advance(1)
         swept = memory.diff("before")
         assert ids(unswept.removed) == ids(swept.removed) == ["x"]
-
-
-class RollbackSuite(Suite):
-    """Making a scope what it was, by new versions."""
-
-    @pytest.mark.requirement("version.undo")
-    def test_everything_becomes_what_it_was_and_nothing_is_lost(self, memory: Memory, clock: ManualClock) -> None:
-        memory.add("kept", id="kept")
-        memory.add("old", id="changed", metadata={"a": 1}, pinned=True)
-        memory.add("gone", id="removed")
-        before = memory.list()
-        memory.snapshot("before")
-        clock.advance(60)
-        memory.update("changed", text="new", metadata={}, pinned=False)
-        memory.delete("removed")
-        memory.add("fresh", id="added")
-        receipt = memory.rollback("before")
-        assert {id: receipt.outcomes[id] for id in receipt.ids} == {
-            "changed": "restored", "removed": "restored", "added": "deleted",
-        }  # fmt: skip
-        after = memory.list()
-        for was, now in zip(before, after, strict=True):
-            for field in ("id", "kind", "text", "data", "metadata", "scope", "created_at", "at", "pinned"):
-                assert getattr(now, field) == getattr(was, field), field
-        assert texts(memory.history("changed")) == ["old", "new", "old"]
-        assert ids(memory.search("gone", mode="words")) == ["removed"]
-        assert memory.search("fresh", mode="words") == []
-        assert memory.verify().ok
-
-    def test_rolling_back_to_now_does_nothing(self, memory: Memory, clock: ManualClock) -> None:
-        memory.add("here")
-        clock.advance(60)
-        assert memory.rollback(clock()).ids == ()
-        assert memory.rollback(clock() + HOUR).ids == ()
-
-    def test_a_rollback_can_be_rolled_back(self, memory: Memory, clock: ManualClock) -> None:
-        memory.add("1", id="x")
-        memory.snapshot("one")
-        clock.advance(60)
-        memory.update("x", text="2")
-        memory.snapshot("two")
-        clock.advance(60)
-        memory.rollback("one")
-        assert memory.get("x").text == "1"
-        memory.rollback("two")
-        assert memory.get("x").text == "2"
-
-    def test_a_record_that_was_made_anew_gets_its_first_creation_back(self, memory: Memory, clock: ManualClock) -> None:
-        memory.add("first life", id="x")
-        first = memory.get("x")
-        memory.snapshot("before")
-        clock.advance(60)
-        memory.delete("x")
-        memory.add("second life", id="x")
-        memory.rollback("before")
-        assert memory.get("x").text == "first life"
-        assert memory.get("x").created_at == first.created_at
-
-    def test_only_the_views_scope_goes_back(self, memory: Memory, clock: ManualClock) -> None:
-        alice, bob = memory.scope(user="alice"), memory.scope(user="bob")
-        memory.snapshot("before")
-        clock.advance(60)
-        alice.add("hers")
-        bob.add("his")
-        alice.rollback("before")
-        assert texts(memory.list()) == ["his"]
-
-    def test_a_scope_goes_back_though_one_of_its_records_moved_out(self, memory: Memory, clock: ManualClock) -> None:
-        alice = memory.scope(user="alice")
-        alice.add("hers", id="x")
-        alice.add("old", id="y")
-        memory.snapshot("before")
-        clock.advance(60)
-        memory.add("everybody's", id="x", on_conflict="replace")
-        alice.update("y", text="new")
-        alice.rollback("before")
-        assert alice.get("y").text == "old"
-
-    def test_a_callers_own_embedding_comes_back(self, memory: Memory, clock: ManualClock) -> None:
-        own = [0.0] * 15 + [1.0]
-        memory.add("text", id="x", embedding=own)
-        memory.snapshot("before")
-        clock.advance(60)
-        memory.delete("x")
-        memory.rollback("before")
-        [hit] = memory.similar(own)
-        assert hit.score == pytest.approx(1.0, abs=1e-5)
-
-
-class UndoSuite(Suite):
-    """Taking one write back."""
-
-    @pytest.mark.requirement("version.undo")
-    def test_an_add_is_undone(self, memory: Memory) -> None:
-        receipt = memory.add("mistake")
-        undone = memory.undo(receipt)
-        assert undone.outcome == "deleted"
-        assert memory.count() == 0
-        assert memory.search("mistake") == []
-
-    @pytest.mark.requirement("version.undo")
-    def test_an_update_is_undone(self, memory: Memory) -> None:
-        memory.add("right", id="x", metadata={"a": 1})
-        receipt = memory.update("x", text="wrong", metadata={})
-        undone = memory.undo(receipt)
-        assert (undone.outcome, undone.version) == ("restored", 3)
-        assert (memory.get("x").text, memory.get("x").metadata) == ("right", {"a": 1})
-        assert ids(memory.search("right", mode="words")) == ["x"]
-
-    @pytest.mark.requirement("version.undo")
-    def test_a_delete_is_undone(self, memory: Memory) -> None:
-        memory.add("needed", id="x")
-        created_at = memory.get("x").created_at
-        undone = memory.undo(memory.delete("x"))
-        assert undone.outcome == "restored"
-        assert memory.get("x").text == "needed"
-        assert memory.get("x").created_at == created_at
-
-    def test_a_replacement_is_undone(self, memory: Memory) -> None:
-        memory.add("first", id="x")
-        memory.undo(memory.add("second", id="x", on_conflict="replace"))
-        assert memory.get("x").text == "first"
-
-    def test_a_batch_is_undone_as_one(self, memory: Memory) -> None:
-        memory.add("old", id="a")
-        memory.add("gone", id="b")
-        with memory.batch() as batch:
-            batch.update("a", text="new")
-            batch.delete("b")
-            batch.add("fresh", id="c")
-        assert batch.receipt is not None
-        memory.undo(batch.receipt)
-        assert sorted(texts(memory.list())) == ["gone", "old"]
-        assert memory.verify().ok
-
-    def test_many_adds_are_undone_as_one(self, memory: Memory) -> None:
-        memory.add("kept")
-        memory.undo(memory.add_many(["a", "b", "c"]))
-        assert texts(memory.list()) == ["kept"]
-
-    def test_an_undo_can_be_undone(self, memory: Memory) -> None:
-        memory.add("1", id="x")
-        undone = memory.undo(memory.update("x", text="2"))
-        memory.undo(undone)
-        assert memory.get("x").text == "2"
-
-    @pytest.mark.requirement("version.undo")
-    def test_a_roll_back_is_undone_though_it_was_learned_from_since(self, memory: Memory, clock: ManualClock) -> None:
-        chat = memory.scope(user="ana", room="kitchen")
-        message = chat.messages.add("user", "I live in Lisbon. My sister is called Eva.").wait()
-        known = sorted(texts(chat.list()))
-        assert len(known) > 2
-        chat.snapshot("before")
-        clock.advance(60)
-        chat.delete(message.id).wait()
-        assert chat.list() == []
-        clock.advance(60)
-        back = chat.rollback("before").wait()
-        assert sorted(texts(chat.list())) == known
-        clock.advance(60)
-        undone = chat.undo(back).wait()
-        assert chat.list() == []
-        clock.advance(60)
-        chat.undo(undone).wait()
-        assert sorted(texts(chat.list())) == known
-        assert memory.verify().ok
-
-    @pytest.mark.requirement("version.undo")
-    def test_a_write_is_undone_once_the_later_one_is(self, memory: Memory) -> None:
-        added = memory.add("1", id="x")
-        changed = memory.update("x", text="2")
-        with pytest.raises(VersionConflict, match="'x'"):
-            memory.undo(added)
-        memory.undo(changed)
-        memory.undo(added)
-        assert memory.count() == 0
-
-    def test_what_was_ignored_is_not_undone(self, memory: Memory) -> None:
-        memory.add("first", id="x")
-        receipt = memory.add("second", id="x", on_conflict="ignore")
-        assert memory.undo(receipt).ids == ()
-        assert memory.get("x").text == "first"
-
-    def test_a_record_that_changed_since_is_not_touched(self, memory: Memory) -> None:
-        first = memory.add("1", id="x")
-        second = memory.update("x", text="2")
-        memory.update("x", text="3")
-        for receipt in (first, second):
-            with pytest.raises(VersionConflict, match=r"'x'.*rollback\(\)"):
-                memory.undo(receipt)
-        assert memory.get("x").text == "3"
-
-    def test_a_record_that_was_deleted_since_is_not_brought_back(self, memory: Memory) -> None:
-        memory.add("1", id="x")
-        receipt = memory.update("x", text="2")
-        memory.delete("x")
-        with pytest.raises(VersionConflict, match="'x'"):
-            memory.undo(receipt)
-        assert memory.count() == 0
-
-    def test_undoing_twice_changes_nothing_more(self, memory: Memory) -> None:
-        receipt = memory.add("mistake", id="x")
-        memory.undo(receipt)
-        history = memory.history("x")
-        with contextlib.suppress(VersionConflict):  # saying so is as good as doing nothing
-            memory.undo(receipt)
-        assert memory.history("x") == history
-
-    def test_a_receipt_of_another_age_is_no_harm(self, memory: Memory) -> None:
-        memory.add("here", id="x")
-        for year in (1, 1970):
-            forged = Receipt(ids=(), recorded_at=datetime(year, 1, 1, tzinfo=UTC))
-            assert memory.undo(forged).ids == ()
-        assert texts(memory.list()) == ["here"]
-
-    def test_a_pending_receipt_cannot_be_undone(self, memory: Memory) -> None:
-        with memory.batch() as batch:
-            pending = batch.add("waiting")
-        with pytest.raises(InvalidInput, match="not committed"):
-            memory.undo(pending)
-
-    def test_undoing_is_seen_in_the_past_too(self, memory: Memory, clock: ManualClock) -> None:
-        receipt = memory.add("mistake")
-        at = moment_of(receipt)
-        clock.advance(60)
-        memory.undo(receipt)
-        assert texts(memory.list(known_at=at)) == ["mistake"]
-        assert memory.list(known_at=datetime(2030, 1, 1, tzinfo=UTC)) == []

@@ -13,13 +13,13 @@ THREADS = 6
 EACH = 20
 
 
-def at_once(work: Callable[[int], object]) -> None:
+def run_in_threads(work: Callable[[int], object]) -> None:
     """Run it in several threads; the first failure is raised."""
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(work, range(THREADS)))
 
 
-class ThreadSuite(Suite):
+class ConcurrencySuite(Suite):
     """One memory, many threads; one store, several openings."""
 
     @pytest.mark.requirement("store.transactions-concurrency")
@@ -31,7 +31,7 @@ class ThreadSuite(Suite):
             for turn in range(EACH):
                 others[number].add(f"thread{number} turn{turn}")
 
-        at_once(work)
+        run_in_threads(work)
         expected = {f"thread{number} turn{turn}" for number in range(THREADS) for turn in range(EACH)}
         assert set(texts(memory.list(limit=1_000))) == expected
         assert len({record.recorded_at for record in memory.list(limit=1_000)}) == THREADS * EACH
@@ -51,7 +51,7 @@ class ThreadSuite(Suite):
                     continue
                 return
 
-        at_once(lambda _: [add_one() for _ in range(5)])
+        run_in_threads(lambda _: [add_one() for _ in range(5)])
         assert memory.get("n").metadata == {"n": THREADS * 5}
         assert memory.get("n").version == THREADS * 5 + 1
 
@@ -65,25 +65,25 @@ class ThreadSuite(Suite):
                 else:
                     memory.update("x", data={"turn": turn})
 
-        at_once(work)
+        run_in_threads(work)
         assert memory.get("x").metadata == {"turn": 9}
         assert memory.get("x").data == {"turn": 9}
         assert memory.get("x").version == THREADS * 10 + 1
 
     @pytest.mark.requirement("store.transactions-concurrency")
     def test_no_key_value_update_is_lost(self, memory: Memory) -> None:
-        at_once(lambda _: [memory.kv.update("n", lambda value: value + 1, default=0) for _ in range(EACH)])
+        run_in_threads(lambda _: [memory.kv.update("n", lambda value: value + 1, default=0) for _ in range(EACH)])
         assert memory.kv.get("n") == THREADS * EACH
 
     def test_one_key_is_written_once_whoever_is_first(self, memory: Memory) -> None:
         receipts: list[str] = []
-        at_once(lambda _: receipts.append(memory.add("once", key="k").id))
+        run_in_threads(lambda _: receipts.append(memory.add("once", key="k").id))
         assert len(set(receipts)) == 1
         assert memory.count() == 1
 
     def test_one_id_is_created_once_whoever_is_first(self, memory: Memory) -> None:
         outcomes: list[str] = []
-        at_once(lambda number: outcomes.append(memory.add(str(number), id="x", on_conflict="ignore").outcome))
+        run_in_threads(lambda number: outcomes.append(memory.add(str(number), id="x", on_conflict="ignore").outcome))
         assert sorted(outcomes) == ["added"] + ["ignored"] * (THREADS - 1)
 
     @pytest.mark.requirement("store.transactions-concurrency")
@@ -99,6 +99,6 @@ class ThreadSuite(Suite):
                     seen.append(len(memory.list(limit=1_000)))
                     memory.search("harbour")
 
-        at_once(work)
+        run_in_threads(work)
         assert {count % 5 for count in seen} == {0}
         assert memory.count() == 50
