@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rememo.model.record import Record
     from rememo.model.scope import Scope
     from rememo.settings import Settings
-    from rememo.summary.rooms import SummaryPolicy
+    from rememo.summary.room_summaries import SummaryPolicy
     from rememo.working.recent import RecentMessages
     from rememo.working.working import Working
 
@@ -57,7 +57,7 @@ _PLACES: Final = {
     "RememoError": "errors",
     "Scope": "model.scope",
     "Settings": "settings",
-    "SummaryPolicy": "summary.rooms",
+    "SummaryPolicy": "summary.room_summaries",
     "Working": "working.working",
 }
 

@@ -39,10 +39,10 @@ from rememo.context.item import Context, Recall
 from rememo.context.pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
 from rememo.context.state import State
-from rememo.engine.audit import Acting, ComplianceCheck
+from rememo.engine.audit import ActorContext, ComplianceCheck
 from rememo.engine.search import Mode
 from rememo.errors import Closed
-from rememo.extract import FoundFact
+from rememo.extract import ExtractedFact
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
 from rememo.keep.encrypt import Keyring
@@ -56,7 +56,7 @@ from rememo.llm.spending import Spending
 from rememo.memory import BatchView, F, Memory
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
-from rememo.model.changed import Changed
+from rememo.model.change_event import ChangeEvent
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
@@ -67,17 +67,17 @@ from rememo.model.relationship import Graph, Relationship
 from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
 from rememo.recall.rerank.protocol import Reranker
 from rememo.settings import Settings
 from rememo.store.reports import Check, Stats
-from rememo.summary.chapters import MAX_TOKENS
 from rememo.summary.extractive import Summariser
-from rememo.summary.rooms import SummaryPolicy
-from rememo.summary.running import RunningSummary
+from rememo.summary.room_summaries import SummaryPolicy
+from rememo.summary.running_summary import RunningSummary
+from rememo.summary.stored import MAX_TOKENS
 from rememo.summary.summary import Compressed, Summary
 from rememo.text.tokens import TokenCounter
 from rememo.working.cached import Cached
@@ -209,19 +209,19 @@ class AsyncRecords(Mirror):
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        kind: str | Unset = NOTHING,
-        data: Mapping[str, Any] | Unset | None = NOTHING,
-        metadata: Mapping[str, Any] | Unset | None = NOTHING,
-        occurred_at: datetime | Unset | None = NOTHING,
-        valid_from: datetime | Unset | None = NOTHING,
-        valid_to: datetime | Unset | None = NOTHING,
-        pinned: bool | Unset = NOTHING,
-        importance: float | Unset | None = NOTHING,
-        ttl: Duration | Unset | None = NOTHING,
-        source: str | Unset | None = NOTHING,
-        trust: float | Unset | None = NOTHING,
-        embedding: Iterable[float] | Unset = NOTHING,
+        text: str | Unset = UNSET,
+        kind: str | Unset = UNSET,
+        data: Mapping[str, Any] | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset | None = UNSET,
+        occurred_at: datetime | Unset | None = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        valid_to: datetime | Unset | None = UNSET,
+        pinned: bool | Unset = UNSET,
+        importance: float | Unset | None = UNSET,
+        ttl: Duration | Unset | None = UNSET,
+        source: str | Unset | None = UNSET,
+        trust: float | Unset | None = UNSET,
+        embedding: Iterable[float] | Unset = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -808,11 +808,11 @@ class AsyncFacts(Mirror):
         self,
         id: str,
         *,
-        object: str | Unset = NOTHING,
-        confidence: float | Unset = NOTHING,
-        valid_from: datetime | Unset | None = NOTHING,
-        valid_to: datetime | Unset | None = NOTHING,
-        wording: str | Unset = NOTHING,
+        object: str | Unset = UNSET,
+        confidence: float | Unset = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        valid_to: datetime | Unset | None = UNSET,
+        wording: str | Unset = UNSET,
     ) -> Receipt:
         """Change a fact by hand; what is set so stays, whatever is learned later.
 
@@ -909,7 +909,7 @@ class AsyncFacts(Mirror):
 
     async def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
-    ) -> "list[FoundFact]":
+    ) -> "list[ExtractedFact]":
         """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user.
 
         With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
@@ -974,9 +974,9 @@ class AsyncRelationships(Mirror):
         self,
         id: str,
         *,
-        strength: float | Unset = NOTHING,
-        sentiment: float | Unset | None = NOTHING,
-        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+        strength: float | Unset = UNSET,
+        sentiment: float | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset | None = UNSET,
     ) -> Receipt:
         """Change what was told of a relationship; `metadata` replaces what was there.
 
@@ -1219,11 +1219,11 @@ class AsyncGoals(Mirror):
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        status: str | Unset = NOTHING,
-        priority: int | Unset = NOTHING,
-        due: datetime | Unset | None = NOTHING,
-        parent: str | Unset | None = NOTHING,
+        text: str | Unset = UNSET,
+        status: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        due: datetime | Unset | None = UNSET,
+        parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -1330,12 +1330,12 @@ class AsyncTasks(Mirror):
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        status: str | Unset = NOTHING,
-        due: datetime | Unset | None = NOTHING,
-        recurrence: Recurrence | Unset | None = NOTHING,
-        priority: int | Unset = NOTHING,
-        parent: str | Unset | None = NOTHING,
+        text: str | Unset = UNSET,
+        status: str | Unset = UNSET,
+        due: datetime | Unset | None = UNSET,
+        recurrence: Recurrence | Unset | None = UNSET,
+        priority: int | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -1634,7 +1634,7 @@ class AsyncSummaries(Mirror):
     def _own(self) -> Summaries:
         return cast("Summaries", self._mirrored)
 
-    async def policy(self, policy: SummaryPolicy | Unset | None = NOTHING) -> SummaryPolicy | None:
+    async def policy(self, policy: SummaryPolicy | Unset | None = UNSET) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
 
         From then on, when `threshold` messages have gathered that no summary stands for, all but the latest `keep` are
@@ -1790,10 +1790,10 @@ class AsyncTodos(Mirror):
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        priority: int | Unset = NOTHING,
-        parent: str | Unset | None = NOTHING,
-        done: bool | Unset = NOTHING,
+        text: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
+        done: bool | Unset = UNSET,
     ) -> Receipt:
         """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
         return await self._call(self._own.update, id, text=text, priority=priority, parent=parent, done=done)
@@ -2255,7 +2255,7 @@ class AsyncQuarantine(Mirror):
     def rule(self, name: str, *, reason: str | None = None, trusted: bool = False) -> Callable[[C], C]:
         """Apply the decorated function to every record that comes in from now on, in this process.
 
-        It is told of a `Suspect` and returns why the record is to be held back, True for `reason`, or None. It sees what
+        It is told of an `IncomingRecord` and returns why the record is to be held back, True for `reason`, or None. It sees what
         is not fully trusted; with `trusted`, everything. One that fails holds the record back. A name that is taken
         raises `AlreadyExists`.
         """
@@ -2750,7 +2750,9 @@ class AsyncMemory(AsyncRecords):
         """Who did what, when and from where."""
         return AsyncAudit(self._own.audit, self._threads)
 
-    def acting(self, *, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
+    def acting(
+        self, *, actor: str | None = None, session: str | None = None, address: str | None = None
+    ) -> ActorContext:
         """Act in somebody's name inside a `with` block: the audit trail says so. What is not given stays as it is.
 
         It holds for this thread or asyncio task, whichever view or memory is used inside.
@@ -2789,7 +2791,7 @@ class AsyncMemory(AsyncRecords):
         """
         return await self._call(self._own.history, id, quarantined=quarantined)
 
-    async def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
+    async def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[ChangeEvent]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a

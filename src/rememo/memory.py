@@ -21,7 +21,7 @@ from rememo.collections.records import Duration, Records
 from rememo.context.item import Context, Recall
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Asked, Providers, Saying
 from rememo.context.state import State
-from rememo.engine.audit import Acting, ComplianceCheck, acting
+from rememo.engine.audit import ActorContext, ComplianceCheck, acting
 from rememo.engine.batch import Batch
 from rememo.engine.embedders import default_embedder
 from rememo.engine.engine import Composing, Engine, Runner
@@ -32,7 +32,7 @@ from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.encrypt import Keyring
 from rememo.keep.versions import Diff
 from rememo.llm.protocol import LLM
-from rememo.model.changed import Changed
+from rememo.model.change_event import ChangeEvent
 from rememo.model.check import check_flag, check_function, check_label
 from rememo.model.derived_ids import may_be_older
 from rememo.model.erasure import ErasureReceipt
@@ -138,9 +138,9 @@ class Memory(Records):
             engine.owned.append(model)
         engine.hires, engine.composes, engine.compares = _worker, _composer, _succession
         if asked is not None:
-            from rememo.llm.models import Models
+            from rememo.llm.gateway import ModelGateway
 
-            engine.models = Models(engine, asked, owned=llm is None)
+            engine.models = ModelGateway(engine, asked, owned=llm is None)
         engine.reranker = reranker
         super().__init__(View(engine=engine, scope=scope))
 
@@ -430,9 +430,9 @@ class Memory(Records):
         beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
         sure recall must be of them, from 0 to 1.
         """
-        from rememo.ask.answering import answer
+        from rememo.ask.answering import answer_question
 
-        return answer(
+        return answer_question(
             self._view, question, max_tokens=max_tokens, recall=recall, user=user, at=at, threshold=threshold,
             model=model,
         )  # fmt: skip
@@ -446,7 +446,9 @@ class Memory(Records):
 
         return Audit(self._view)
 
-    def acting(self, *, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
+    def acting(
+        self, *, actor: str | None = None, session: str | None = None, address: str | None = None
+    ) -> ActorContext:
         """Act in somebody's name inside a `with` block: the audit trail says so. What is not given stays as it is.
 
         It holds for this thread or asyncio task, whichever view or memory is used inside.
@@ -487,7 +489,7 @@ class Memory(Records):
 
         Versions that are or were in quarantine come only with `quarantined`.
         """
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         versions = self._engine.store.history(self.bound, check_label(id, "id"))
         if not versions and may_be_older(id):
             versions = self._engine.store.history(self.bound, self._engine.ids.derive(self.bound.tenant, id))
@@ -499,7 +501,7 @@ class Memory(Records):
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
         return versions
 
-    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
+    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[ChangeEvent]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
@@ -814,7 +816,7 @@ def _embedder(embedder: Embedder | None) -> Embedder | None:
 def _model_of(settings: Settings) -> LLM | None:
     if not settings.llm_url:
         return None
-    from rememo.llm.models import model_of_settings
+    from rememo.llm.gateway import model_of_settings
 
     return model_of_settings(settings)
 

@@ -19,17 +19,17 @@ from tests.integration.older_stores import BY_HAND, KEY, MANUAL, SAID, STORES, f
 
 from rememo import Keyring, Memory, Settings
 from rememo.adapters.memory_files import MemoryFiles
-from rememo.engine import opening, renaming
+from rememo.engine import derived_id_migration, opening
 from rememo.errors import IncompatibleStore, KeyMismatch, NotFound
 from rememo.model.derived_ids import is_derived
 from rememo.model.derived_names import (
-    chapter_name,
     chunk_name,
     document_name,
     external_name,
     fact_name,
     relationship_name,
     revision_name,
+    summary_name,
     typed_name,
     value_name,
 )
@@ -114,7 +114,7 @@ def guesses(home: Scope = HOME, *, first: str = external_name("message", ["chat-
         "external post": external_name("post", ["fediverse", "7"]),
         "typed value": typed_name(home, "mood"),
         "value": value_name(home, "context", "tone"),
-        "summary": chapter_name(home, first),
+        "summary": summary_name(home, first),
     }
     found = {guess: _forms(name) for guess, name in names.items()}
     for guess, text in {
@@ -213,7 +213,7 @@ def yesterday(raw: Raw, monkeypatch: pytest.MonkeyPatch, kind: str = "sealed") -
     with monkeypatch.context() as patch:
         patch.setattr(on_server, "migrations", lambda: first)
         # Opening it makes the tables of then.
-        patch.setattr(opening, "rename_older", leave_as_it_is)
+        patch.setattr(opening, "migrate_derived_ids", leave_as_it_is)
         Memory(raw.url, embedder=None, settings=FAST.but(audit=False)).close()
     older_stores.load_tables(raw.url)
     yield
@@ -290,7 +290,7 @@ def test_a_plain_store_of_before_is_renamed(tmp_path: Path, monkeypatch: pytest.
 
 def test_renaming_that_was_interrupted_is_gone_on_with(raw: Raw, monkeypatch: pytest.MonkeyPatch):
     with yesterday(raw, monkeypatch):
-        monkeypatch.setattr(renaming, "STEP", 1)
+        monkeypatch.setattr(derived_id_migration, "STEP", 1)
         for steps in (1, 3, 9):
             with monkeypatch.context() as patch:
                 _kill_after(patch, steps)
@@ -347,7 +347,7 @@ def test_what_somebody_claimed_before_stays_what_it_was(tmp_path: Path, monkeypa
     future = fact_name(HOME, "ana", "lives_in", "braga", 0)
     with yesterday(raw, monkeypatch, "plain"):
         with monkeypatch.context() as patch:
-            patch.setattr(opening, "rename_older", leave_as_it_is)
+            patch.setattr(opening, "migrate_derived_ids", leave_as_it_is)
             with raw.open(None) as memory:
                 mallory = memory.scope(user="mallory")
                 # One as a note, one that passes for a fact.
@@ -375,7 +375,7 @@ def test_what_somebody_claimed_before_stays_what_it_was(tmp_path: Path, monkeypa
 def test_a_tenant_whose_key_was_dropped_before_is_renamed_too(raw: Raw, monkeypatch: pytest.MonkeyPatch):
     with yesterday(raw, monkeypatch):
         with monkeypatch.context() as patch:
-            patch.setattr(opening, "rename_older", leave_as_it_is)
+            patch.setattr(opening, "migrate_derived_ids", leave_as_it_is)
             with raw.open() as memory:
                 memory.drop_key(tenant="default")
         assert "home" in raw.confirmed(guesses())

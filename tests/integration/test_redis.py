@@ -125,7 +125,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     def nothing(_name: str) -> None:
         return None
 
-    monkeypatch.setattr("rememo.engine.shared.find_spec", nothing)
+    monkeypatch.setattr("rememo.engine.redis_state.find_spec", nothing)
     with pytest.raises(MissingExtra, match=r"rememo\[redis\]"):
         open_memory("redis://localhost")
 

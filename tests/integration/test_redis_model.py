@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.store.kv.protocol import Entry
 from rememo.store.redis.address import parse_address
 from rememo.store.redis.key_value import RedisKeyValue
@@ -42,7 +42,7 @@ class Machine(RuleBasedStateMachine):
         self.held: dict[Place, Told] = {}
         self.last: dict[Place, int] = {}
 
-    def refuse(self, note: Note) -> None:
+    def refuse(self, note: NewAuditEntry) -> None:
         raise AssertionError(note)
 
     def alive(self, place: Place) -> Told | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rememo.llm.openai import OpenAICompatible, Pieces
-from rememo.llm.protocol import Completion, Message
+from rememo.llm.openai import OpenAICompatible, TextStream
+from rememo.llm.protocol import ChatMessage, Completion
 
 PEERS = Path(__file__).parents[2] / "tools" / "peers.py"
 
@@ -27,7 +27,7 @@ class Short:
 
     def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
@@ -36,7 +36,7 @@ class Short:
         most = min(max_tokens or self.max_tokens, self.max_tokens)
         return self.llm.complete(messages, schema=schema, max_tokens=most, timeout=timeout)
 
-    def stream(self, messages: Sequence[Message]) -> Pieces:
+    def stream(self, messages: Sequence[ChatMessage]) -> TextStream:
         return self.llm.stream(messages)
 
 

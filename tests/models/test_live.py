@@ -5,8 +5,8 @@ from pydantic import BaseModel
 
 from rememo import Memory, Settings
 from rememo.llm.openai import OpenAICompatible
-from rememo.llm.protocol import LLM, Message, Streaming
-from rememo.llm.structured import structured
+from rememo.llm.protocol import LLM, ChatMessage, Streaming
+from rememo.llm.structured import ask_structured
 
 pytestmark = pytest.mark.models
 TEXT = "I live in Lisbon. Ana mentors me, and Kimi snores at night."
@@ -24,7 +24,7 @@ class Place(BaseModel):
 
 
 def test_an_answer_streams(live: Short):
-    pieces = live.llm.stream([Message("user", "Say hello to Ana in five words.")])
+    pieces = live.llm.stream([ChatMessage("user", "Say hello to Ana in five words.")])
     found = list(pieces)
     assert len(found) > 1
     assert "".join(found).strip()
@@ -34,8 +34,8 @@ def test_an_answer_streams(live: Short):
 
 
 def test_an_answer_is_held_to_a_shape(live: Short):
-    asked = [Message("user", "Where does Ana live? She says: I live in Lisbon.")]
-    found = structured(live, asked, Place)
+    asked = [ChatMessage("user", "Where does Ana live? She says: I live in Lisbon.")]
+    found = ask_structured(live, asked, Place)
     assert isinstance(found.value, Place)
     assert found.usage.prompt > 0
     assert found.usage.completion > 0

@@ -17,7 +17,7 @@ import pytest
 
 from rememo import Memory
 from rememo.errors import RateLimited, Unavailable
-from rememo.safety.guard import Suspect
+from rememo.safety.guard import IncomingRecord
 from rememo.serve.auth import ApiKeys
 from rememo.serve.limits import ConcurrencyLimit, FairThreadPool, Requester
 
@@ -175,7 +175,7 @@ def test_another_tenant_is_answered_while_one_has_every_thread(serve: Any, memor
     busy, over, writing = threading.Semaphore(0), threading.Event(), 4
 
     @memory.quarantine.rule("long", trusted=True)
-    def hold(suspect: Suspect) -> None:
+    def hold(suspect: IncomingRecord) -> None:
         if suspect.scope.tenant == "acme":
             busy.release()
             over.wait(30)

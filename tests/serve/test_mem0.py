@@ -14,7 +14,7 @@ import pytest
 from rememo import Memory, Settings
 from rememo.imports import import_from
 from rememo.jobs.worker import Worker
-from rememo.safety.guard import Suspect
+from rememo.safety.guard import IncomingRecord
 from rememo.serve.auth import ApiKeys
 from rememo.serve.mem0 import NOT_SUPPORTED, ROUTES
 from rememo.testing import ManualClock
@@ -174,7 +174,7 @@ def idle(memory: Memory) -> Memory:
     return memory
 
 
-def is_odd(suspect: Suspect) -> bool:
+def is_odd(suspect: IncomingRecord) -> bool:
     return "odd" in suspect.text
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 
 from rememo.adapters.json_values import storable_text
 from rememo.context.current import wants_past
-from rememo.engine.standing import Standing, standings
+from rememo.engine.record_status import RecordStatus, record_statuses
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -24,7 +24,7 @@ _MAX_FILTERED_BYTES: Final = 32_768
 _MAX_INTEGER: Final = 2**63
 _MAX_DEPTH: Final = 12
 _OMITTED: Final = object()
-_UNKNOWN: Final = Standing()
+_UNKNOWN: Final = RecordStatus()
 STANDING_KEY: Final = "rememo"
 """The name in a framework's metadata under which a record's standing is told."""
 
@@ -36,7 +36,7 @@ class RetrievedRecord:
     record: Record
     score: float | None
     """None for one that is only there."""
-    standing: Standing = _UNKNOWN
+    standing: RecordStatus = _UNKNOWN
     """Whether it still holds."""
 
     @property
@@ -109,7 +109,7 @@ def oversample(limit: int) -> int:
 
 def from_hit(hit: Hit) -> RetrievedRecord:
     """Return a hit of `search`."""
-    standing = Standing(status=hit.status, superseded_by=hit.superseded_by)
+    standing = RecordStatus(status=hit.status, superseded_by=hit.superseded_by)
     return RetrievedRecord(record=hit.record, score=hit.score, standing=standing)
 
 
@@ -122,8 +122,8 @@ def drop_superseded(query: str, hits: Sequence[Hit]) -> list[Hit]:
 def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[RetrievedRecord]:
     """Return what was found without regard to what holds, with that, and what was superseded behind what replaced it."""
     scoped_view, now = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    scoped_view.wait_for_lessons()
-    known = standings(
+    scoped_view.wait_for_extraction()
+    known = record_statuses(
         scoped_view.engine,
         scoped_view.scope.tenant,
         [result.record for result in results],
@@ -154,7 +154,7 @@ def _replacement(
     return others.get(id or "")
 
 
-def current_record(view: Memory, standing: Standing) -> Record | None:
+def current_record(view: Memory, standing: RecordStatus) -> Record | None:
     """Return what was written, if this view may see it, that holds instead of something: for a fact, what it was learned from."""
     if standing.superseded_by is None:
         return None

@@ -19,14 +19,14 @@ from rememo.context.lines import line
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, MissingExtra, ModelFailed, OverBudget
 from rememo.learn.facts import holds, is_fact
-from rememo.llm.models import model_for
+from rememo.llm.gateway import model_for
 from rememo.llm.protocol import LLM, Usage
 from rememo.model.check import check_text, check_unit
 from rememo.model.times import to_utc
 from rememo.recall.analyze import Analyzer, asks
 from rememo.recall.question import THRESHOLD, understand
 from rememo.runtime.counters import counts
-from rememo.text.splitting import sentences
+from rememo.text.splitting import sentence_spans
 
 _POOL: Final = 8
 _MOST_QUOTED: Final = 3
@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"^[^\S\n]*\[(\d+)\]", re.MULTILINE)
 _log = logging.getLogger("rememo.llm")
 
 
-def answer(
+def answer_question(
     view: View,
     question: str,
     *,
@@ -61,22 +61,22 @@ def answer(
     failed, spent = None, Usage()
     if llm is not None and shown is not None:
         try:
-            return by_model(llm, question, shown)
+            return answer_by_model(llm, question, shown)
         except (ModelFailed, OverBudget, MissingExtra) as error:
             failed = f"{type(error).__name__}: {error}"[:500]
             spent = Usage(*error.tokens) if isinstance(error, ModelFailed) else spent
             counts.add("answers_without_model")
             _log.warning("a question is answered in the words of records, because the model failed: %s", failed)
     wide = recalling(view, recall, user=user)
-    wide.wait_for_lessons()
-    found = in_own_words(wide, question, at=moment, threshold=threshold)
+    wide.wait_for_extraction()
+    found = answer_extractively(wide, question, at=moment, threshold=threshold)
     return replace(found, fallback=failed, usage=spent)
 
 
 # ---- by a model
 
 
-def by_model(llm: LLM, question: str, shown: Context) -> Answer:
+def answer_by_model(llm: LLM, question: str, shown: Context) -> Answer:
     """Return a model's answer from what it is shown; one that rests on nothing shown raises `ModelFailed`."""
     numbers = {int(one) for one in _NUMBER.findall(shown.text)} & set(range(1, len(shown.records) + 1))
     if not numbers:  # nothing to answer from: nothing to pay for
@@ -104,7 +104,7 @@ def by_model(llm: LLM, question: str, shown: Context) -> Answer:
 # ---- without one
 
 
-def in_own_words(view: View, question: str, *, at: datetime, threshold: float = THRESHOLD) -> Answer:
+def answer_extractively(view: View, question: str, *, at: datetime, threshold: float = THRESHOLD) -> Answer:
     """Return the sentences that answer a question best, as they were said, each with who said it and when."""
     engine = view.engine
     moment = at if view.known_at is None else min(at, view.known_at)
@@ -158,6 +158,6 @@ def _quoted(item: Item, terms: frozenset[str], analyzer: Analyzer, now: datetime
 
 
 def _sentences(text: str) -> Iterator[str]:
-    for start, end in sentences(text):
+    for start, end in sentence_spans(text):
         if said := " ".join(text[start:end].split()):
             yield said

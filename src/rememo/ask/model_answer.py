@@ -5,13 +5,13 @@ from typing import Final
 from pydantic import BaseModel
 
 from rememo.llm.prompts import prompt
-from rememo.llm.protocol import LLM, Message, Usage
-from rememo.llm.structured import structured
+from rememo.llm.protocol import LLM, ChatMessage, Usage
+from rememo.llm.structured import ask_structured
 
 _MOST_TOKENS: Final = 800
 
 
-class Said(BaseModel):
+class ModelAnswer(BaseModel):
     """A model's answer."""
 
     found: bool
@@ -19,8 +19,8 @@ class Said(BaseModel):
     citations: list[int] = []
 
 
-def ask_model(llm: LLM, question: str, shown: str) -> tuple[Said, Usage]:
+def ask_model(llm: LLM, question: str, shown: str) -> tuple[ModelAnswer, Usage]:
     """Return what a model answers, and what that took; raises `ModelFailed` and `OverBudget`."""
-    turns = [Message("system", prompt("answer").text), Message("user", f"{shown}\n\nQuestion: {question}")]
-    made = structured(llm, turns, Said, max_tokens=_MOST_TOKENS)
+    turns = [ChatMessage("system", prompt("answer").text), ChatMessage("user", f"{shown}\n\nQuestion: {question}")]
+    made = ask_structured(llm, turns, ModelAnswer, max_tokens=_MOST_TOKENS)
     return made.value, made.usage

@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, InvalidInput, StorageError
-from rememo.llm.models import model_for
+from rememo.llm.gateway import model_for
 from rememo.llm.prompts import prompt
-from rememo.llm.protocol import LLM, Message
-from rememo.llm.structured import structured
+from rememo.llm.protocol import LLM, ChatMessage
+from rememo.llm.structured import ask_structured
 from rememo.model.check import dump_json
 from rememo.model.hit import Hit
 from rememo.recall.rerank.protocol import Reranker, unit_scores
@@ -32,7 +32,7 @@ def pool(limit: int) -> int:
     return max(limit, min(MOST_RERANKED, max(_LEAST, _TIMES * limit)))
 
 
-def need_reranker(engine: Engine, tenant: str) -> Reranker:
+def require_reranker(engine: Engine, tenant: str) -> Reranker:
     """Return who orders hits: the memory's reranker, else its language model; raises `InvalidInput` without either."""
     llm = None if engine.reranker is not None else model_for(engine, tenant, "rerank")
     if llm is None and engine.reranker is None:
@@ -40,7 +40,7 @@ def need_reranker(engine: Engine, tenant: str) -> Reranker:
     return engine.reranker if llm is None else ModelReranker(llm)  # pyright: ignore[reportReturnType] - one of them is there
 
 
-def reranked(reranker: Reranker, query: str, hits: Sequence[Hit], *, explain: bool) -> list[Hit] | None:
+def rerank_hits(reranker: Reranker, query: str, hits: Sequence[Hit], *, explain: bool) -> list[Hit] | None:
     """Return hits in a better order with scores of their own; None when the reranker fails: the old order serves."""
     if not hits:
         return []
@@ -84,7 +84,7 @@ class ModelReranker:
         """Return how well each text answers; what the model leaves out does not. Raises `ModelFailed` and `OverBudget`."""
         passages = [{"n": number, "text": text} for number, text in enumerate(texts, 1)]
         shown = dump_json({"question": query, "passages": passages})
-        turns = [Message("system", prompt("rerank").text), Message("user", shown)]
+        turns = [ChatMessage("system", prompt("rerank").text), ChatMessage("user", shown)]
         most = 64 + _TOKENS_OF_A_SCORE * len(texts)
-        found = {one.n: one.score for one in structured(self._llm, turns, _Scores, max_tokens=most).value.scores}
+        found = {one.n: one.score for one in ask_structured(self._llm, turns, _Scores, max_tokens=most).value.scores}
         return [found.get(number, 0.0) / _BEST for number in range(1, len(texts) + 1)]

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput, ModelFailed, OverBudget
-from rememo.llm.models import model_for
+from rememo.llm.gateway import model_for
 from rememo.llm.prompts import prompt
-from rememo.llm.protocol import LLM, Message
-from rememo.llm.structured import structured
+from rememo.llm.protocol import LLM, ChatMessage
+from rememo.llm.structured import ask_structured
 from rememo.model.check import dump_json
 from rememo.model.hit import Hit
 from rememo.runtime.counters import counts
@@ -30,7 +30,7 @@ class _Queries(BaseModel):
     queries: list[str]
 
 
-def need_rewriter(engine: Engine, tenant: str) -> LLM:
+def require_rewriter(engine: Engine, tenant: str) -> LLM:
     """Return the model that rewrites questions; raises `InvalidInput` without one."""
     llm = model_for(engine, tenant, "rewrite")
     if llm is None:
@@ -38,14 +38,14 @@ def need_rewriter(engine: Engine, tenant: str) -> LLM:
     return llm
 
 
-def rewritten(llm: LLM, question: str, *, at: datetime, turns: Sequence[str] = ()) -> list[str]:
+def rewrite_question(llm: LLM, question: str, *, at: datetime, turns: Sequence[str] = ()) -> list[str]:
     """Return the searches that answer a question, the question itself first; it alone when the model gives nothing."""
     latest = [turn[:_LONGEST_TURN] for turn in turns[-TURNS:]]
     shown = dump_json({"question": question, "asked_at": at.isoformat(timespec="minutes"), "latest_turns": latest})
     told = prompt("rewrite").filled(most=str(MOST_QUERIES))
     try:
-        made = structured(
-            llm, [Message("system", told), Message("user", shown)], _Queries, repairs=1, max_tokens=_MOST_TOKENS
+        made = ask_structured(
+            llm, [ChatMessage("system", told), ChatMessage("user", shown)], _Queries, repairs=1, max_tokens=_MOST_TOKENS
         )
     except (ModelFailed, OverBudget) as error:
         counts.add("rewrite_failures")
@@ -55,7 +55,7 @@ def rewritten(llm: LLM, question: str, *, at: datetime, turns: Sequence[str] = (
     return list(dict.fromkeys([question, *(one for one in found if one)]))[: MOST_QUERIES + 1]
 
 
-def joined(results: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
+def merge_hits(results: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
     """Return the hits of several searches as one list, each record by its best score."""
     best: dict[str, Hit] = {}
     for hits in results:

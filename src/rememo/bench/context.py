@@ -22,7 +22,7 @@ from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.settings import Settings
-from rememo.summary.salience import Turn, plain
+from rememo.summary.salience import Turn, strip_emphasis
 from rememo.text.tokens import default_counter
 
 BUDGETS: Final = (1_500, 3_000)
@@ -92,7 +92,7 @@ def measure(
                 for budget in budgets:
                     for name, pack in ways.items():
                         text = pack(room, wide, question, budget)
-                        rendered = plain(text)
+                        rendered = strip_emphasis(text)
                         shares[budget, name].append(sum(sentence in rendered for sentence in wanted) / len(wanted))
                         costs[budget, name].append(counter.count(text))
                 done += 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rememo.extract import extract
-from rememo.learn.oppositions import Matter, arrange_all
+from rememo.learn.oppositions import SubjectPredicate, arrange_all
 from rememo.learn.statements import Statement, folded
 from rememo.model.fact import Source
 from rememo.model.scope import Scope
@@ -103,7 +103,7 @@ def _score(scores: ContradictionScores, row: dict[str, Any]) -> None:
 
 def holding(messages: Sequence[Mapping[str, str]], time: datetime) -> set[Held]:
     """Return the facts that hold at a moment when no more than some messages were said."""
-    statements: dict[Matter, list[Statement]] = {}
+    statements: dict[SubjectPredicate, list[Statement]] = {}
     for number, message in enumerate(messages):
         at = datetime.fromisoformat(message["at"])
         own = [earlier["text"] for earlier in messages[:number] if earlier["speaker"] == message["speaker"]]

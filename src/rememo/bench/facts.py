@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rememo.extract import FoundFact, extract
+from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object
 
 
@@ -107,7 +107,7 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
             scores.invented_by[fact.predicate] += 1
 
 
-def _same(fact: FoundFact, label: dict[str, Any]) -> bool:
+def _same(fact: ExtractedFact, label: dict[str, Any]) -> bool:
     return (
         fact.subject.casefold() in [choice.casefold() for choice in _choices(label["subject"])]
         and fact.predicate in _choices(label["predicate"])

@@ -23,8 +23,8 @@ from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.bench.quality import ALL, PlainWords
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.prompts import prompt
-from rememo.llm.protocol import LLM, Message, Usage
-from rememo.llm.structured import structured
+from rememo.llm.protocol import LLM, ChatMessage, Usage
+from rememo.llm.structured import ask_structured
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.settings import Settings
@@ -206,7 +206,7 @@ class _Asking:
             return
         expected = question.answer or UNKNOWN
         question_text = f"{context}\n\nIt is {question.at:%A, %d %B %Y, %H:%M}. Question: {question.text}"
-        turns = [Message("system", prompt("read").text), Message("user", question_text)]
+        turns = [ChatMessage("system", prompt("read").text), ChatMessage("user", question_text)]
         line: dict[str, Any] = {
             "key": key, "category": question.category, "way": way, "question": question.text, "expected": expected,
             "shown_tokens": default_counter().count(context), "prompt": [asdict(turn) for turn in turns],
@@ -216,9 +216,9 @@ class _Asking:
             answer = self.reader.complete(turns, max_tokens=_ANSWER_TOKENS)
             line |= {"answer": answer.text, "usage": asdict(answer.usage), "model": answer.model}
             verdict_input = dump_json({"question": question.text, "expected": expected, "given": answer.text})
-            verdict = structured(
+            verdict = ask_structured(
                 self.judge,
-                [Message("system", prompt("judge").text), Message("user", verdict_input)],
+                [ChatMessage("system", prompt("judge").text), ChatMessage("user", verdict_input)],
                 _Verdict,
                 max_tokens=_VERDICT_TOKENS,
             )

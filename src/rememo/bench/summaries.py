@@ -15,7 +15,7 @@ from rememo.bench.datasets import BenchScope, Dataset, load
 from rememo.errors import InvalidInput
 from rememo.recall.analyze import Analyzer
 from rememo.summary.extractive import choose
-from rememo.summary.salience import Turn, cut, plain
+from rememo.summary.salience import Turn, message_sentence_spans, strip_emphasis
 from rememo.text.tokens import TokenCounter, default_counter
 
 SHARES = (0.05, 0.1, 0.2)
@@ -158,7 +158,11 @@ def bearing(turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: 
 
 
 def _sentences(turns: Sequence[Turn]) -> list[Said]:
-    return [(place, plain(turn.text[start:end])) for place, turn in enumerate(turns) for start, end in cut(turn.text)]
+    return [
+        (place, strip_emphasis(turn.text[start:end]))
+        for place, turn in enumerate(turns)
+        for start, end in message_sentence_spans(turn.text)
+    ]
 
 
 def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[Said]:

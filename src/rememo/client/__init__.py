@@ -18,7 +18,7 @@ from rememo.client.transport import Transport, open_http_client
 from rememo.client.typed import RemoteTyped, remote_view
 from rememo.errors import InvalidInput
 from rememo.keep.export import Transferred
-from rememo.model.changed import Changed
+from rememo.model.change_event import ChangeEvent
 from rememo.model.check import check_label
 from rememo.model.receipt import Receipt
 from rememo.model.scope import DEFAULT_TENANT, Scope
@@ -73,7 +73,7 @@ class Client(RemoteMemory):
             then.ask("list", {"limit": 1})
         return _make_client(Client, then)
 
-    def live(self, *, after: datetime | str | None = None) -> Generator[Changed]:
+    def live(self, *, after: datetime | str | None = None) -> Generator[ChangeEvent]:
         """Give each change in this scope as it is committed, from now on or after a cursor or moment, until it is closed.
 
         A line that breaks is taken up again where it was, without a loss. The key's end raises `Unauthorised`.

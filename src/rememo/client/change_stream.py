@@ -8,7 +8,7 @@ from typing import Final
 
 from rememo.client.transport import Transport
 from rememo.errors import Unavailable
-from rememo.model.changed import Changed, mark_of
+from rememo.model.change_event import ChangeEvent, parse_cursor
 from rememo.serve.http_errors import error_from_response
 from rememo.serve.serializer import decode
 
@@ -16,9 +16,9 @@ _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 15.0
 
 
-def stream_changes(transport: Transport, after: datetime | str | None) -> Generator[Changed]:
+def stream_changes(transport: Transport, after: datetime | str | None) -> Generator[ChangeEvent]:
     """Give changes from now on, or after a cursor or moment; the first line that cannot be had raises `Unavailable`."""
-    mark_of(after)
+    parse_cursor(after)
     begin = after.isoformat() if isinstance(after, datetime) else after
     # Before the first change is asked for: from now on means from this call on.
     lines = _open_stream(transport, begin)
@@ -26,7 +26,7 @@ def stream_changes(transport: Transport, after: datetime | str | None) -> Genera
     return _changes(transport, lines, cursor)
 
 
-def _changes(transport: Transport, lines: Generator[tuple[str, str, str]], cursor: str) -> Generator[Changed]:
+def _changes(transport: Transport, lines: Generator[tuple[str, str, str]], cursor: str) -> Generator[ChangeEvent]:
     wait = _FIRST_WAIT
     while True:
         try:
@@ -34,7 +34,7 @@ def _changes(transport: Transport, lines: Generator[tuple[str, str, str]], curso
                 cursor = id or cursor
                 wait = _FIRST_WAIT
                 if name == "changed":
-                    yield decode(Changed, data)
+                    yield decode(ChangeEvent, data)
                 elif name == "error":
                     raise error_from_response(401, json.loads(data))
         except Unavailable:

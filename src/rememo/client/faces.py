@@ -27,14 +27,14 @@ from rememo.collections.working_limits import WorkingLimits
 from rememo.context.item import Context, Recall
 from rememo.context.state import State
 from rememo.engine.search import Mode
-from rememo.extract import FoundFact
+from rememo.extract import ExtractedFact
 from rememo.keep.retention import Ready, Span
 from rememo.keep.versions import Diff
 from rememo.learn.conflicts import Policy
 from rememo.llm.spending import Spending
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
-from rememo.model.changed import Changed
+from rememo.model.change_event import ChangeEvent
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
@@ -43,13 +43,13 @@ from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
 from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
 from rememo.store.reports import Check, Stats
-from rememo.summary.chapters import MAX_TOKENS
-from rememo.summary.rooms import SummaryPolicy
-from rememo.summary.running import RunningSummary
+from rememo.summary.room_summaries import SummaryPolicy
+from rememo.summary.running_summary import RunningSummary
+from rememo.summary.stored import MAX_TOKENS
 from rememo.summary.summary import Compressed, Summary
 from rememo.text.tokens import TokenCounter
 from rememo.working.profiles import Profile
@@ -338,11 +338,11 @@ class RemoteFacts:
         self,
         id: str,
         *,
-        object: str | Unset = NOTHING,
-        confidence: float | Unset = NOTHING,
-        valid_from: datetime | Unset | None = NOTHING,
-        valid_to: datetime | Unset | None = NOTHING,
-        wording: str | Unset = NOTHING,
+        object: str | Unset = UNSET,
+        confidence: float | Unset = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        valid_to: datetime | Unset | None = UNSET,
+        wording: str | Unset = UNSET,
     ) -> Receipt:
         """Change a fact by hand; what is set so stays, whatever is learned later.
 
@@ -454,14 +454,14 @@ class RemoteFacts:
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
-    ) -> "list[FoundFact]":
+    ) -> "list[ExtractedFact]":
         """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user.
 
         With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
         `ModelFailed` or `OverBudget` when it gives nothing.
         """
         return cast(
-            "list[FoundFact]",
+            "list[ExtractedFact]",
             self._transport.call("facts.extract", {"text": text, "speaker": speaker, "at": at, "model": model}),
         )
 
@@ -536,9 +536,9 @@ class RemoteRelationships:
         self,
         id: str,
         *,
-        strength: float | Unset = NOTHING,
-        sentiment: float | Unset | None = NOTHING,
-        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+        strength: float | Unset = UNSET,
+        sentiment: float | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset | None = UNSET,
     ) -> Receipt:
         """Change what was told of a relationship; `metadata` replaces what was there.
 
@@ -831,11 +831,11 @@ class RemoteGoals:
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        status: str | Unset = NOTHING,
-        priority: int | Unset = NOTHING,
-        due: datetime | Unset | None = NOTHING,
-        parent: str | Unset | None = NOTHING,
+        text: str | Unset = UNSET,
+        status: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        due: datetime | Unset | None = UNSET,
+        parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -956,12 +956,12 @@ class RemoteTasks:
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        status: str | Unset = NOTHING,
-        due: datetime | Unset | None = NOTHING,
-        recurrence: Recurrence | Unset | None = NOTHING,
-        priority: int | Unset = NOTHING,
-        parent: str | Unset | None = NOTHING,
+        text: str | Unset = UNSET,
+        status: str | Unset = UNSET,
+        due: datetime | Unset | None = UNSET,
+        recurrence: Recurrence | Unset | None = UNSET,
+        priority: int | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -1304,7 +1304,7 @@ class RemoteSummaries:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def policy(self, policy: SummaryPolicy | Unset | None = NOTHING) -> SummaryPolicy | None:
+    def policy(self, policy: SummaryPolicy | Unset | None = UNSET) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
 
         From then on, when `threshold` messages have gathered that no summary stands for, all but the latest `keep` are
@@ -1538,10 +1538,10 @@ class RemoteTodos:
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        priority: int | Unset = NOTHING,
-        parent: str | Unset | None = NOTHING,
-        done: bool | Unset = NOTHING,
+        text: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
+        done: bool | Unset = UNSET,
     ) -> Receipt:
         """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
         return cast(
@@ -2063,13 +2063,13 @@ class RemoteMemory:
         """
         return cast("list[Record]", self._transport.call("history", {"id": id, "quarantined": quarantined}))
 
-    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[Changed]:
+    def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[ChangeEvent]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
         loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
         """
-        return cast("list[Changed]", self._transport.call("changes", {"after": after, "limit": limit}))
+        return cast("list[ChangeEvent]", self._transport.call("changes", {"after": after, "limit": limit}))
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
@@ -2216,19 +2216,19 @@ class RemoteMemory:
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        kind: str | Unset = NOTHING,
-        data: Mapping[str, Any] | Unset | None = NOTHING,
-        metadata: Mapping[str, Any] | Unset | None = NOTHING,
-        occurred_at: datetime | Unset | None = NOTHING,
-        valid_from: datetime | Unset | None = NOTHING,
-        valid_to: datetime | Unset | None = NOTHING,
-        pinned: bool | Unset = NOTHING,
-        importance: float | Unset | None = NOTHING,
-        ttl: Duration | Unset | None = NOTHING,
-        source: str | Unset | None = NOTHING,
-        trust: float | Unset | None = NOTHING,
-        embedding: Iterable[float] | Unset = NOTHING,
+        text: str | Unset = UNSET,
+        kind: str | Unset = UNSET,
+        data: Mapping[str, Any] | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset | None = UNSET,
+        occurred_at: datetime | Unset | None = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        valid_to: datetime | Unset | None = UNSET,
+        pinned: bool | Unset = UNSET,
+        importance: float | Unset | None = UNSET,
+        ttl: Duration | Unset | None = UNSET,
+        source: str | Unset | None = UNSET,
+        trust: float | Unset | None = UNSET,
+        embedding: Iterable[float] | Unset = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:

@@ -4,26 +4,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rememo.model.data_schemas import matches_schema
 from rememo.model.receipt import Outcome, Receipt
 from rememo.model.record import Record
-from rememo.model.shapes import is_own
 
 # A caller may use these kinds for something of his own: what is not of our making reads as empty.
 
 
 def own_text(record: Record, name: str) -> str:
     """Return a text of a document or a chunk."""
-    return str(record.data[name]) if is_own(record.kind, record.data) else ""
+    return str(record.data[name]) if matches_schema(record.kind, record.data) else ""
 
 
 def own_number(record: Record, name: str) -> int:
     """Return a number of a document or a chunk."""
-    return int(record.data[name]) if is_own(record.kind, record.data) else 0
+    return int(record.data[name]) if matches_schema(record.kind, record.data) else 0
 
 
 def own_texts(record: Record, name: str) -> tuple[str, ...]:
     """Return texts of a document or a chunk, where there are any."""
-    return tuple(record.data.get(name, ())) if is_own(record.kind, record.data) else ()
+    return tuple(record.data.get(name, ())) if matches_schema(record.kind, record.data) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from rememo.model.record import Record
 from rememo.safety.guard import hold_whole_documents
 from rememo.store.writes import Remove, Write
 from rememo.summary.extractive import summarise
-from rememo.text.document_readers import Extracted, Limits
+from rememo.text.document_readers import DocumentLimits, DocumentText
 from rememo.text.documents import TEXT, extract, load, media_type_of, too_long
-from rememo.text.splitting import Piece, find_headings, join, split
+from rememo.text.splitting import TextChunk, find_headings, join_chunks, split_text
 
 _MOST_TAGS = 64
 _MOST_HITS = 1_000
@@ -43,9 +43,9 @@ class Documents(Kind):
 
     kind = "document"
 
-    def __init__(self, view: View, *, limits: Limits | None = None) -> None:
+    def __init__(self, view: View, *, limits: DocumentLimits | None = None) -> None:
         super().__init__(view)
-        self._limits = limits or Limits()
+        self._limits = limits or DocumentLimits()
 
     # ---- writing
 
@@ -187,7 +187,7 @@ class Documents(Kind):
         """Return the whole text of a document, exactly as it was read."""
         document = self.get(id, known_at=known_at)
         chunks = self._chunks(self._chunk_ids(document.id, document.chunks), known_at)
-        text = join([(one.start, one.end, one.text) for one in chunks])
+        text = join_chunks([(one.start, one.end, one.text) for one in chunks])
         if len(text) != document.characters:
             raise NotFound(f"document {id!r} lacks some of its chunks: they were deleted; add the document again")
         return text
@@ -332,18 +332,18 @@ class Documents(Kind):
             raise InvalidInput(f"data must be bytes, not {type(data).__name__}; use text= for text")
         return name, bytes(data)
 
-    def _given(self, text: str, original: bytes) -> Extracted:
+    def _given(self, text: str, original: bytes) -> DocumentText:
         if not text.strip():
             raise InvalidInput(f"text has {len(original)} bytes and no word; there is nothing to remember")
         if len(text) > self._limits.characters:
             raise too_long("text", text, self._limits)
-        return Extracted(text)
+        return DocumentText(text)
 
     def _items(
         self, id: str, title: str, text: str, particulars: dict[str, Any], metadata: Mapping[str, Any] | None
     ) -> "list[dict[str, Any]]":
         """Return the fields of the document and of its chunks."""
-        pieces = split(text)
+        pieces = split_text(text)
         if len(pieces) > self._limits.chunks:
             raise InvalidInput(
                 f"{title!r} makes {len(pieces):,} chunks, more than the {self._limits.chunks:,} allowed; split it into parts"
@@ -427,7 +427,7 @@ class Documents(Kind):
 class _Content:
     """What was read of a document."""
 
-    extracted: Extracted
+    extracted: DocumentText
     particulars: dict[str, Any]
     redacted: Counter[str]
 
@@ -447,13 +447,13 @@ def _tags(tags: object) -> tuple[str, ...]:
     return found
 
 
-def _title(extracted: Extracted, named: str | None) -> str:
+def _title(extracted: DocumentText, named: str | None) -> str:
     """Return a title for a document without one: what it calls itself, else its file's name, else its first line."""
     first = extracted.text.strip().split("\n", 1)[0]
     return _own_title(extracted) or _first_title(named, first) or "untitled"
 
 
-def _own_title(extracted: Extracted) -> str | None:
+def _own_title(extracted: DocumentText) -> str | None:
     """Return what a document calls itself."""
     headings = find_headings(extracted.text)
     return _first_title(extracted.title, headings[0].title if headings else None)
@@ -474,7 +474,7 @@ def _shortened(text: str, most: int) -> str:
     return f"{cut.rsplit(maxsplit=1)[0] if ' ' in cut else cut}…"
 
 
-def _place(place: int, piece: Piece) -> dict[str, Any]:
+def _place(place: int, piece: TextChunk) -> dict[str, Any]:
     headings = [_shortened(heading, _LONGEST_HEADING) for heading in piece.headings]
     return present(place=place, start=piece.start, end=piece.end, headings=headings or None)
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from rememo.engine.view import BOUND, View
 from rememo.errors import InvalidInput, NotFound
-from rememo.extract import FoundFact, extract
+from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.conflicts import POLICIES, Policy
-from rememo.learn.facts import POLICY_SPACE, Changes, Slot, holds, is_fact, policy_of, settle, slot_of
+from rememo.learn.facts import POLICY_SPACE, FactChanges, FactGroup, group_of, holds, is_fact, policy_of, reconcile
 from rememo.learn.statements import Statement, folded
-from rememo.llm.models import model_for
+from rememo.llm.gateway import model_for
 from rememo.model.check import check_flag, check_label, check_limit, check_many, check_text, check_unit, dump_json
 from rememo.model.derived_names import digest_name
 from rememo.model.fact import Conflict, Fact, FactStatus, Source
@@ -22,7 +22,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 
 _PAGE, _SPARE = 500, 20
 _SHOWN = ["current", "disputed"]
@@ -68,7 +68,7 @@ class Facts:
         name_of = None if key is None else digest_name([scope.agent, scope.user, scope.room, check_label(key, "key")])
         if name_of is not None and (first := self._engine.first_receipt(Scope(tenant=tenant), name_of)) is not None:
             return self._repeated(first, name_of)
-        changes, now = Changes(tenant), self._engine.now()
+        changes, now = FactChanges(tenant), self._engine.now()
         said = Statement(
             object=value,
             said=begin or now,
@@ -84,7 +84,7 @@ class Facts:
         given = [self._source(one) for one in check_many(sources, "sources")]
         statements = [replace(said, source=one, name=name_of or "hand") for one in given] or [said]
         slots = [changes.add(about, name, one) for one in statements]
-        settled = settle(self._engine, changes, key=name_of)
+        settled = reconcile(self._engine, changes, key=name_of)
         receipt = settled.receipt(settled.places[slots[-1], statements[-1].key])
         return self._told(receipt, subject, object, wording or "")
 
@@ -92,11 +92,11 @@ class Facts:
         self,
         id: str,
         *,
-        object: str | Unset = NOTHING,
-        confidence: float | Unset = NOTHING,
-        valid_from: datetime | Unset | None = NOTHING,
-        valid_to: datetime | Unset | None = NOTHING,
-        wording: str | Unset = NOTHING,
+        object: str | Unset = UNSET,
+        confidence: float | Unset = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        valid_to: datetime | Unset | None = UNSET,
+        wording: str | Unset = UNSET,
     ) -> Receipt:
         """Change a fact by hand; what is set so stays, whatever is learned later.
 
@@ -105,8 +105,8 @@ class Facts:
         self._need_writable("facts.update()")
         fact = self.get(id)
         given = {"confidence": confidence, "begin": valid_from, "end": valid_to}
-        fixed = {name: value for name, value in given.items() if value is not NOTHING}
-        if not fixed and object is NOTHING and wording is NOTHING:
+        fixed = {name: value for name, value in given.items() if value is not UNSET}
+        if not fixed and object is UNSET and wording is UNSET:
             raise InvalidInput("update() was given nothing to change")
         if "confidence" in fixed:
             check_unit(fixed["confidence"], "confidence")
@@ -114,7 +114,7 @@ class Facts:
         begin, end = fixed.get("begin", fact.valid_from), fixed.get("end", fact.valid_to)
         if isinstance(begin, datetime) and isinstance(end, datetime) and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
-        value = fact.object if object is NOTHING else normalise_object(self._text(object, "object"))
+        value = fact.object if object is UNSET else normalise_object(self._text(object, "object"))
         if not value:
             raise InvalidInput("a fact needs an object: say what the subject is said to be, have or do")
         corrects = None if folded(value) == folded(fact.object) else fact.object
@@ -131,7 +131,7 @@ class Facts:
             ends=False,
             corrects=corrects,
             fixed=tuple(fixed),
-            wording=asserted[-1].wording if wording is NOTHING else self._text(wording, "wording"),
+            wording=asserted[-1].wording if wording is UNSET else self._text(wording, "wording"),
             bound=self._view.bound,
             amends=None,
         )
@@ -144,9 +144,9 @@ class Facts:
             statement = replace(statement, bound=both, amends=held if held != both else None)
         if "confidence" not in fixed:
             statement = replace(statement, confidence=fact.confidence)
-        changes = Changes(self._view.scope.tenant)
+        changes = FactChanges(self._view.scope.tenant)
         slot = changes.add(fact.subject, fact.predicate, statement)
-        settled = settle(self._engine, changes)
+        settled = reconcile(self._engine, changes)
         receipt = settled.receipt(settled.places[slot, statement.key])
         return self._told(receipt, *(one for one in (object, wording) if isinstance(one, str)))
 
@@ -166,7 +166,7 @@ class Facts:
             raise InvalidInput(
                 f"there is no such conflict about {conflict.subject!r} {conflict.predicate!r} any more; look at conflicts() again"
             )
-        changes, now = Changes(self._view.scope.tenant), self._engine.now()
+        changes, now = FactChanges(self._view.scope.tenant), self._engine.now()
         for fact in conflict.facts:
             if folded(fact.object) == folded(kept[0].object):
                 continue
@@ -183,7 +183,7 @@ class Facts:
                 amends=_bound(fact.record),
             )
             changes.add(fact.subject, fact.predicate, refusal)
-        return settle(self._engine, changes).receipt(kept[0].id)
+        return reconcile(self._engine, changes).receipt(kept[0].id)
 
     def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
         """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
@@ -199,9 +199,9 @@ class Facts:
         self._need_writable("facts.policy()")
         self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
         filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_equal("predicate", name),))
-        changes = Changes(tenant)
-        changes.slots |= {slot_of(one) for one in self._engine.store.read(filter, self._engine.now()) if is_fact(one)}
-        settle(self._engine, changes)
+        changes = FactChanges(tenant)
+        changes.slots |= {group_of(one) for one in self._engine.store.read(filter, self._engine.now()) if is_fact(one)}
+        reconcile(self._engine, changes)
         return mode
 
     # ---- reading
@@ -209,7 +209,7 @@ class Facts:
     def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
         """Return a fact, whatever its status; raises `NotFound` when there is none in this scope."""
         if known_at is None:
-            self._view.wait_for_lessons()
+            self._view.wait_for_extraction()
         record = self._view.get(id, known_at=known_at)
         if not is_fact(record):
             raise NotFound(f"record {id!r} is no fact that was added or learned here, but a {record.kind}")
@@ -272,7 +272,7 @@ class Facts:
         check_unit(least, "min_confidence")
         check_flag(current_only, "current_only")
         if known_at is None:
-            self._view.wait_for_lessons()
+            self._view.wait_for_extraction()
         moment = self._moment(known_at)
         if valid_at is not None:
             status = () if not current_only else (Condition("data", ("status",), "$ne", "retracted"),)
@@ -297,12 +297,12 @@ class Facts:
         That is what the policy `ask` leaves open, and what somebody said under a key that is bound to a room, say,
         against what holds in another: it could not end what the key does not see.
         """
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         moment = self._moment(None)
         disputed = [one for one in self._records((_equal("status", "disputed"),)) if is_fact(one)]
-        groups: dict[Slot, dict[str, Record]] = {}
+        groups: dict[FactGroup, dict[str, Record]] = {}
         for record in (*disputed, *self._beside_bound()):
-            groups.setdefault(slot_of(record), {})[record.id] = record
+            groups.setdefault(group_of(record), {})[record.id] = record
         found: list[Conflict] = []
         for records in groups.values():
             facts = [_fact(one, moment) for one in sorted(records.values(), key=lambda one: one.at)]
@@ -311,7 +311,7 @@ class Facts:
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
-    ) -> "list[FoundFact]":
+    ) -> "list[ExtractedFact]":
         """Return the facts a text states, without keeping them; "I" is `speaker`, else the view's user.
 
         With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
@@ -329,11 +329,11 @@ class Facts:
                 "this memory has no language model: give it one with Memory(llm=…) or the setting llm_url"
             )
         # Only now: it needs pydantic, which those without a model have no use for.
-        from rememo.learn.model_extraction import Turn, extract_by_model, joined  # noqa: PLC0415
+        from rememo.learn.model_extraction import ExtractionInput, extract_by_model, merge_with_rules  # noqa: PLC0415
 
-        told = extract_by_model(llm, [Turn(text=said, speaker=who, at=moment)]).told[0]
+        told = extract_by_model(llm, [ExtractionInput(text=said, speaker=who, at=moment)]).told[0]
         known = {(folded(one.subject), one.predicate, folded(one.object)) for one in found}
-        more = [one.fact for one in joined(found, told)]
+        more = [one.fact for one in merge_with_rules(found, told)]
         return found + [one for one in more if (folded(one.subject), one.predicate, folded(one.object)) not in known]
 
     # ---- inside
@@ -345,15 +345,15 @@ class Facts:
         """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
         moment, current = self._moment(None), _equal("status", "current")
         told = self._records((Condition("data", (BOUND,), "$exists", True), current))
-        slots = {slot_of(one) for one in told if is_fact(one) and holds(one, moment)}
+        slots = {group_of(one) for one in told if is_fact(one) and holds(one, moment)}
         slots = {one for one in slots if policy_of(self._engine, one.home.tenant, one.predicate) != "gather"}
         subjects = sorted({one.subject for one in slots})
-        holding: dict[Slot, list[Record]] = {}
+        holding: dict[FactGroup, list[Record]] = {}
         for start in range(0, len(subjects), _PAGE):
             some = Condition("data", ("match", "subject"), "$in", list(subjects[start : start + _PAGE]))
             for record in self._records((some, current)):
-                if is_fact(record) and slot_of(record) in slots and holds(record, moment):
-                    holding.setdefault(slot_of(record), []).append(record)
+                if is_fact(record) and group_of(record) in slots and holds(record, moment):
+                    holding.setdefault(group_of(record), []).append(record)
         differing = [one for one in holding.values() if len({record.data["match"]["object"] for record in one}) > 1]
         return [record for records in differing for record in records]
 
@@ -379,7 +379,7 @@ class Facts:
                 fact = _fact(record, moment)
                 if held and not holds(record, moment):
                     continue
-                same = (slot_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
+                same = (group_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
                 found[same] = _joined(fact, found[same]) if same in found else fact
             if len(records) < page:
                 break

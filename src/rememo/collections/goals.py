@@ -11,7 +11,7 @@ from rememo.errors import InvalidInput
 from rememo.model.check import check_limit
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 
 STATUSES = ("open", "done", "dropped")
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -94,28 +94,28 @@ class Goals(Kind):
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        status: str | Unset = NOTHING,
-        priority: int | Unset = NOTHING,
-        due: datetime | Unset | None = NOTHING,
-        parent: str | Unset | None = NOTHING,
+        text: str | Unset = UNSET,
+        status: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        due: datetime | Unset | None = UNSET,
+        parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Change some of a goal; what is not given stays. A goal cannot become a part of itself or of its own parts."""
         changed: dict[str, Any] = {}
-        if status is not NOTHING:
+        if status is not UNSET:
             changed["status"] = choice(status, "status", STATUSES)
-        if priority is not NOTHING:
+        if priority is not UNSET:
             changed["priority"] = priority_of(priority)
-        if due is not NOTHING:
+        if due is not UNSET:
             changed["due"] = moment(due, "due")
-        if parent is not NOTHING:
+        if parent is not UNSET:
             if parent is not None:
                 self._need_parent(parent, id)
             changed["parent"] = parent
         whole: dict[str, Any] = {}
-        if text is not NOTHING:
+        if text is not UNSET:
             whole["text"] = need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
         if not changed and not whole:
             raise InvalidInput("update() was given nothing to change")

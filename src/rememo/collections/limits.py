@@ -16,8 +16,8 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.writes import Remove, Write
-from rememo.summary.chapters import Terms, chapter, chapters_of, parted
-from rememo.summary.rooms import RoomSummaries, packed, waiting
+from rememo.summary.room_summaries import RoomSummaries, awaits_result, pack_groups
+from rememo.summary.stored import SummaryOptions, read_summaries, release_messages, summary_write
 from rememo.text.tokens import default_counter, message_tokens
 from rememo.text.windows import units
 
@@ -233,7 +233,7 @@ class _Room:
         for group in free:
             if (over <= 0 and excess <= 0) or len(chosen) >= _AT_ONCE:
                 break
-            if not whole and waiting([records[place] for place in group]):
+            if not whole and awaits_result([records[place] for place in group]):
                 return None
             chosen += group
             over -= len(group)
@@ -253,12 +253,12 @@ class _Room:
         writes: list[Write] = []
         stood: set[str] = set()
         if RoomSummaries(self._engine, self._scope.tenant, str(self._scope.room)).known:
-            writes, stood = parted(self._engine, self._scope, [record.id for record in leaving])
+            writes, stood = release_messages(self._engine, self._scope, [record.id for record in leaving])
         alone = [record for record in leaving if record.id not in stood]
         if self._limits.evict == "summarise" and alone:
-            last = chapters_of(self._engine, self._scope, limit=_LOOK_BACK)
-            for part in packed([one] for one in alone):
-                writes.append(chapter(self._engine, self._scope, part, Terms(made_by="limit"), last))
+            last = read_summaries(self._engine, self._scope, limit=_LOOK_BACK)
+            for part in pack_groups([one] for one in alone):
+                writes.append(summary_write(self._engine, self._scope, part, SummaryOptions(made_by="limit"), last))
                 last = []
         writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in leaving]
         self._engine.commit(self._scope, writes)

@@ -37,7 +37,7 @@ def _pointer(record: Record) -> str | None:
     # What knows these kinds is loaded only when one of them is changed.
     from rememo.learn.facts import is_fact  # noqa: PLC0415
     from rememo.model.revision import is_revision  # noqa: PLC0415
-    from rememo.summary.chapters import is_chapter  # noqa: PLC0415
+    from rememo.summary.stored import is_stored_summary  # noqa: PLC0415
 
     data = record.data
     if record.kind == "document" and "chunks" in data:
@@ -50,6 +50,6 @@ def _pointer(record: Record) -> str | None:
         return "it follows from who is connected with whom; use relationships.update()"
     if is_revision(record):
         return "it follows from what was said later; change or delete that"
-    if is_chapter(record):
+    if is_stored_summary(record):
         return "it is made of its messages; change or delete those, or delete the summary"
     return None

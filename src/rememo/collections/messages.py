@@ -18,7 +18,7 @@ from rememo.model.ids import new_id
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.times import to_utc
-from rememo.summary.rooms import RoomSummaries
+from rememo.summary.room_summaries import RoomSummaries
 from rememo.text.tokens import MOST_TOKENS, TokenCounter, check_counter
 
 

@@ -17,7 +17,7 @@ from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import REVISION, Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 
 _MOST_HITS = 1_000
 _LEARNED = frozenset({"fact", "relationship", REVISION})
@@ -103,19 +103,19 @@ class Records:
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        kind: str | Unset = NOTHING,
-        data: Mapping[str, Any] | Unset | None = NOTHING,
-        metadata: Mapping[str, Any] | Unset | None = NOTHING,
-        occurred_at: datetime | Unset | None = NOTHING,
-        valid_from: datetime | Unset | None = NOTHING,
-        valid_to: datetime | Unset | None = NOTHING,
-        pinned: bool | Unset = NOTHING,
-        importance: float | Unset | None = NOTHING,
-        ttl: Duration | Unset | None = NOTHING,
-        source: str | Unset | None = NOTHING,
-        trust: float | Unset | None = NOTHING,
-        embedding: Iterable[float] | Unset = NOTHING,
+        text: str | Unset = UNSET,
+        kind: str | Unset = UNSET,
+        data: Mapping[str, Any] | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset | None = UNSET,
+        occurred_at: datetime | Unset | None = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        valid_to: datetime | Unset | None = UNSET,
+        pinned: bool | Unset = UNSET,
+        importance: float | Unset | None = UNSET,
+        ttl: Duration | Unset | None = UNSET,
+        source: str | Unset | None = UNSET,
+        trust: float | Unset | None = UNSET,
+        embedding: Iterable[float] | Unset = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -130,7 +130,7 @@ class Records:
             "valid_from": valid_from, "valid_to": valid_to, "pinned": pinned, "importance": importance, "ttl": ttl,
             "source": source, "trust": trust, "embedding": embedding,
         }  # fmt: skip
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not NOTHING}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not UNSET}
         if not changes:
             raise InvalidInput("update() was given nothing to change")
         if "ttl" in changes and changes["ttl"] is None:
@@ -218,7 +218,7 @@ class Records:
             valid_at=valid_at,
         )  # fmt: skip
         filter = self._holding(filter)
-        self._wait_for_lessons(filter)
+        self._wait_for_extraction(filter)
         return self._engine.store.read(
             filter, self._engine.now(), limit=check_limit(limit), offset=check_offset(offset)
         )
@@ -247,17 +247,17 @@ class Records:
             known_at=known_at,
             valid_at=valid_at,
         )
-        self._wait_for_lessons(filter)
+        self._wait_for_extraction(filter)
         return self._engine.store.count(self._holding(filter), self._engine.now())
 
-    def _wait_for_lessons(self, filter: Filter) -> None:
+    def _wait_for_extraction(self, filter: Filter) -> None:
         """Wait for what is being learned, where the filter may mean it."""
         if (
             filter.known_at is None
             and filter.ids is None
             and (not filter.kinds or not _LEARNED.isdisjoint(filter.kinds))
         ):
-            self._view.wait_for_lessons()
+            self._view.wait_for_extraction()
 
     def _holding(self, filter: Filter) -> Filter:
         """Return a filter of facts alone narrowed to those that hold; any other filter as it is.
@@ -317,11 +317,11 @@ class Records:
             raise InvalidInput("the query is empty; ask something, or give a filter such as kind= or after=")
         if filter.known_at is None:
             # Whatever its kind, what is found says whether something later revised it.
-            self._view.wait_for_lessons()
+            self._view.wait_for_extraction()
         if (rerank or rewrite) and asked.text.strip():
-            from rememo.ask.searching import sharpened  # noqa: PLC0415 - models are loaded when one is wanted
+            from rememo.ask.model_search import search_with_model  # noqa: PLC0415 - models are loaded when one is wanted
 
-            return sharpened(self._view, asked, rerank=rerank, rewrite=rewrite)
+            return search_with_model(self._view, asked, rerank=rerank, rewrite=rewrite)
         return with_sources(self._engine, filter, search(self._engine, asked))
 
     def similar(
@@ -340,7 +340,7 @@ class Records:
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
         wanted, model = self._engine.check_vector(vector, "vector")
         most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
-        self._wait_for_lessons(filter)
+        self._wait_for_extraction(filter)
         try:
             return similar(self._engine, filter, wanted, model, limit=most, threshold=least)
         except ModelChanged:
@@ -351,7 +351,7 @@ class Records:
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         filter = self._view.filter()
         if prefix:
             filter = filter.narrowed(rooms=check_label(prefix, "prefix"))
@@ -359,10 +359,10 @@ class Records:
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         return self._engine.store.labels(self._view.filter(), "user", self._engine.now())
 
     def agents(self) -> "list[str]":
         """Return the agents that have a record in this scope, sorted."""
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         return self._engine.store.labels(self._view.filter(), "agent", self._engine.now())

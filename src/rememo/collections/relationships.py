@@ -8,16 +8,16 @@ from typing import Any
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.extract.predicates import normalise_predicate, normalise_subject
-from rememo.learn.relationships import BASE, Link, interaction_counts, link_fields
+from rememo.learn.relationships import BASE, LearnedRelationship, interaction_counts, relationship_fields
 from rememo.learn.statements import folded
 from rememo.model.check import check_label, check_limit, check_unit
+from rememo.model.data_schemas import matches_schema
 from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
-from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros, to_utc
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 from rememo.store.writes import Remove
 
 _MOST_TRIES = 100
@@ -54,28 +54,26 @@ class Relationships:
             own["strength"] = check_unit(strength, "strength")
         if sentiment is not None:
             own["sentiment"] = _sentiment(sentiment)
-        return self._change(
-            self._ends(entity, target, type), own, NOTHING if metadata is None else metadata, create=True
-        )
+        return self._change(self._ends(entity, target, type), own, UNSET if metadata is None else metadata, create=True)
 
     def update(
         self,
         id: str,
         *,
-        strength: float | Unset = NOTHING,
-        sentiment: float | Unset | None = NOTHING,
-        metadata: Mapping[str, Any] | Unset | None = NOTHING,
+        strength: float | Unset = UNSET,
+        sentiment: float | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset | None = UNSET,
     ) -> Receipt:
         """Change what was told of a relationship; `metadata` replaces what was there.
 
         `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
         """
         own: dict[str, Any] = {}
-        if strength is not NOTHING:
+        if strength is not UNSET:
             own["strength"] = check_unit(strength, "strength")
-        if sentiment is not NOTHING:
+        if sentiment is not UNSET:
             own["sentiment"] = None if sentiment is None else _sentiment(sentiment)
-        if not own and metadata is NOTHING:
+        if not own and metadata is UNSET:
             raise InvalidInput("update() was given nothing to change")
         found = self.get(id)
         return self._change((found.entity, found.target, found.type), own, metadata, id=id)
@@ -86,7 +84,7 @@ class Relationships:
         Each interaction closes a tenth of what is missing to a strength of 1.
         """
         moment = to_micros(self._engine.now() if at is None else to_utc(at, "at"))
-        return self._change(self._ends(entity, target, type), {}, NOTHING, create=True, touched=moment)
+        return self._change(self._ends(entity, target, type), {}, UNSET, create=True, touched=moment)
 
     def remove(self, id: str) -> Receipt:
         """Remove one relationship."""
@@ -128,7 +126,7 @@ class Relationships:
         """Return relationships, the strongest first."""
         check_unit(min_strength, "min_strength")
         check_limit(limit)
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         conditions: list[Condition] = []
         if entity is not None:
             conditions.append(_match("entity", "$eq", folded(self._name(entity, "entity"))))
@@ -145,7 +143,7 @@ class Relationships:
     def graph(self, entity: str, depth: int = 2) -> Graph:
         """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
         start = self._name(entity, "entity")
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         names, edges = self._reach(start, check_limit(depth, "depth", maximum=_DEEPEST))
         inside = [edge for edge in edges.values() if folded(edge.entity) in names and folded(edge.target) in names]
         return Graph(nodes=tuple(names.values()), edges=tuple(inside))
@@ -153,7 +151,7 @@ class Relationships:
     def path(self, a: str, b: str, max_depth: int = 6) -> "list[Relationship]":
         """Return the shortest way from one entity to another, in either direction; the empty list when there is none."""
         start, goal = folded(self._name(a, "a")), folded(self._name(b, "b"))
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         steps: dict[str, tuple[str, Relationship] | None] = {start: None}
         frontier = [start]
         for _ in range(check_limit(max_depth, "max_depth", maximum=_DEEPEST)):
@@ -221,7 +219,7 @@ class Relationships:
         """Change what was told of a relationship, or make it; whoever was faster is taken into account."""
         self._need_writable("changing a relationship")
         entity, target, type = ends
-        wanted = id or Link.make_id(self._engine, self._view.scope, entity, target, type)
+        wanted = id or LearnedRelationship.make_id(self._engine, self._view.scope, entity, target, type)
         for _ in range(_MOST_TRIES):
             record = self._view.find(wanted)
             if record is None and not create:
@@ -236,8 +234,10 @@ class Relationships:
                 told.setdefault("strength", BASE)  # told by hand, so that it stays when facts are taken back
             if "strength" in own:
                 told["since"] = interaction_counts(data)
-            fields = link_fields({**data, "own": {name: value for name, value in told.items() if value is not None}})
-            if metadata is not NOTHING:
+            fields = relationship_fields(
+                {**data, "own": {name: value for name, value in told.items() if value is not None}}
+            )
+            if metadata is not UNSET:
                 fields["metadata"] = metadata
             try:
                 if record is None:
@@ -290,7 +290,7 @@ def _sentiment(value: object) -> float:
 
 
 def _is_relationship(record: Record) -> bool:
-    return record.kind == "relationship" and is_own("relationship", record.data)
+    return record.kind == "relationship" and matches_schema("relationship", record.data)
 
 
 def _relationship(record: Record) -> Relationship:

@@ -58,7 +58,7 @@ class Revisions:
         check_unit(max_confidence, "max_confidence")
         most = check_limit(limit)
         wanted = None if id is None else check_label(id, "id")
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         found: list[Revised] = []
         for record in self._records(wanted):
             found += [
@@ -83,7 +83,7 @@ class Revisions:
     def _decide(self, id: str, by: str, decision: Decision) -> Revised:
         self._view.need_present()
         self._view.need_no_batch(f"revisions.{'confirm' if decision == 'confirmed' else 'reject'}()")
-        self._view.wait_for_lessons()
+        self._view.wait_for_extraction()
         earlier, later = self._view.get(id), self._view.get(by)
         key = made_by(later.id)
         for record in self._records(earlier.id):

@@ -13,12 +13,12 @@ from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
-from rememo.model.unset import NOTHING, Unset
-from rememo.summary.chapters import MAX_TOKENS, is_chapter, use_summariser
+from rememo.model.unset import UNSET, Unset
 from rememo.summary.compression import Compression
 from rememo.summary.extractive import Summariser
-from rememo.summary.rooms import RoomSummaries, SummaryPolicy
-from rememo.summary.running import RunningSummary, running
+from rememo.summary.room_summaries import RoomSummaries, SummaryPolicy
+from rememo.summary.running_summary import RunningSummary, running_summary
+from rememo.summary.stored import MAX_TOKENS, is_stored_summary, use_summariser
 from rememo.summary.summary import Compressed, Summary
 
 _MOST_TOKENS = 100_000
@@ -34,14 +34,14 @@ class Summaries(Kind):
 
     # ---- the policy
 
-    def policy(self, policy: SummaryPolicy | Unset | None = NOTHING) -> SummaryPolicy | None:
+    def policy(self, policy: SummaryPolicy | Unset | None = UNSET) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
 
         From then on, when `threshold` messages have gathered that no summary stands for, all but the latest `keep` are
         summarised in a job of the message that was one too many. None ends the policy; summaries that are there stay.
         """
         room = self._room(None)
-        if policy is NOTHING:
+        if policy is UNSET:
             self._need_now("a policy")
             return room.policy
         self._view.need_present()
@@ -69,7 +69,7 @@ class Summaries(Kind):
         stand for, is always there.
         """
         most = check_limit(max_tokens, "max_tokens", maximum=_MOST_TOKENS)
-        return running(self._view.narrow(self._view.scope.narrow(room=self._name(room))), most)
+        return running_summary(self._view.narrow(self._view.scope.narrow(room=self._name(room))), most)
 
     def update(self, room: str | None = None, *, keep: int | None = None) -> RunningSummary | None:
         """Summarise what was said in a room up to now, without waiting for a threshold, and return the running summary.
@@ -107,12 +107,12 @@ class Summaries(Kind):
         `after` is included, `before` is not.
         """
         filter = self._filter(after=after, before=before, known_at=known_at)
-        return [Summary(one) for one in self._read(filter, limit, offset) if is_chapter(one)]
+        return [Summary(one) for one in self._read(filter, limit, offset) if is_stored_summary(one)]
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Summary:
         """Return a summary; one that is not in this scope raises `NotFound`."""
         record = self._record(id, known_at=known_at)
-        if not is_chapter(record):
+        if not is_stored_summary(record):
             raise NotFound(f"record {id!r} is no summary that was made here, but a plain record; use memory.get()")
         return Summary(record)
 

@@ -14,7 +14,7 @@ from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.times import to_utc
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 
 STATUSES = ("open", "done", "dropped")
 Recurrence = str | float | timedelta
@@ -132,12 +132,12 @@ class Tasks(Kind):
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        status: str | Unset = NOTHING,
-        due: datetime | Unset | None = NOTHING,
-        recurrence: Recurrence | Unset | None = NOTHING,
-        priority: int | Unset = NOTHING,
-        parent: str | Unset | None = NOTHING,
+        text: str | Unset = UNSET,
+        status: str | Unset = UNSET,
+        due: datetime | Unset | None = UNSET,
+        recurrence: Recurrence | Unset | None = UNSET,
+        priority: int | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
     ) -> Receipt:
@@ -146,24 +146,24 @@ class Tasks(Kind):
         A task cannot become a part of itself or of its own parts.
         """
         changed: dict[str, Any] = {}
-        if status is not NOTHING:
+        if status is not UNSET:
             changed["status"] = choice(status, "status", STATUSES)
-        if priority is not NOTHING:
+        if priority is not UNSET:
             changed["priority"] = priority_of(priority)
-        if parent is not NOTHING:
+        if parent is not UNSET:
             changed["parent"] = None if parent is None else self._need_parent(parent, id)
         whole: dict[str, Any] = {}
-        if text is not NOTHING:
+        if text is not UNSET:
             whole["text"] = need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
-        timed = due is not NOTHING or recurrence is not NOTHING
+        timed = due is not UNSET or recurrence is not UNSET
         if not changed and not whole and not timed:
             raise InvalidInput("update() was given nothing to change")
 
         def change(record: Record) -> dict[str, Any]:
             data = record.data | changed
             if timed:
-                when = _told(record) if due is NOTHING else due
-                often = data.get("recurrence") if recurrence is NOTHING else recurrence
+                when = _told(record) if due is UNSET else due
+                often = data.get("recurrence") if recurrence is UNSET else recurrence
                 data |= _timing(when, often)
             return whole | {"data": present(**data)}
 

@@ -70,7 +70,7 @@ class Composer:
             text = check_text(message, "message", max_bytes=self._engine.settings.max_text_bytes)
             said = text if len(text) <= _LONG_TEXT else blake2b(text.encode(), digest_size=16).digest()
         wanted, unwanted = _names(include, "include"), _names(exclude, "exclude")
-        recalling(view, user=user).wait_for_lessons()
+        recalling(view, user=user).wait_for_extraction()
         key: Hashable = (view.scope, view.wall, said, user, wanted, unwanted, self.registry.version)
         cache, moment = self._here.cache, self._engine.now()
         # The past is composed anew each time: whoever looks there wants to know, and not to be quick.

@@ -67,7 +67,7 @@ def context(
     if view.known_at is not None:
         asked = min(asked, view.known_at)
     wide = recalling(view, recall, user=user)
-    wide.wait_for_lessons()
+    wide.wait_for_extraction()
 
     writer = _Writer(
         counter=chosen,

@@ -13,7 +13,7 @@ from rememo.model.record import Record
 from rememo.model.revision import Revision
 from rememo.recall.tense import asks_about_past, asks_what_happened
 from rememo.recall.time import find_times
-from rememo.text.splitting import sentences
+from rememo.text.splitting import sentence_spans
 
 _VALUE: Final = re.compile(r"[^\W\d_]*\d[\w:.,/-]*|(?<=\s)[A-Z][\w-]{2,}")
 """What a statement can be told by in an answer to it: figures and names."""
@@ -102,7 +102,7 @@ def _cut(text: str, revisions: Iterable[Revision]) -> str:
 def _without_nearest(text: str, terms_of: Callable[[str], Sequence[str]], query: str) -> str:
     """Return a text without the sentence that comes nearest to a question; nothing where little else is left."""
     asked = set(terms_of(query))
-    places = list(sentences(text))
+    places = list(sentence_spans(text))
     if len(places) < _SEVERAL:
         return ""
     begin, end = max(places, key=lambda place: len(asked.intersection(terms_of(text[slice(*place)]))))
@@ -115,7 +115,7 @@ def _without(text: str, values: frozenset[str]) -> str:
     """Return a text without the sentences that name one of some values."""
     kept = [
         text[begin:end]
-        for begin, end in sentences(text)
+        for begin, end in sentence_spans(text)
         if not any(value in text[begin:end].casefold() for value in values)
     ]
     return " ".join(kept)

@@ -20,11 +20,11 @@ from rememo.errors import InvalidInput
 from rememo.learn.facts import holds, is_fact
 from rememo.learn.statements import folded
 from rememo.model.check import dump_json
+from rememo.model.data_schemas import matches_schema
 from rememo.model.filters import Condition
 from rememo.model.hit import Hit
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.model.shapes import is_own
 from rememo.model.times import to_utc
 from rememo.text.fence import without_recalled
 
@@ -184,7 +184,9 @@ def standing(view: View, item: Item, titles: dict[str, str]) -> str:
     if document not in titles:
         found = view.find(document) if document else None
         titles[document] = str(found.data.get("title", "")) if found is not None else ""
-    above = [str(one) for one in item.record.data.get("headings", ())] if is_own("chunk", item.record.data) else []
+    above = (
+        [str(one) for one in item.record.data.get("headings", ())] if matches_schema("chunk", item.record.data) else []
+    )
     return " / ".join(one for one in (titles[document], *(one for one in above if one != titles[document])) if one)
 
 
@@ -229,7 +231,7 @@ def relationships(view: View, query: str = "", *, limit: int = _MOST_RELATIONSHI
     for end in ("entity", "target"):
         condition = Condition("data", ("match", end), "$in", list(names))
         for record in _read(view, limit, kind="relationship", conditions=(condition,)):
-            if is_own("relationship", record.data):
+            if matches_schema("relationship", record.data):
                 found[record.id] = record
     ordered = sorted(found.values(), key=lambda one: (-one.data["strength"], one.id))
     return [replace(item_of(one), score=float(one.data["strength"])) for one in ordered[:limit]]

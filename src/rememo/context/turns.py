@@ -8,8 +8,8 @@ from rememo.errors import InvalidInput
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.store.timeline import Timeline
-from rememo.summary.chapters import chapters_of
-from rememo.summary.running import departed, digest, running, stood_for
+from rememo.summary.running_summary import departed, digest, running_summary, summarised_message_ids
+from rememo.summary.stored import read_summaries
 from rememo.text.fence import fenced
 from rememo.text.tokens import TokenCounter, cut_to, message_tokens
 from rememo.text.windows import newest_that_fit, orphans, units
@@ -50,7 +50,7 @@ def _summary(view: View, counter: TokenCounter, most: int) -> Record | None:
     """Return what stands for messages of the view's room that are not shown, as a message of at most so many tokens."""
     if view.scope.room is None:
         return None
-    newest = chapters_of(view.engine, view.scope, limit=1, known_at=view.known_at)
+    newest = read_summaries(view.engine, view.scope, limit=1, known_at=view.known_at)
     left = departed(view)
     if not newest and not left:
         return None
@@ -63,7 +63,7 @@ def _summary(view: View, counter: TokenCounter, most: int) -> Record | None:
             break
         texts = [digest(view.engine, left, share)] if left else []
         # The line that says how much there was stands for nothing by itself.
-        if newest and (found := running(view, share)) is not None and found.summaries:
+        if newest and (found := running_summary(view, share)) is not None and found.summaries:
             texts.insert(0, found.text)
         if not any(texts):
             break
@@ -101,7 +101,7 @@ def newest_turns(
     if left < 0:
         raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
     size = _FIRST_PAGE
-    stood = stood_for(view)
+    stood = summarised_message_ids(view)
     while True:
         found = view.engine.store.read(view.filter(kind="message"), view.engine.now(), limit=size)
         records = [record for record in found if record.id not in stood]

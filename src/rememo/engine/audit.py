@@ -11,9 +11,9 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, cast
 
-from rememo.engine.forwarding import ForwardingKeyValue
+from rememo.engine.forwarding_kv import ForwardingKeyValue
 from rememo.errors import InvalidInput
-from rememo.model.audit import Intent, Note, Who
+from rememo.model.audit import AuditActor, Intent, NewAuditEntry
 from rememo.model.check import check_label, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_utc
@@ -25,19 +25,19 @@ from rememo.store.writes import Commit, Put, Remove, Revise, Write
 ComplianceCheck = Callable[[Intent], object]
 """Returns flags: one, several, or None."""
 
-_WORKER = Who(actor="rememo.worker")
+_WORKER = AuditActor(actor="rememo.worker")
 _MOST_FLAGS = 20
 
-_who: ContextVar[Who] = ContextVar("rememo_who", default=Who())  # noqa: B039 - frozen
+_who: ContextVar[AuditActor] = ContextVar("rememo_who", default=AuditActor())  # noqa: B039 - frozen
 _log = logging.getLogger("rememo.audit")
 
 
-class Acting:
+class ActorContext:
     """While it is entered, this context (a thread, an asyncio task) acts in somebody's name."""
 
-    def __init__(self, change: Callable[[Who], Who]) -> None:
+    def __init__(self, change: Callable[[AuditActor], AuditActor]) -> None:
         self._change = change
-        self._tokens: list[Token[Who]] = []
+        self._tokens: list[Token[AuditActor]] = []
 
     def __enter__(self) -> None:
         """Begin."""
@@ -50,23 +50,23 @@ class Acting:
         _who.reset(self._tokens.pop())
 
 
-def acting(*, actor: str | None = None, session: str | None = None, address: str | None = None) -> Acting:
+def acting(*, actor: str | None = None, session: str | None = None, address: str | None = None) -> ActorContext:
     """Act in somebody's name; what is not given stays as it is."""
     given = {"actor": actor, "session": session, "address": address}
     told = {name: check_label(value, name) for name, value in given.items() if value is not None}
     if not told:
         raise InvalidInput("acting() was told nothing; give it actor, session or address")
-    return Acting(lambda who: replace(who, **told))
+    return ActorContext(lambda who: replace(who, **told))
 
 
-def acting_by_default(actor: str) -> Acting:
+def acting_by_default(actor: str) -> ActorContext:
     """Act in somebody's name where nobody acts yet: a server has said already whose key it is."""
-    return Acting(lambda who: who if who.actor is not None else replace(who, actor=actor))
+    return ActorContext(lambda who: who if who.actor is not None else replace(who, actor=actor))
 
 
-def acting_as_worker() -> Acting:
+def acting_as_worker() -> ActorContext:
     """Do later work in nobody's name but one's own, whoever waits for it."""
-    return Acting(lambda _: _WORKER)
+    return ActorContext(lambda _: _WORKER)
 
 
 def acts_as_worker() -> bool:
@@ -75,7 +75,7 @@ def acts_as_worker() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
+class _RegisteredCheck:
     scope: Scope
     check: ComplianceCheck
     content: bool
@@ -88,12 +88,12 @@ class Auditor:
         self._store = store
         self._clock = clock
         self._lock = ForkLock()
-        self._checks: tuple[_Checked, ...] = ()
+        self._checks: tuple[_RegisteredCheck, ...] = ()
 
     def add_check(self, scope: Scope, check: ComplianceCheck, *, content: bool) -> None:
         """Ask a function before every write of a view within a scope from now on."""
         with self._lock:
-            self._checks = (*self._checks, _Checked(scope, check, content))
+            self._checks = (*self._checks, _RegisteredCheck(scope, check, content))
 
     def record(
         self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
@@ -103,22 +103,24 @@ class Auditor:
 
     def note(
         self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
-    ) -> Note:
+    ) -> NewAuditEntry:
         """Return a note in the name of whoever acts now."""
-        return noting(operation, scope, to_utc(self._clock(), "the clock's time"), detail, ids=ids)
+        return new_audit_entry(operation, scope, to_utc(self._clock(), "the clock's time"), detail, ids=ids)
 
-    def writing(self, operation: str, scope: Scope, writes: Sequence[Write]) -> Callable[[Commit], Note | None]:
+    def writing(
+        self, operation: str, scope: Scope, writes: Sequence[Write]
+    ) -> Callable[[Commit], NewAuditEntry | None]:
         """Ask the checks about a write, and return what makes its note once it is known what it did."""
         who = _who.get()
         flags = self._flags(operation, scope, writes, who) if self._checks else ()
 
-        def note(commit: Commit) -> Note | None:
+        def note(commit: Commit) -> NewAuditEntry | None:
             written = commit.written
             if len(written) == 1:
                 change = written[0]
                 if change.outcome in ("ignored", "unchanged"):
                     return None
-                return Note(
+                return NewAuditEntry(
                     operation=operation,
                     scope=change.scope,
                     who=who,
@@ -131,7 +133,7 @@ class Auditor:
             if not changed and operation == "write":
                 return None
             scopes = {change.scope for change in changed}
-            return Note(
+            return NewAuditEntry(
                 operation=operation,
                 scope=scopes.pop() if len(scopes) == 1 else scope,
                 who=who,
@@ -146,7 +148,7 @@ class Auditor:
 
         return note
 
-    def _flags(self, operation: str, scope: Scope, writes: Sequence[Write], who: Who) -> tuple[str, ...]:
+    def _flags(self, operation: str, scope: Scope, writes: Sequence[Write], who: AuditActor) -> tuple[str, ...]:
         """Return what the checks of a scope say; one that fails says so by a flag, and the write goes on."""
         asked = [registered for registered in self._checks if registered.scope.contains(scope)]
         if not asked:
@@ -187,11 +189,11 @@ def _read_flags(said: object) -> list[str]:
     return [check_label(flag, "flag") for flag in cast("Iterable[object]", said)]
 
 
-def noting(
+def new_audit_entry(
     operation: str, scope: Scope, at: datetime, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
-) -> Note:
+) -> NewAuditEntry:
     """Return a note in the name of whoever acts now, whether or not auditing is on."""
-    return Note(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
+    return NewAuditEntry(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
 
 
 class AuditedKeyValue(ForwardingKeyValue):
@@ -213,7 +215,7 @@ class AuditedKeyValue(ForwardingKeyValue):
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value and note it."""
         note = note or self._note("kv.set", tenant, space, key)
@@ -221,23 +223,25 @@ class AuditedKeyValue(ForwardingKeyValue):
             tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
         )  # fmt: skip
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry and note it."""
         return self._kv.delete(tenant, space, key, moment, note=note or self._note("kv.delete", tenant, space, key))
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+    def invalidate(
+        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
+    ) -> int:
         """Remove what a pattern matches and note it."""
         note = note or self._note("kv.invalidate", tenant, space, pattern)
         return self._kv.invalidate(tenant, space, pattern, moment, note=note)
 
-    def _note(self, operation: str, tenant: str, space: str, key: str) -> Note | None:
-        scope, name = space_of(tenant, space)
+    def _note(self, operation: str, tenant: str, space: str, key: str) -> NewAuditEntry | None:
+        scope, name = parse_namespace(tenant, space)
         if name == "cached":
             return None  # what is held ready of something else is no state of its own
         return self._auditor.note(operation, scope, {"space": name} if name else None, ids=(key,))
 
 
-def space_of(tenant: str, space: str) -> tuple[Scope, str]:
+def parse_namespace(tenant: str, space: str) -> tuple[Scope, str]:
     """Return whose a namespace of keys is, and what it is for; "" for the user's own keys."""
     if not space.startswith("["):
         return Scope(tenant=tenant), space
@@ -245,6 +249,6 @@ def space_of(tenant: str, space: str) -> tuple[Scope, str]:
     return Scope(tenant=tenant, agent=agent, user=user, room=room), str(rest[0]) if rest else ""
 
 
-def who_acts() -> Who:
+def current_actor() -> AuditActor:
     """Return in whose name this thread or task acts."""
     return _who.get()

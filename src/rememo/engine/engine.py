@@ -11,15 +11,16 @@ from typing import Any, Final, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.engine.active_model import ActiveModel, ModelFollower
 from rememo.engine.audit import AuditedKeyValue, Auditor
 from rememo.engine.derived_ids import DerivedIds
+from rememo.engine.embedding_model import ActiveEmbedder, EmbeddingModelTracker
+from rememo.engine.expiry_sweep import ExpirySweeper, SweepingKeyValue
 from rememo.engine.hooks import HookTable
-from rememo.engine.lessons import PendingLessons, Teacher
-from rememo.engine.reclaiming import Reclaimer, ReclaimingKeyValue
+from rememo.engine.pending_extraction import ExtractionWorker, PendingExtraction
 from rememo.engine.succession import SuccessionModel
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
+from rememo.model.data_schemas import check_data
 from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.filters import Filter
 from rememo.model.health import Health
@@ -28,12 +29,11 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Change, OnConflict, Outcome, Receipt
 from rememo.model.record import LISTED, Record, check_kind
 from rememo.model.scope import Scope
-from rememo.model.shapes import check_data
 from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.recall.rerank.protocol import Reranker
-from rememo.safety.guard import Guard, Suspect, hold_whole_documents, told_of
+from rememo.safety.guard import Guard, IncomingRecord, hold_whole_documents, report_guard_effects
 from rememo.safety.redaction import redact, redact_fields
 from rememo.safety.trust import FULL, default_trust
 from rememo.settings import Settings, trust_table
@@ -61,7 +61,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 _log = logging.getLogger("rememo.engine")
 
 
-class Runner(Teacher, Protocol):
+class Runner(ExtractionWorker, Protocol):
     """Who does the later work of an engine."""
 
     def wake(self) -> None:
@@ -131,8 +131,8 @@ class Engine:
         self.audit = Auditor(store, clock) if settings.audit else None
         self.plain_kv = kv
         """Key-value state whose changes leave no line of their own in the audit trail."""
-        self._reclaimer = Reclaimer(store, settings.key_days)
-        self.kv: KeyValue = ReclaimingKeyValue(
+        self._reclaimer = ExpirySweeper(store, settings.key_days)
+        self.kv: KeyValue = SweepingKeyValue(
             kv if self.audit is None else AuditedKeyValue(kv, self.audit), self._reclaimer
         )
         self.analyzer = analyzer
@@ -148,14 +148,16 @@ class Engine:
         self.compares: Callable[[Engine], SuccessionModel] | None = None
         """Finds who compares statements that answer the same question."""
         waiting = settings.learn_wait if settings.worker else 0.0
-        self.lessons = PendingLessons(store, waiting, lambda: None if self.is_read_only() else self.runner)
+        self.pending_extraction = PendingExtraction(
+            store, waiting, lambda: None if self.is_read_only() else self.runner
+        )
         """What is still to be learned, for those who read."""
         self._calling = store if isinstance(store, WorkerNotifier) else None
         self.models: Modelling | None = None
         self.reranker: Reranker | None = None
         self.owned: list[Closing] = []
         """What was opened for this engine, and is closed with it."""
-        self.model = ModelFollower(store, settings, self.owned.append)
+        self.model = EmbeddingModelTracker(store, settings, self.owned.append)
         """Which embedding model is in use."""
         self.model.use(embedder)
 
@@ -266,7 +268,9 @@ class Engine:
         quarantine: str | None = get("quarantine")
         if quarantine is None and (trust < FULL or self.guard.of_trusted) and not get("examined"):
             quarantine = self.guard.examine(
-                Suspect(text=text, kind=kind, role=role, source=source, trust=trust, scope=scope, data=data or {})
+                IncomingRecord(
+                    text=text, kind=kind, role=role, source=source, trust=trust, scope=scope, data=data or {}
+                )
             )
         if quarantine is not None:
             jobs = tuple(job for job in jobs if job.task == EMBED)
@@ -327,7 +331,7 @@ class Engine:
         draft.vector_of = record.version
         return draft
 
-    def _embed(self, model: ActiveModel, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
+    def _embed(self, model: ActiveEmbedder, texts: Sequence[str]) -> Iterator[Vector | _Failed | None]:
         """Give the vector of each text: None for one without content, `FAILED` for all when the model fails."""
         embedder = model.embedder
         if embedder is None or not any(texts):  # nothing said has no vector, and wakes no model
@@ -437,7 +441,7 @@ class Engine:
         if commit.repeated:
             receipt = self._held_back(scope, receipt)
         else:
-            receipt = told_of(receipt, writes)
+            receipt = report_guard_effects(receipt, writes)
             if self.hooks.any:
                 self.hooks.tell([one for one in _changes(commit) if one.id not in receipt.quarantined])
         if runner is None or not commit.jobs:

@@ -11,7 +11,7 @@ LEARN: Final = "learn"
 """The task of the job that learns from a record, and the field in a record's data that is False where nobody may."""
 UNLEARN: Final = "unlearn"
 """The task of the job that brings in line what was learned from a record that changed or ended."""
-LESSONS: Final = (LEARN, UNLEARN)
+RULE_TASKS: Final = (LEARN, UNLEARN)
 """What rules do at once; a model may add to it later."""
 LEARNED_KINDS: Final = ("message", "note")
 """What people say and agents note; documents are searched, and nothing is concluded from them."""

@@ -3,9 +3,9 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from rememo.engine.derived_id_migration import migrate_derived_ids
 from rememo.engine.engine import Engine
-from rememo.engine.renaming import rename_older
-from rememo.engine.shared import open_shared
+from rememo.engine.redis_state import open_redis_state
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
@@ -36,7 +36,7 @@ def open_engine(
     store, kv, reencryption = _open_store(url, _analysis(analyzer), settings, encryption)
     try:
         if settings.kv:
-            kv = open_shared(kv, store, settings, encryption)
+            kv = open_redis_state(kv, store, settings, encryption)
         engine = Engine(
             store=store,
             kv=kv,
@@ -47,7 +47,7 @@ def open_engine(
             encryption=encryption,
             reencryption=reencryption,
         )
-        rename_older(engine)
+        migrate_derived_ids(engine)
     except BaseException:
         if isinstance(kv, KeyValueServer):
             kv.close()
@@ -129,7 +129,7 @@ def _path(url: str) -> str:
     return path
 
 
-def _need_driver() -> None:
+def _require_postgres_driver() -> None:
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise MissingExtra('a store on PostgreSQL needs psycopg: pip install "rememo[postgres]"')
 
@@ -137,7 +137,7 @@ def _need_driver() -> None:
 def _open_postgres(
     url: str, analysis: Analysis, settings: Settings, encryption: MasterKeys | None
 ) -> tuple[Store, KeyValue, Reencryption | None]:
-    _need_driver()
+    _require_postgres_driver()
     # Only now: those who keep their memory in a file need not have the driver.
     from rememo.store.postgres.address import parse_address
     from rememo.store.postgres.codecs import PostgresCodecs
@@ -167,7 +167,7 @@ def migrate_store(url: str, wishes: MigrationOptions, *, dry: bool = False) -> M
     """Bring a store up to date and do what is wished for, or only tell what would be done."""
     settings = Settings.load()
     if _is_server(url):
-        _need_driver()
+        _require_postgres_driver()
         from rememo.store.postgres.address import parse_address
         from rememo.store.postgres.upgrade import upgrade
 

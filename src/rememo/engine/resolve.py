@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
-from rememo.engine.about import OF_ANOTHER, About
 from rememo.engine.engine import Engine
+from rememo.engine.person_matching import OF_ANOTHER, PersonMatcher
 from rememo.engine.succession import MOST_CLAIMS, SMALL, StateQuestion, Succession
 from rememo.model.fact import predicate_of, source_ids
 from rememo.model.filters import Condition, Filter
@@ -261,7 +261,9 @@ class Resolver:
 
     def _about(self, hits: Sequence[Hit]) -> list[Hit]:
         names = [self.speakers[number] for number in self.question.speakers]
-        about = About(names if len(names) < len(self.speakers) else (), self.question, self.engine.analyzer.terms)
+        about = PersonMatcher(
+            names if len(names) < len(self.speakers) else (), self.question, self.engine.analyzer.terms
+        )
         judged: list[Hit] = []
         for hit in hits:
             factor = about.factor(hit.record, stranger=hit.id in self.strangers)

@@ -8,7 +8,7 @@ from datetime import date, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.engine.active_model import ActiveModel
+from rememo.engine.embedding_model import ActiveEmbedder
 from rememo.engine.engine import Engine
 from rememo.engine.resolve import Resolver, pool_size
 from rememo.errors import EmbeddingFailed, ModelChanged
@@ -350,7 +350,7 @@ def _candidates(
     return by_words, True
 
 
-def _meant(model: ActiveModel, question: Question) -> tuple[Vector, int, tuple[float, float]] | None:
+def _meant(model: ActiveEmbedder, question: Question) -> tuple[Vector, int, tuple[float, float]] | None:
     """Return the vector of a question, the number of its model and what is usual between unrelated texts under it.
 
     None where words alone decide.

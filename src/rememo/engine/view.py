@@ -134,10 +134,10 @@ class View:
 
     # ---- reading
 
-    def wait_for_lessons(self) -> None:
+    def wait_for_extraction(self) -> None:
         """Let what was written be learned before it is read, for as long as the settings say; the past has nothing to wait for."""
         if self.known_at is None:
-            self.engine.lessons.wait(self.scope)
+            self.engine.pending_extraction.wait(self.scope)
 
     def filter(self, *, known_at: datetime | None = None, **parts: Any) -> Filter:
         """Return a checked filter within this view."""

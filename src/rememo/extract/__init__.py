@@ -10,17 +10,17 @@ from datetime import datetime
 
 from rememo.errors import InvalidInput
 from rememo.extract import attributes
-from rememo.extract.anywhere import READINGS
+from rememo.extract.activities import read_activity, read_death
 from rememo.extract.clauses import Clause, clauses_of, read_group
 from rememo.extract.corrections import Correction, apply, corrections
-from rememo.extract.doings import read_death, read_doing
-from rememo.extract.finder import Finder
-from rememo.extract.found import FoundFact
+from rememo.extract.extracted_fact import ExtractedFact
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.first_person import read_as_first_person
 from rememo.extract.moods import asserted
-from rememo.extract.noted import read_as_first_person
 from rememo.extract.readers.attributes import PARTICIPLES
 from rememo.extract.reading import TABLE, read_clause, settle_passive
 from rememo.extract.relations import relations_in
+from rememo.extract.sentence_patterns import READINGS
 from rememo.extract.tokens import Words
 from rememo.text import verbs
 from rememo.text.prose import own_sentences
@@ -40,7 +40,7 @@ def extract(
     addressee: str | None = None,
     previous: str | None = None,
     noted: bool = False,
-) -> list[FoundFact]:
+) -> list[ExtractedFact]:
     """Return the facts a text states, in the order of their wording.
 
     ``speaker`` is who says "I"; ``at`` is when it was said (aware) and resolves time words; ``addressee`` is who "you" is,
@@ -52,7 +52,7 @@ def extract(
         raise InvalidInput("`speaker` is empty; pass the name or id of the person who said the text")
     if at.tzinfo is None:
         raise InvalidInput("`at` has no time zone; pass an aware datetime such as datetime.now(UTC)")
-    finder = Finder(text, speaker=speaker, at=at, addressee=addressee)
+    finder = FactFinder(text, speaker=speaker, at=at, addressee=addressee)
     for begin, end in own_sentences(text, noted=noted):
         words = Words(text, begin, end)
         if not 1 < len(words) <= _LONGEST_SENTENCE:
@@ -67,7 +67,7 @@ def extract(
     return sorted(finder.facts, key=lambda fact: fact.position)
 
 
-def _sentence(finder: Finder, words: Words, limit: int) -> None:
+def _sentence(finder: FactFinder, words: Words, limit: int) -> None:
     finder.begin(words, limit)
     found = clauses_of(words, limit, finder.reader)
     for relation in relations_in(words, limit, finder.reader):
@@ -92,7 +92,7 @@ def _sentence(finder: Finder, words: Words, limit: int) -> None:
         reading(finder, limit)
 
 
-def _apply(finder: Finder, clause: Clause) -> None:
+def _apply(finder: FactFinder, clause: Clause) -> None:
     """Give one clause to the rows for its verb, or read it as a doing."""
     if clause.modal and clause.modal not in ("will", "can"):
         return
@@ -101,10 +101,10 @@ def _apply(finder: Finder, clause: Clause) -> None:
         return
     read = read_clause(finder, clause)
     if not read_death(finder, clause) and not read and clause.lemma != "be":
-        read_doing(finder, clause)
+        read_activity(finder, clause)
 
 
-def _settle(finder: Finder, clause: Clause) -> None:
+def _settle(finder: FactFinder, clause: Clause) -> None:
     """Find out whom a pronoun means, and which participles only describe: "my hobbies are knitting", "I'm retired"."""
     subject = clause.subject
     if subject.pending:
@@ -178,7 +178,7 @@ def _fits(clause: Clause, part: Clause, *, bare: bool) -> bool:
     return part.form == "past"
 
 
-def _correct(finder: Finder, text: str, previous: str | None, *, noted: bool) -> None:
+def _correct(finder: FactFinder, text: str, previous: str | None, *, noted: bool) -> None:
     found = corrections(text)
     if not found:
         return
@@ -194,4 +194,4 @@ def _correct(finder: Finder, text: str, previous: str | None, *, noted: bool) ->
             finder.put(fact)
 
 
-__all__ = ["Correction", "FoundFact", "corrections", "extract"]
+__all__ = ["Correction", "ExtractedFact", "corrections", "extract"]

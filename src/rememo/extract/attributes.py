@@ -5,7 +5,7 @@ as a value that the next one of the same thing ends.
 """
 
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
 from rememo.extract.lexicon import SPECIES
 from rememo.extract.readers.attributes import OFFICES, PARTICIPLES, component_key, key_end, owned_key, value_at
 from rememo.extract.tokens import Words
@@ -112,7 +112,7 @@ def _is_label(words: Words, colon: int, *, noted: bool) -> bool:
     return not verb and _NOT_LABELS.isdisjoint(low[:colon])
 
 
-def read_changed_values(finder: Finder, limit: int) -> None:
+def read_changed_values(finder: FactFinder, limit: int) -> None:
     """Read "they raised my rent to 790", "I changed my provider to Nova": whoever did it, the thing has another value."""
     words = finder.words
     low = words.low
@@ -130,7 +130,7 @@ def read_changed_values(finder: Finder, limit: int) -> None:
             finder.add(clause, "is", value.text, subject=key, confidence=0.8)
 
 
-def read_successors(finder: Finder, limit: int) -> None:
+def read_successors(finder: FactFinder, limit: int) -> None:
     """Read "Mehmet has taken over as (our) tech lead", "Aisha took over billing"."""
     words = finder.words
     low = words.low
@@ -160,7 +160,7 @@ def read_successors(finder: Finder, limit: int) -> None:
 _STOPS = word_set("and but so because from since while when now this last next after before")
 
 
-def read_new_values(finder: Finder, limit: int) -> None:
+def read_new_values(finder: FactFinder, limit: int) -> None:
     """Read "they gave me a new parking spot, number 52", "I've got a new locker: 212"."""
     words = finder.words
     low = words.low

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rememo.extract.found import FoundFact
+from rememo.extract.extracted_fact import ExtractedFact
 from rememo.recall.time import TimeMention, find_times
 
 _VALUE = r"[\w'\u2019.&-]+(?: [\w'\u2019.&-]+){0,3}?"
@@ -54,7 +54,7 @@ def corrections(text: str) -> list[Correction]:
     return found
 
 
-def apply(correction: Correction, known: list[FoundFact], at: datetime) -> FoundFact | None:
+def apply(correction: Correction, known: list[ExtractedFact], at: datetime) -> ExtractedFact | None:
     """Return the fact that replaces the one with the old value or the old time, when exactly such a one is known."""
     for fact in reversed(known):
         if fact.ends:
@@ -66,7 +66,7 @@ def apply(correction: Correction, known: list[FoundFact], at: datetime) -> Found
     return None
 
 
-def _replaced(correction: Correction, fact: FoundFact, **values: str | datetime) -> FoundFact:
+def _replaced(correction: Correction, fact: ExtractedFact, **values: str | datetime) -> ExtractedFact:
     said = {"wording": correction.wording, "position": correction.position}
     return replace(fact, corrects=fact.object, confidence=0.85, **said, **values)
 

@@ -4,17 +4,17 @@ import re
 from dataclasses import dataclass, replace
 
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder, Span
-from rememo.extract.frames import Frame, Table
+from rememo.extract.fact_finder import FactFinder, Span
+from rememo.extract.pattern_row import Mood, PatternRow, Value
+from rememo.extract.pattern_table import Frame, PatternTable
 from rememo.extract.phrases import joined
 from rememo.extract.predicates import EVERY
 from rememo.extract.readers import READERS
 from rememo.extract.rows import ROWS
-from rememo.extract.table import Mood, Row, Value
 from rememo.text import verbs
 from rememo.text.wordlists import word_set
 
-TABLE = Table.of(ROWS, READERS)
+TABLE = PatternTable.of(ROWS, READERS)
 _UNREAL = word_set("almost nearly practically basically literally technically apparently obviously hardly barely")
 _LONGEST_ASIDE = 4
 """Words that a complement which says no fact may have before the next is looked at."""
@@ -30,7 +30,7 @@ _ADJECTIVES = word_set(
 )
 
 
-def mood(finder: Finder, clause: Clause) -> Mood | None:
+def mood(finder: FactFinder, clause: Clause) -> Mood | None:
     """Return how a clause is put, or None when it asserts nothing: "I would live", "I practically live"."""
     if clause.modal not in ("", "will", "can") or not clause.adverbs.isdisjoint(_UNREAL):
         return None
@@ -51,7 +51,7 @@ def mood(finder: Finder, clause: Clause) -> Mood | None:
     return "ing" if clause.progressive else "now"
 
 
-def read_clause(finder: Finder, clause: Clause) -> bool:
+def read_clause(finder: FactFinder, clause: Clause) -> bool:
     """Let the rows of the clause's verb or thing read it; True when one of them did."""
     put = mood(finder, clause)
     if put is None or not (clause.subject.name or clause.subject.names or clause.subject.kind == "none"):
@@ -77,7 +77,7 @@ def read_clause(finder: Finder, clause: Clause) -> bool:
     return found
 
 
-def _complement(finder: Finder, clause: Clause, put: Mood, at: int) -> int | None:
+def _complement(finder: FactFinder, clause: Clause, put: Mood, at: int) -> int | None:
     """Read one of the things that somebody is: "vegetarian and allergic to nuts" are two. Returns where it ends."""
     reached: int | None = None
     for frame in TABLE.frames("be", finder.words.low[at]):
@@ -87,7 +87,7 @@ def _complement(finder: Finder, clause: Clause, put: Mood, at: int) -> int | Non
     return reached
 
 
-def _read_thing(finder: Finder, clause: Clause, put: Mood) -> bool:
+def _read_thing(finder: FactFinder, clause: Clause, put: Mood) -> bool:
     """Read what follows "my <thing> is"."""
     name = clause.subject.thing
     at = clause.rest + (clause.used_to and finder.words.at(clause.rest) == "be")
@@ -102,7 +102,7 @@ def _read_thing(finder: Finder, clause: Clause, put: Mood) -> bool:
     return any(_read(finder, clause, frame, put, at) is not None for frame in frames)
 
 
-def _instead(finder: Finder, clause: Clause) -> bool:
+def _instead(finder: FactFinder, clause: Clause) -> bool:
     """Read "my name isn't Alice, it's Alicia": the second value replaces the first."""
     words = finder.words
     at = clause.end + (words.at(clause.end) == ",")
@@ -117,7 +117,7 @@ def _instead(finder: Finder, clause: Clause) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Interpretation:
     """What a row says in the mood of a clause."""
 
     predicate: str
@@ -126,7 +126,7 @@ class _Verdict:
     """When it will be; None: as the clause's own times say."""
 
 
-def _read(finder: Finder, clause: Clause, frame: Frame, put: Mood, at: int) -> int | None:
+def _read(finder: FactFinder, clause: Clause, frame: Frame, put: Mood, at: int) -> int | None:
     """Note what one row reads from a word on; returns where that ends, or None when it does not fit."""
     verdict = _verdict(finder, clause, frame, put) if _fits(frame, clause) else None
     fitting = None if verdict is None else frame.match(finder, clause, at)
@@ -149,23 +149,23 @@ def _fits(frame: Frame, clause: Clause) -> bool:
     return subject.kind in frame.who or (subject.speaker and "speaker" in frame.who)
 
 
-def _verdict(finder: Finder, clause: Clause, frame: Frame, put: Mood) -> _Verdict | None:
+def _verdict(finder: FactFinder, clause: Clause, frame: Frame, put: Mood) -> _Interpretation | None:
     """Return what the row says in this mood, or None when that is nothing."""
     row, holds = frame.row, frame.holds
     if ("ahead" in holds and put in _AHEAD) or ("planned" in holds and put in ("past", "perfect")):
         coming = finder.coming(clause)
         if coming is not None:
-            return _Verdict(row.gives, when=coming if row.gives in _DATED else (coming[0], None))
+            return _Interpretation(row.gives, when=coming if row.gives in _DATED else (coming[0], None))
     if "lasting" in holds and put == "now" and not finder.times_of(clause, "future"):
-        return _Verdict(row.gives)
+        return _Interpretation(row.gives)
     if put in holds or ("since" in holds and put in ("perfect", "been") and finder.since(clause)[0] is not None):
-        return _Verdict(row.gives)
+        return _Interpretation(row.gives)
     if put in frame.over:
-        return _Verdict(row.gives, over=True)
-    return _Verdict(row.opposite) if put == "negated" and row.opposite else None
+        return _Interpretation(row.gives, over=True)
+    return _Interpretation(row.opposite) if put == "negated" and row.opposite else None
 
 
-def _timed(finder: Finder, clause: Clause, row: Row, put: Mood, verdict: _Verdict) -> _Verdict:
+def _timed(finder: FactFinder, clause: Clause, row: PatternRow, put: Mood, verdict: _Interpretation) -> _Interpretation:
     """Return the verdict with its time."""
     if verdict.when is not None:
         return verdict
@@ -177,7 +177,7 @@ def _timed(finder: Finder, clause: Clause, row: Row, put: Mood, verdict: _Verdic
     return replace(verdict, when=when, over=over)
 
 
-def _note(finder: Finder, clause: Clause, value: Value, verdict: _Verdict, confidence: float) -> None:
+def _note(finder: FactFinder, clause: Clause, value: Value, verdict: _Interpretation, confidence: float) -> None:
     finder.add(
         clause,
         value.predicate or verdict.predicate,

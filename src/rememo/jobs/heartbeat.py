@@ -12,7 +12,7 @@ LEASE_SECONDS = 60.0
 _log = logging.getLogger("rememo.worker")
 
 
-class Heart:
+class Heartbeat:
     """Prolongs the leases of jobs that take long, as long as they are being done."""
 
     def __init__(

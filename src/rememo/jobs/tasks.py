@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT, LEARN, SUMMARISE, UNLEARN, WRITE_AGAIN, check_payload
+from rememo.engine.remote_embedding import EmbeddingCache, fetch_vectors
 from rememo.errors import Closed, EmbeddingFailed, InvalidInput, ModelChanged, RememoError
 from rememo.keep.rotation import REENCRYPT, reencrypt
 from rememo.learn.messages import learn
-from rememo.llm.embedding import booked
+from rememo.llm.embedding import booked_embedding
 from rememo.model.job import Job
 from rememo.model.scope import LABELS, Scope
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector
-from rememo.summary.rooms import RoomSummaries
+from rememo.summary.room_summaries import RoomSummaries
 
 TASKS = (LEARN, UNLEARN, EMBED, SUMMARISE, REENCRYPT)
 PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
@@ -143,10 +143,10 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     texts = [text for _, text in owed]
     if isinstance(embedder, RemoteEmbedder):
         days, moment = engine.settings.embed_cache_days, engine.now()
-        paid = PaidVectors(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
-        vectors = fetch(texts, booked(engine, tenant, embedder), paid)
+        paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
+        vectors = fetch_vectors(texts, booked_embedding(engine, tenant, embedder), paid)
     else:
-        vectors = fetch(texts, embedder.embed, None)
+        vectors = fetch_vectors(texts, embedder.embed, None)
     errors: dict[str, Exception] = {}
     made: list[tuple[str, int, Vector]] = []
     for (job, _), vector in zip(owed, vectors, strict=True):

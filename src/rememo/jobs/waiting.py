@@ -14,7 +14,7 @@ _GROWTH: Final = 1.6
 OPEN: Final = ("waiting", "running")
 
 
-class Endings:
+class JobEndings:
     """Tells those who wait in this process that jobs have ended; thread-safe."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ def wait_for_jobs(
     ids: Sequence[str],
     timeout: float,
     *,
-    endings: Endings,
+    endings: JobEndings,
     help: Callable[[Sequence[Job]], bool],
     pass_over: Callable[[Job], bool] = lambda _: False,
 ) -> list[Job]:

@@ -19,11 +19,11 @@ from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
-from rememo.engine.learning import LESSONS
+from rememo.engine.learning import RULE_TASKS
 from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
-from rememo.jobs.heartbeat import LEASE_SECONDS, Heart
+from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
 from rememo.jobs.tasks import LEARNING, OUTCOME, PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
-from rememo.jobs.waiting import OPEN, Endings, wait_for_jobs
+from rememo.jobs.waiting import OPEN, JobEndings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
@@ -55,7 +55,7 @@ _UNLEARNED = {
 _log = logging.getLogger("rememo.worker")
 
 
-class _Here:
+class _ProcessState:
     """What belongs to one process: threads, locks and events are not carried over a fork."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _Here:
         self.wanted: tuple[str, ...] = ()
         """Jobs that somebody waits for: they are done before others."""
         self.written = float("-inf")
-        self.endings = Endings()
+        self.endings = JobEndings()
         self.turned = threading.Condition()
         self.busy = 0
         self.thread: threading.Thread | None = None
@@ -92,12 +92,12 @@ class Worker:
         """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
         self._engine = engine
         self._lease = lease
-        self._state = _Here()
+        self._state = _ProcessState()
 
     @property
-    def _here(self) -> _Here:
+    def _here(self) -> _ProcessState:
         if self._state.process != os.getpid():
-            self._state = _Here()
+            self._state = _ProcessState()
         return self._state
 
     # ---- the thread
@@ -122,12 +122,12 @@ class Worker:
                 here.stopping = False
                 here.ended.clear()
                 here.thread = threading.Thread(
-                    target=_work, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
+                    target=_run_rule_tasks, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
                 )
                 here.thread.start()
             if self._engine.models is not None and (here.asking is None or not here.asking.is_alive()):
                 here.asking = threading.Thread(
-                    target=_ask, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
+                    target=_run_model_tasks, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
                 )
                 here.asking.start()
 
@@ -231,7 +231,7 @@ class Worker:
         """
         jobs = self.wait(tenant, receipt.jobs, timeout)
         if dead := [job for job in jobs if job.state == "dead"]:
-            raise JobFailed(_told(dead[0]))
+            raise JobFailed(_describe_dead_job(dead[0]))
         open_jobs = [job for job in jobs if job.state in OPEN]
         notes = tuple(dict.fromkeys(job.error for job in jobs if job.error))
         if not open_jobs:
@@ -278,7 +278,7 @@ class Worker:
                 return False
         return True
 
-    def finish_lessons(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
+    def finish_extraction(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
         """Wait until lessons are done, for so long at the most; says whether they are.
 
         The worker's thread does them next, where nobody has begun: who waits writes nothing, and so no lock of a writer
@@ -288,7 +288,7 @@ class Worker:
 
         def pass_over(job: Job) -> bool:
             postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
-            return job.task not in LESSONS or postponed
+            return job.task not in RULE_TASKS or postponed
 
         def help(due: Sequence[Job]) -> bool:
             here.wanted = tuple(dict.fromkeys((*here.wanted, *(job.id for job in due))))
@@ -308,7 +308,7 @@ class Worker:
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
         lost = CancelToken()
-        beating = Heart(self._engine, jobs, self._lease, lost=lost.cancel)
+        beating = Heartbeat(self._engine, jobs, self._lease, lost=lost.cancel)
         try:
             errors: Errors = {}
             doing: list[Job] = []
@@ -380,14 +380,14 @@ def backoff(attempts: int) -> float:
     return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
 
 
-def _told(job: Job) -> str:
+def _describe_dead_job(job: Job) -> str:
     return (
         f"job {job.id!r} ({job.task}) is dead after {job.attempts} attempts: {job.error};"
         f" mend the cause and call jobs.retry({job.id!r})"
     )
 
 
-def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
+def _run_rule_tasks(reference: "weakref.ref[Worker]", here: _ProcessState) -> None:
     """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
     worked = _LONGEST_BACK
     while not here.stopping:
@@ -400,7 +400,7 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
         try:
             wanted, here.wanted = here.wanted[:_FEW], here.wanted[_FEW:]
             if wanted:
-                taken = worker.run_once(ids=wanted, tasks=LESSONS)
+                taken = worker.run_once(ids=wanted, tasks=RULE_TASKS)
             if not taken:
                 taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
         except Closed:
@@ -414,7 +414,7 @@ def _work(reference: "weakref.ref[Worker]", here: _Here) -> None:
             worked = _LONGEST_BACK
 
 
-def _ask(reference: "weakref.ref[Worker]", here: _Here) -> None:
+def _run_model_tasks(reference: "weakref.ref[Worker]", here: _ProcessState) -> None:
     """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
     while not here.stopping:
         here.asked.clear()
@@ -432,7 +432,7 @@ def _ask(reference: "weakref.ref[Worker]", here: _Here) -> None:
             here.asked.wait(_LISTENING_SECONDS)
 
 
-def _rest(here: _Here, error: Exception) -> None:
+def _rest(here: _ProcessState, error: Exception) -> None:
     """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
     if isinstance(error, StorageError):
         _log.warning("the store cannot be worked on now: %s", error)
@@ -441,7 +441,7 @@ def _rest(here: _Here, error: Exception) -> None:
     here.ended.wait(_IDLE_SECONDS)
 
 
-def _stand_back(here: _Here, worked: float) -> bool:
+def _stand_back(here: _ProcessState, worked: float) -> bool:
     """Rest while this process writes one thing after the other; says whether it still does."""
     ends = time.monotonic() + min(worked * _STANDING_BACK, _LONGEST_BACK)
     while not here.stopping and not here.urgent.is_set():

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from rememo.engine.view import View
-from rememo.model.changed import Changed, cursor_of, mark_of
+from rememo.model.change_event import ChangeEvent, format_cursor, parse_cursor
 from rememo.model.check import check_limit
 from rememo.model.record import LISTED
 from rememo.model.times import from_micros, to_micros
@@ -12,11 +12,11 @@ from rememo.store.versions import RecordChange
 _MOST = 1_000
 
 
-def changes(view: View, after: datetime | str | None, limit: int) -> list[Changed]:
+def changes(view: View, after: datetime | str | None, limit: int) -> list[ChangeEvent]:
     """Return the first changes within a view after a cursor or a moment, in the order they were committed."""
-    mark, most = mark_of(after), check_limit(limit, maximum=_MOST)
+    mark, most = parse_cursor(after), check_limit(limit, maximum=_MOST)
     end = None if view.known_at is None else to_micros(view.known_at)
-    found: list[Changed] = []
+    found: list[ChangeEvent] = []
     while len(found) < most:
         moved = view.engine.store.changes(view.scope, mark, most)
         for one in moved:
@@ -34,10 +34,10 @@ def changes(view: View, after: datetime | str | None, limit: int) -> list[Change
 
 def present(view: View) -> str:
     """Return the cursor behind everything that is written now."""
-    return cursor_of((view.engine.store.clock(view.scope.tenant), 2, 0))
+    return format_cursor((view.engine.store.clock(view.scope.tenant), 2, 0))
 
 
-def _told(one: RecordChange) -> Changed | None:
+def _told(one: RecordChange) -> ChangeEvent | None:
     record, ended = one.record, one.mark[1] == 0
     if record.kind not in LISTED:
         return None
@@ -45,4 +45,4 @@ def _told(one: RecordChange) -> Changed | None:
     if held and (ended or record.version == 1):
         return None
     outcome = "deleted" if ended or held else "added" if record.created_at == record.recorded_at else "updated"
-    return Changed(cursor=cursor_of(one.mark), at=from_micros(one.mark[0]), outcome=outcome, record=record)
+    return ChangeEvent(cursor=format_cursor(one.mark), at=from_micros(one.mark[0]), outcome=outcome, record=record)

@@ -7,12 +7,12 @@ from typing import Any
 from rememo.engine.engine import Engine
 from rememo.engine.job_payloads import ABSTRACT, WRITE_AGAIN
 from rememo.errors import NotFound, VersionConflict
-from rememo.learn.facts import Changes, Slot, home, is_fact, settle, slot_of
-from rememo.learn.relationships import CONNECTING, Link, link_writes
+from rememo.learn.facts import FactChanges, FactGroup, group_of, home, is_fact, reconcile
+from rememo.learn.relationships import CONNECTING, LearnedRelationship, relationship_writes
 from rememo.learn.revisions import RevisionWrites
 from rememo.learn.statements import Statement
 from rememo.model.derived_ids import DerivedId
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
@@ -20,8 +20,8 @@ from rememo.model.record import REVISION, Record
 from rememo.model.revision import is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
 from rememo.store.protocol.store import ErasingStore
-from rememo.summary.chapters import has_writer, is_chapter, without_sources
-from rememo.summary.rooms import RoomSummaries
+from rememo.summary.room_summaries import RoomSummaries
+from rememo.summary.stored import has_writer, is_stored_summary, rewrite_without
 
 PIECES = "pieces"
 """Where a note keeps pieces of the texts of a record, a list for each version, for the search at the end."""
@@ -38,7 +38,7 @@ class Derived:
         self,
         engine: Engine,
         store: ErasingStore,
-        target: Target,
+        target: ErasureTarget,
         number: int,
         *,
         remove: Callable[[Iterable[str]], None],
@@ -76,7 +76,7 @@ class Derived:
         found: set[str] = set()
         for start in range(0, len(wanted), _CHUNK):
             some = tuple(wanted[start : start + _CHUNK])
-            versions = self._store.doomed(Target(scope=self._target.scope, ids=some), len(some))
+            versions = self._store.doomed(ErasureTarget(scope=self._target.scope, ids=some), len(some))
             found.update(one.id for one in versions)
         return found
 
@@ -89,7 +89,7 @@ class Derived:
                 # An erasure that was interrupted here has written it already.
                 self._store.drop_versions(self._number, self._tenant, id, held.version)
                 return
-            write = None if held is None or not is_chapter(held) else without_sources(self._engine, held, erased)
+            write = None if held is None or not is_stored_summary(held) else rewrite_without(self._engine, held, erased)
             if held is None or write is None:
                 self._remove([id])
                 return
@@ -145,12 +145,12 @@ class Derived:
         return bool(naming)
 
     def _settle(self, marks: Mapping[str, Any], facts: Sequence[Record]) -> None:
-        slots = {slot_of(one) for one in facts}
-        links: dict[str, tuple[Slot, str]] = {}
+        slots = {group_of(one) for one in facts}
+        links: dict[str, tuple[FactGroup, str]] = {}
         for note in marks.values():
             if "slot" in note:
                 labels, subject, predicate = note["slot"]
-                slot = Slot(Scope(tenant=self._tenant, **labels), subject, predicate)
+                slot = FactGroup(Scope(tenant=self._tenant, **labels), subject, predicate)
                 slots.add(slot)
                 if note["link"] is not None:
                     links[note["link"]] = slot, note["object"]
@@ -158,15 +158,15 @@ class Derived:
         ordered = sorted(slots, key=repr)
         for start in range(0, len(ordered), _SLOTS):
             some = set(ordered[start : start + _SLOTS])
-            settle(self._engine, Changes(self._tenant, dropped=dropped, slots=some))
+            reconcile(self._engine, FactChanges(self._tenant, dropped=dropped, slots=some))
         for id, (slot, about) in links.items():
             if not self._held(slot, about):
-                writes = link_writes(self._engine, self._tenant, {DerivedId(id): None})
+                writes = relationship_writes(self._engine, self._tenant, {DerivedId(id): None})
                 if writes:
                     self._engine.commit(Scope(tenant=self._tenant), writes)
                     self._store.mark(self._number, self._tenant, {id: {"link": True}})
 
-    def _held(self, slot: Slot, about: str) -> bool:
+    def _held(self, slot: FactGroup, about: str) -> bool:
         """Whether a fact that is left says the same."""
         conditions = (
             Condition("data", ("match", "subject"), "$eq", slot.subject),
@@ -214,11 +214,11 @@ class Derived:
         return bool(versions) and versions[-1].superseded_at is not None
 
 
-def note_of(engine: Engine, fact: Record, target: Target) -> dict[str, Any]:
+def note_of(engine: Engine, fact: Record, target: ErasureTarget) -> dict[str, Any]:
     """Return what must be worked out anew without a record; nothing where it is no fact, or all around it goes too."""
     if not is_fact(fact) or target.covers(home(fact.scope)):
         return {}
-    slot = slot_of(fact)
+    slot = group_of(fact)
     labels = {"agent": slot.home.agent, "user": slot.home.user, "room": slot.home.room}
     return {
         "slot": [labels, slot.subject, slot.predicate],
@@ -249,4 +249,4 @@ def _link(engine: Engine, fact: Record) -> str | None:
     data = fact.data
     if data["predicate"] not in CONNECTING:
         return None
-    return Link.make_id(engine, fact.scope, data["subject"], data["object"], data["predicate"])
+    return LearnedRelationship.make_id(engine, fact.scope, data["subject"], data["object"], data["predicate"])

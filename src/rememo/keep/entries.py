@@ -25,10 +25,10 @@ from rememo.model.check import (
     check_unit,
     check_version,
 )
+from rememo.model.data_schemas import check_data
 from rememo.model.job import Job, JobState
 from rememo.model.record import Record, check_kind
 from rememo.model.scope import Scope
-from rememo.model.shapes import check_data
 from rememo.model.times import to_seconds, to_utc
 from rememo.store.job_rows import MOST_COUNTED
 from rememo.store.kv.protocol import Entry

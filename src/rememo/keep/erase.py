@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
 
-from rememo.engine.audit import noting, space_of
+from rememo.engine.audit import new_audit_entry, parse_namespace
 from rememo.engine.engine import Engine
 from rememo.errors import ArchiveError, MissingExtra, StorageError
 from rememo.keep.archive import holding
@@ -21,7 +21,7 @@ from rememo.keep.derived import PIECES, Derived, note_of
 from rememo.keep.remnants import CACHES, CleanSession, Remnants, Search, named
 from rememo.keep.targets import doomed_keys
 from rememo.learn.revise.sentence import forget_sentences
-from rememo.model.erasure import ErasureReceipt, Target
+from rememo.model.erasure import ErasureReceipt, ErasureTarget
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.audit_chain import AuditRow as Line
@@ -31,7 +31,7 @@ from rememo.store.kv.protocol import KeyValueErasure
 from rememo.store.protocol.erasure import RecordErasure
 from rememo.store.protocol.maintenance import BackupLog
 from rememo.store.protocol.store import ErasingStore
-from rememo.summary.chapters import is_chapter
+from rememo.summary.stored import is_stored_summary
 
 _log = logging.getLogger("rememo.keep")
 
@@ -81,7 +81,7 @@ def resume(engine: Engine, tenant: str, clean: CleanSession) -> int:
     return len(pending)
 
 
-def preview(engine: Engine, target: Target, clean: CleanSession) -> ErasureReceipt:
+def preview(engine: Engine, target: ErasureTarget, clean: CleanSession) -> ErasureReceipt:
     """Return what an erasure would remove: records, versions, keys, and saved sessions that would change.
 
     What was made of them is known only when they go.
@@ -91,7 +91,7 @@ def preview(engine: Engine, target: Target, clean: CleanSession) -> ErasureRecei
     if target.ids is None:
         goes = doomed_keys(target)
         held = [(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now)]
-        counts["kv"] = sum(goes(space, key) for space, key in held if space_of(tenant, space)[1] not in CACHES)
+        counts["kv"] = sum(goes(space, key) for space, key in held if parse_namespace(tenant, space)[1] not in CACHES)
     if not target.whole:
         search = Search(engine, erasing(engine), target, BytePatterns(), target.ids or ())
         counts["sessions"] = search.sessions_with_it(clean)
@@ -109,7 +109,7 @@ def preview(engine: Engine, target: Target, clean: CleanSession) -> ErasureRecei
     )
 
 
-def erase(engine: Engine, target: Target, clean: CleanSession) -> ErasureReceipt:
+def erase(engine: Engine, target: ErasureTarget, clean: CleanSession) -> ErasureReceipt:
     """Remove a target for good and return the receipt; doing it again finds nothing more."""
     run = _Erasure(engine, target)
     # Until a round finds nothing that others wrote meanwhile.
@@ -125,7 +125,7 @@ def erase(engine: Engine, target: Target, clean: CleanSession) -> ErasureReceipt
 class _Erasure:
     """One erasure under way."""
 
-    def __init__(self, engine: Engine, target: Target) -> None:
+    def __init__(self, engine: Engine, target: ErasureTarget) -> None:
         self._engine = engine
         self._store = erasing(engine)
         self._target = target
@@ -166,7 +166,7 @@ class _Erasure:
                 break
         return self._remove_keys() or removed
 
-    def _remove(self, target: Target) -> tuple[bool, set[str]]:
+    def _remove(self, target: ErasureTarget) -> tuple[bool, set[str]]:
         """Remove the records that a target means; says whether there were any, and which of them were documents."""
         documents: set[str] = set()
         size, removed = _FIRST_STEP, False
@@ -198,7 +198,7 @@ class _Erasure:
         wanted = sorted(ids)
         for start in range(0, len(wanted), _LARGEST_STEP):
             some = tuple(wanted[start : start + _LARGEST_STEP])
-            self._remove(Target(scope=Scope(tenant=self._tenant), ids=some))
+            self._remove(ErasureTarget(scope=Scope(tenant=self._tenant), ids=some))
 
     def _look_for(self, record: Record) -> list[str]:
         """Look for the text of a record at the end, and return by which pieces."""
@@ -207,7 +207,7 @@ class _Erasure:
             terms = sorted(self._engine.analyzer.terms(record.text), key=len)
             self._terms.update(dict.fromkeys(terms[-1:]))
         # How a summary begins tells nothing of anybody, and the rest of it stands in its sources.
-        return [] if is_chapter(record) else self._patterns.add(record.text)
+        return [] if is_stored_summary(record) else self._patterns.add(record.text)
 
     def _wait_for_workers(self) -> None:
         """Remove the jobs of what went; whoever is just learning from it may still write, so let him end first."""
@@ -225,7 +225,7 @@ class _Erasure:
         if not isinstance(keys, KeyValueErasure):
             return False
         # Vectors that were paid for, and what was loaded from elsewhere, are copies, whosever they are.
-        keys.erase(self._tenant, lambda space, _: space_of(self._tenant, space)[1] in CACHES)
+        keys.erase(self._tenant, lambda space, _: parse_namespace(self._tenant, space)[1] in CACHES)
         if self._target.ids is not None:
             return False
         gone = keys.erase(self._tenant, doomed_keys(self._target))
@@ -272,7 +272,7 @@ class _Erasure:
                 halves.append("what")
             return halves
 
-        note = noting("redact", Scope(tenant=self._tenant), self._engine.now())
+        note = new_audit_entry("redact", Scope(tenant=self._tenant), self._engine.now())
         self._store.add_counts(self._number, self._tenant, {"audit_lines": self._store.redact(note, choose)})
 
     # ---- proof
@@ -324,7 +324,7 @@ class _Erasure:
         if self._engine.audit is not None or store.audit_head(self._tenant)[0].count:
             whom = sha256(json.dumps(target.named, sort_keys=True).encode()).hexdigest()
             detail = {"target": sorted(target.named), "target_sha256": whom, **counts, "receipt": receipt.digest}
-            store.note(noting("erase", Scope(tenant=self._tenant), receipt.ended_at, detail))
+            store.note(new_audit_entry("erase", Scope(tenant=self._tenant), receipt.ended_at, detail))
         for number in pending if unclean is None else ():
             store.end_erasure(number, self._tenant, cleaned=True)
         return receipt

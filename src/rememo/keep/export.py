@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from rememo._version import __version__
+from rememo.engine.derived_id_migration import plan_renames
 from rememo.engine.engine import Engine
-from rememo.engine.renaming import plan_renames
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch, ModelChanged
 from rememo.files import open_new_text
 from rememo.keep.batches import every_job
 from rememo.keep.entries import EntryReader, KeyEntry, Line, Shape, Snapshot
 from rememo.keep.lines import LineLock
 from rememo.keep.translating import Translation
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.derived_ids import PLAIN_IDS
 from rememo.model.job import Job
@@ -405,7 +405,9 @@ def _same_model(path: Path, engine: Engine) -> bool:
     return ours is not None and model == {"name": ours.name, "dimension": ours.dimension}
 
 
-def load_versions(engine: Engine, versions: Sequence[StoredVersion], note: Note | None, *, same_model: bool) -> int:
+def load_versions(
+    engine: Engine, versions: Sequence[StoredVersion], note: NewAuditEntry | None, *, same_model: bool
+) -> int:
     """Bring versions in with vectors of this engine's model: those of another mean nothing here. Returns how many were new.
 
     A model that is asked over a network, or that this process has not got, is asked later, by jobs.

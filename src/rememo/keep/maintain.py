@@ -21,7 +21,7 @@ from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
 from rememo.store.kv.protocol import KeyValueServer
 from rememo.summary.compression import Compression
-from rememo.summary.rooms import MAX_TOKENS
+from rememo.summary.room_summaries import MAX_TOKENS
 
 _log = logging.getLogger("rememo.keep")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rememo.engine.engine import Engine
 from rememo.keep.batches import Change, Tally, Writer, removal, walk
-from rememo.learn.relationships import Link, link_writes
+from rememo.learn.relationships import LearnedRelationship, relationship_writes
 from rememo.model.check import dump_json
 from rememo.model.derived_ids import DerivedId
 from rememo.model.filters import Filter
@@ -173,7 +173,7 @@ def orphans(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: Tall
     held = np.sort(np.array(array("q", _links(engine, facts)), np.int64))
     for page in walk(engine, Filter(scope=policy.scope, kinds=("relationship",))):
         alone = [DerivedId(one.id) for one in page if one.data.get("learned") and not _among(held, _mark_of(one.id))]
-        changes = [one for one in link_writes(engine, tenant, dict.fromkeys(alone)) if not isinstance(one, Put)]
+        changes = [one for one in relationship_writes(engine, tenant, dict.fromkeys(alone)) if not isinstance(one, Put)]
         ended = _ended(engine, tenant, [one for one in page if one.id not in set(alone)])
         writer.write([*changes, *(removal(one) for one in ended)], tally)  # pyright: ignore[reportArgumentType] - never a RemoveAll
 
@@ -183,7 +183,7 @@ def _links(engine: Engine, facts: Filter) -> Iterator[int]:
         for record in page:
             subject, predicate, object = (record.data.get(name) for name in _PARTS["fact"])
             if isinstance(subject, str) and isinstance(predicate, str) and isinstance(object, str):
-                yield _mark_of(Link.make_id(engine, record.scope, subject, object, predicate))
+                yield _mark_of(LearnedRelationship.make_id(engine, record.scope, subject, object, predicate))
 
 
 def _mark_of(id: str) -> int:

@@ -11,7 +11,7 @@ from rememo.model.check import check_flag, check_function, check_label, check_li
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.safety.guard import Check, Rule
+from rememo.safety.guard import Check, GuardRule
 
 RELEASED_BY = "released_by"
 """The name in the metadata of a released record under which it stands who released it."""
@@ -106,7 +106,7 @@ class Quarantine:
     def rule(self, name: str, *, reason: str | None = None, trusted: bool = False) -> Callable[[C], C]:
         """Apply the decorated function to every record that comes in from now on, in this process.
 
-        It is told of a `Suspect` and returns why the record is to be held back, True for `reason`, or None. It sees what
+        It is told of an `IncomingRecord` and returns why the record is to be held back, True for `reason`, or None. It sees what
         is not fully trusted; with `trusted`, everything. One that fails holds the record back. A name that is taken
         raises `AlreadyExists`.
         """
@@ -115,7 +115,7 @@ class Quarantine:
 
         def register(check: C) -> C:
             check_function(check, "a rule")
-            self._view.engine.guard.add(Rule(name=named, reason=why, check=check, trusted=sees_all))
+            self._view.engine.guard.add(GuardRule(name=named, reason=why, check=check, trusted=sees_all))
             return check
 
         return register

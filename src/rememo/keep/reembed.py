@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.engine.embedding import PaidVectors, fetch
 from rememo.engine.engine import EMBED, Engine
+from rememo.engine.remote_embedding import EmbeddingCache, fetch_vectors
 from rememo.errors import EmbeddingFailed, StorageError
 from rememo.keep.missing_vectors import find_lost
 from rememo.model.ids import new_id
@@ -81,9 +81,9 @@ def _embedded(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]
     made: dict[int, NDArray[np.float32] | None] = {}
     for tenant, group in tenants.items():
         days, moment = engine.settings.embed_cache_days, engine.now()
-        paid = PaidVectors(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
+        paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
         refused: list[Job] = []
-        for one, vector in zip(group, fetch([one.text for one in group], embedder.embed, paid), strict=True):
+        for one, vector in zip(group, fetch_vectors([one.text for one in group], embedder.embed, paid), strict=True):
             if isinstance(vector, EmbeddingFailed):
                 refused.append(_refused(engine, one, vector))
             else:

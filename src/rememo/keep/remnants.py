@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from rememo.engine.audit import space_of
+from rememo.engine.audit import parse_namespace
 from rememo.engine.engine import Engine
 from rememo.keep.batches import every_job
 from rememo.model.check import texts_in
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.record import KINDS, REVISION, STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.store.byte_patterns import BytePatterns
@@ -59,7 +59,7 @@ class Search:
     """Looks for erased words in everything that a tenant has, and removes copies of them where that can be done."""
 
     def __init__(
-        self, engine: Engine, store: ErasingStore, target: Target, patterns: BytePatterns, gone: Container[str]
+        self, engine: Engine, store: ErasingStore, target: ErasureTarget, patterns: BytePatterns, gone: Container[str]
     ) -> None:
         """Search for the pieces of texts in `patterns`, and for the records whose ids are in `gone`."""
         self._engine = engine
@@ -95,7 +95,7 @@ class Search:
         for kv in separate_stores(self._engine.plain_kv):
             now, others = self._engine.now(), list[tuple[str, Entry]]()
             for space, entry in kv.dump(self._tenant, _EVERYTHING):
-                if space_of(self._tenant, space)[1] == _SESSIONS:
+                if parse_namespace(self._tenant, space)[1] == _SESSIONS:
                     done = self._clean_session(kv, space, entry, clean)
                     counts["sessions"] += done == "changed"
                     counts["sessions_removed"] += done == "removed"
@@ -110,7 +110,7 @@ class Search:
                     kv.delete(self._tenant, space, entry.key, now)
                     counts["kv"] += 1
                     continue
-                scope, name = space_of(self._tenant, space)
+                scope, name = parse_namespace(self._tenant, space)
                 what = _NAMES.get(name, f"the entry in {name!r}")
                 self._leave(f"{what} {entry.key!r}{_where(scope)}", pieces, "change or delete it")
         return counts
@@ -120,7 +120,7 @@ class Search:
         count = 0
         for kv in separate_stores(self._engine.plain_kv):
             for space, entry in kv.dump(self._tenant, self._engine.now()):
-                scope, name = space_of(self._tenant, space)
+                scope, name = parse_namespace(self._tenant, space)
                 if name == _SESSIONS and not self._target.covers(scope):
                     count += self._cleaned(space, entry, clean) != entry.value
         return count
@@ -146,7 +146,7 @@ class Search:
         return "removed"
 
     def _cleaned(self, space: str, entry: Entry, clean: CleanSession) -> str | None:
-        return clean(self._engine, space_of(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
+        return clean(self._engine, parse_namespace(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
 
     def _is_erased(self, scope: Scope, id: str) -> bool:
         return self._target.covers(scope) or id in self._gone

@@ -14,7 +14,7 @@ from rememo.keep.versions import going_back
 from rememo.model.check import check_flag, check_label, check_unit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import FOUND, check_kind
-from rememo.model.retention import Archived, Does, Maintenance, RetentionPolicy, Undone
+from rememo.model.retention import Archived, Maintenance, PolicyAction, RetentionPolicy, Undone
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 
@@ -28,7 +28,7 @@ _READY: dict[str, dict[str, Any]] = {
     "orphans": {"does": "orphans", "kinds": ("relationship",)},
     "versions": {"does": "versions", "older_than": 30 * 86_400.0},
 }
-_FIELDS: dict[Does, tuple[str, ...]] = {
+_FIELDS: dict[PolicyAction, tuple[str, ...]] = {
     "remove": ("kinds", "older_than", "at_most", "max_bytes", "keep_pinned", "keep_important", "archive", "allow_all"),
     "compress": ("older_than",),
     "duplicates": ("kinds", "keep_pinned"),
@@ -36,7 +36,7 @@ _FIELDS: dict[Does, tuple[str, ...]] = {
     "orphans": (),
     "versions": ("older_than", "forget"),
 }
-_ORDER: tuple[Does, ...] = ("compress", "remove", "duplicates", "orphans", "references", "versions")
+_ORDER: tuple[PolicyAction, ...] = ("compress", "remove", "duplicates", "orphans", "references", "versions")
 """What is removed leaves references behind, and ends versions."""
 REMOVABLE = tuple(kind for kind in FOUND if kind != "chunk")
 """What a policy without kinds is about; chunks go with their documents."""
@@ -133,7 +133,7 @@ class Retention:
 
     # ---- keeping
 
-    def _keep(self, name: str, does: Does, ready: dict[str, Any], changes: dict[str, Any]) -> RetentionPolicy:
+    def _keep(self, name: str, does: PolicyAction, ready: dict[str, Any], changes: dict[str, Any]) -> RetentionPolicy:
         self._view.need_present()
         self._view.need_no_batch("a policy")
         if unknown := set(changes) - set(_FIELDS[does]):

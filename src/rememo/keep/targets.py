@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from rememo.engine.audit import space_of
+from rememo.engine.audit import parse_namespace
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_many
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.scope import Scope
 
 _MOST_IDS = 10_000
@@ -20,7 +20,7 @@ def make_target(
     agent: str | None,
     tenant: str | None,
     ids: Iterable[str] | None,
-) -> Target:
+) -> ErasureTarget:
     """Return what is to be erased within a scope; nobody named, or too much at once, is an error.
 
     `tenant` is the name of the tenant to erase as a whole, and must be the one that the scope belongs to.
@@ -32,20 +32,20 @@ def make_target(
             raise InvalidInput(f"tenant={tenant!r} erases everything; leave user, room, agent and ids out")
         if scope != Scope(tenant=scope.tenant):
             raise InvalidInput("this view is bound to labels and cannot erase its whole tenant; use the memory itself")
-        return Target(scope=scope)
+        return ErasureTarget(scope=scope)
     if ids is not None:
         if labels:
             raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
         wanted = [check_label(one, "id") for one in ([ids] if isinstance(ids, str) else check_many(ids, "ids"))]
         if not 1 <= len(wanted) <= _MOST_IDS:
             raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
-        return Target(scope=scope, ids=tuple(sorted(set(wanted))))
+        return ErasureTarget(scope=scope, ids=tuple(sorted(set(wanted))))
     if not labels:
         raise InvalidInput(
             "erase() was told nobody: name a user, room or agent, some ids, or the whole tenant by its name:"
             f" tenant={scope.tenant!r}"
         )
-    return Target(scope=scope.narrow(user=user, room=room, agent=agent))
+    return ErasureTarget(scope=scope.narrow(user=user, room=room, agent=agent))
 
 
 def check_tenant(scope: Scope, tenant: object) -> None:
@@ -63,13 +63,13 @@ def check_tenant(scope: Scope, tenant: object) -> None:
         )
 
 
-def doomed_keys(target: Target) -> Callable[[str, str], bool]:
+def doomed_keys(target: ErasureTarget) -> Callable[[str, str], bool]:
     """Return what tells whether a key of a namespace goes: of the scope, and what other scopes keep under the user's name."""
     bound, tenant = target.scope, target.scope.tenant
     alone = bound == Scope(tenant=tenant, user=bound.user)
 
     def doomed(space: str, key: str) -> bool:
-        scope, name = space_of(tenant, space)
+        scope, name = parse_namespace(tenant, space)
         named = alone and bound.user == key and name in ("flows", "profiles")
         in_flow = name == "flows" and bound.user == key and replace(bound, user=None).contains(scope)
         return target.covers(scope) or named or in_flow

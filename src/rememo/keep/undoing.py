@@ -9,7 +9,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
 from rememo.keep.versions import going_back, states
-from rememo.learn.derived import changed_by_hand, going_back_by_hand, is_derived
+from rememo.learn.derived_records import is_derived_record, manually_changed, restore_manual_parts
 from rememo.learn.facts import facts_from
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -54,7 +54,7 @@ def undo(view: View, receipt: Receipt, before: datetime) -> Receipt:
     def plan() -> _Plan:
         was = states(engine, scope, ids, before)
         plain, learned = _sorted(engine, scope, receipt, {id: was.get(id) for id in ids})
-        merged = [going_back_by_hand(engine, was.get(id), now) for id, now in learned.items()]
+        merged = [restore_manual_parts(engine, was.get(id), now) for id, now in learned.items()]
         writes = [*going_back(engine, scope, plain, before), *(write for write in merged if write is not None)]
         return _planned(engine, scope, writes, before)
 
@@ -78,12 +78,12 @@ def _sorted(
         left = None if deleted else next((one for one in versions if one.version == receipt.versions[id]), None)
         thinned = left is None and not deleted
         if last is not None and not thinned and _same_content(left, now):
-            if is_derived(last) and changed_by_hand(was, left):
+            if is_derived_record(last) and manually_changed(was, left):
                 learned[id] = now
             else:
                 plain.append(id)
             continue
-        if last is None or thinned or not is_derived(last) or changed_by_hand(left, now):
+        if last is None or thinned or not is_derived_record(last) or manually_changed(left, now):
             raise VersionConflict(
                 f"record {id!r} has changed since the write to undo made its version {receipt.versions[id]};"
                 " undo the later write first, or use rollback()"

@@ -24,12 +24,12 @@ DATED = frozenset({"event", "visited", "plans", "appointment"})
 """Another date is another occasion."""
 LASTING = frozenset({"event", "visited"})
 """What has happened stays a fact when it is over."""
-VOID, DENIED = -1, -2
+RETRACTED, DENIED = -1, -2
 """Numbers of the runs that hold what was taken back, and what was only ever denied."""
 
 
 @dataclass(slots=True)
-class Run:
+class ValidityPeriod:
     """One stretch of time in which one value held."""
 
     object: str
@@ -57,20 +57,22 @@ def default_policy(predicate: str) -> Policy:
     return "latest" if shipped(predicate).values == "single" else "gather"
 
 
-def arrange(
+def arrange_periods(
     statements: Iterable[Statement], predicate: str, policy: Policy, against: Sequence[Statement] = ()
-) -> list[Run]:
+) -> list[ValidityPeriod]:
     """Return what held when, as runs that hold each statement exactly once.
 
     ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no run.
     """
     given = sorted(statements, key=lambda one: _order(one, predicate))
-    live, runs = without_void(given)
+    live, runs = split_retracted(given)
     sweeping = [one for one in live if one.ends_all]
     if sweeping:
-        runs.append(Run(EVERY, DENIED, sweeping, valid_to=min(one.ending for one in sweeping), status="retracted"))
+        runs.append(
+            ValidityPeriod(EVERY, DENIED, sweeping, valid_to=min(one.ending for one in sweeping), status="retracted")
+        )
         live = [one for one in live if not one.ends_all]
-    lines = _Lines(live, predicate, [*sweeping, *against])
+    lines = _Timelines(live, predicate, [*sweeping, *against])
     if policy == "latest":
         return _numbered(runs + lines.timeline(live))
     by_object: dict[str, list[Statement]] = {}
@@ -89,7 +91,7 @@ def _order(one: Statement, predicate: str) -> tuple[Any, ...]:
     return (one.said, *one.order) if predicate in DATED else one.order
 
 
-def without_void(given: Sequence[Statement]) -> tuple[list[Statement], list[Run]]:
+def split_retracted(given: Sequence[Statement]) -> tuple[list[Statement], list[ValidityPeriod]]:
     """Part what was taken back as wrong from what stands."""
     until: dict[str, datetime] = {}
     decided: dict[str, datetime] = {}
@@ -100,13 +102,13 @@ def without_void(given: Sequence[Statement]) -> tuple[list[Statement], list[Run]
             if one.name is not None:
                 decided[wrong] = max(decided.get(wrong, one.known), one.known)
     live: list[Statement] = []
-    void: dict[str, Run] = {}
+    void: dict[str, ValidityPeriod] = {}
     for one in given:
         limit = until.get(one.about)
         own = one.corrects is not None and folded(one.corrects) == one.about
         stays = own or (_corrects_at(one, limit) and not one.known < decided.get(one.about, one.known))
         if one.refused or (limit is not None and one.said <= limit and one.asserts and not stays):
-            void.setdefault(one.about, Run(one.about, VOID, status="retracted")).statements.append(one)
+            void.setdefault(one.about, ValidityPeriod(one.about, RETRACTED, status="retracted")).statements.append(one)
         else:
             live.append(one)
     return live, list(void.values())
@@ -118,7 +120,7 @@ def _corrects_at(one: Statement, limit: datetime | None) -> bool:
     return one.corrects is not None and one.said == limit
 
 
-class _Lines:
+class _Timelines:
     """The statements of one predicate on their lines of time."""
 
     def __init__(self, live: Sequence[Statement], predicate: str, against: Sequence[Statement]) -> None:
@@ -130,16 +132,16 @@ class _Lines:
         asserted = [one for one in live if one.asserts]
         for one in live:
             if one.ends and all(other.about != one.about for other in asserted):
-                self._meant[id(one)] = _found(one, asserted, predicate)
+                self._meant[id(one)] = _only_matching_value(one, asserted, predicate)
 
     def meant(self, one: Statement) -> str:
         """Return the value a statement is about: "our dog died" is about Rex when he is the only dog."""
         return self._meant.get(id(one), one.about)
 
-    def timeline(self, ordered: Sequence[Statement]) -> list[Run]:
+    def timeline(self, ordered: Sequence[Statement]) -> list[ValidityPeriod]:
         """Return the runs of statements that share one line of time."""
-        runs: list[Run] = []
-        denied: dict[str, Run] = {}
+        runs: list[ValidityPeriod] = []
+        denied: dict[str, ValidityPeriod] = {}
         closed: dict[int, datetime] = {}
         outside = {id(one) for one in self._against}
         key = partial(_order, predicate=self._predicate)
@@ -158,13 +160,13 @@ class _Lines:
                 and (_same_day(last, one) if self._dated else last is runs[-1])
             )
             if last is None or not joins:
-                last = Run(about)
+                last = ValidityPeriod(about)
                 runs.append(last)
             last.statements.append(one)
         self._date(runs, closed)
         return runs + list(denied.values())
 
-    def _close(self, runs: Sequence[Run], closed: dict[int, datetime], one: Statement) -> None:
+    def _close(self, runs: Sequence[ValidityPeriod], closed: dict[int, datetime], one: Statement) -> None:
         """Close the runs that something said elsewhere ends, unless they were said again since."""
         for run in runs:
             named = one.object == EVERY or is_same(one.about, run.object)
@@ -172,22 +174,28 @@ class _Lines:
             if named and id(run) not in closed and max(other.said for other in run.asserted) < one.said:
                 closed[id(run)] = one.ending
 
-    def _end(self, one: Statement, last: Run | None, denied: dict[str, Run], closed: dict[int, datetime]) -> None:
+    def _end(
+        self,
+        one: Statement,
+        last: ValidityPeriod | None,
+        denied: dict[str, ValidityPeriod],
+        closed: dict[int, datetime],
+    ) -> None:
         if last is None:
-            run = denied.setdefault(one.about, Run(one.about, DENIED, status="retracted"))
+            run = denied.setdefault(one.about, ValidityPeriod(one.about, DENIED, status="retracted"))
             run.statements.append(one)
             run.valid_to = one.ending if run.valid_to is None else min(run.valid_to, one.ending)
         else:
             last.statements.append(one)
             closed[id(last)] = min(closed.get(id(last), one.ending), one.ending)
 
-    def _date(self, runs: list[Run], closed: dict[int, datetime]) -> None:
+    def _date(self, runs: list[ValidityPeriod], closed: dict[int, datetime]) -> None:
         for run in runs:
             run.valid_from, end = _span(run, first=run is runs[0])
             ends = [moment for moment in (end, closed.get(id(run))) if moment is not None]
             run.valid_to = min(ends, default=None)
         if not self._dated:
-            _part(runs)
+            _end_at_next_start(runs)
         for run in runs:
             if run.valid_to is not None:
                 if run.valid_from is not None:
@@ -196,7 +204,7 @@ class _Lines:
                     run.status = "superseded"
 
 
-def _found(one: Statement, asserted: Sequence[Statement], predicate: str) -> str:
+def _only_matching_value(one: Statement, asserted: Sequence[Statement], predicate: str) -> str:
     """Return the only value said before that a statement can mean when it names it in other words, else its own."""
     before = [other for other in asserted if _order(other, predicate) < _order(one, predicate)]
     same = {other.about for other in before if is_same(one.about, other.about)}
@@ -212,11 +220,11 @@ def _found(one: Statement, asserted: Sequence[Statement], predicate: str) -> str
     return next(iter(only))
 
 
-def _same_day(run: Run, one: Statement) -> bool:
+def _same_day(run: ValidityPeriod, one: Statement) -> bool:
     return one.begin is None or any(other.begin in (None, one.begin) for other in run.asserted)
 
 
-def _span(run: Run, *, first: bool) -> tuple[datetime | None, datetime | None]:
+def _span(run: ValidityPeriod, *, first: bool) -> tuple[datetime | None, datetime | None]:
     """Return from when and until when it held by its own words."""
     asserted = run.asserted
     begins = [one.begin for one in asserted if one.begin is not None]
@@ -231,7 +239,7 @@ def _span(run: Run, *, first: bool) -> tuple[datetime | None, datetime | None]:
     return begin, end
 
 
-def _part(runs: Sequence[Run]) -> None:
+def _end_at_next_start(runs: Sequence[ValidityPeriod]) -> None:
     """Let every run end, at the latest, where a later one begins."""
     bound: datetime | None = None
     for run in reversed(runs):
@@ -242,9 +250,9 @@ def _part(runs: Sequence[Run]) -> None:
             bound = start if bound is None else min(bound, start)
 
 
-def _keep_first(runs: Sequence[Run]) -> None:
+def _keep_first(runs: Sequence[ValidityPeriod]) -> None:
     """Refuse what holds at the same time as something that was known earlier."""
-    kept: list[Run] = []
+    kept: list[ValidityPeriod] = []
     asserted = [run for run in runs if run.asserted]
     for run in sorted(asserted, key=lambda run: (min(one.known for one in run.asserted), run.object)):
         if any(run.object != other.object and _overlap(run, other) for other in kept):
@@ -255,15 +263,15 @@ def _keep_first(runs: Sequence[Run]) -> None:
             kept.append(run)
 
 
-def _overlap(one: Run, other: Run) -> bool:
-    def ends_before(first: Run, second: Run) -> bool:
+def _overlap(one: ValidityPeriod, other: ValidityPeriod) -> bool:
+    def ends_before(first: ValidityPeriod, second: ValidityPeriod) -> bool:
         start = second.valid_from or (min(said.said for said in second.asserted) if first.valid_to else None)
         return first.valid_to is not None and start is not None and first.valid_to <= start
 
     return not (ends_before(one, other) or ends_before(other, one))
 
 
-def _dispute(runs: Sequence[Run]) -> None:
+def _dispute(runs: Sequence[ValidityPeriod]) -> None:
     """Mark every value that holds, when there are several."""
     holding = [run for run in runs if run.status == "current"]
     if len({run.object for run in holding}) > 1:
@@ -271,7 +279,7 @@ def _dispute(runs: Sequence[Run]) -> None:
             run.status = "disputed"
 
 
-def _numbered(runs: list[Run]) -> list[Run]:
+def _numbered(runs: list[ValidityPeriod]) -> list[ValidityPeriod]:
     """Give the runs of each value their numbers; what was taken back keeps the first number as long as nothing else has it."""
     counts: dict[str, int] = {}
     for run in runs:

@@ -15,20 +15,20 @@ from typing import Any
 from rememo.engine.engine import Engine
 from rememo.engine.view import BOUND
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
-from rememo.learn.conflicts import POLICIES, Policy, Run, default_policy
+from rememo.learn.conflicts import POLICIES, Policy, ValidityPeriod, default_policy
 from rememo.learn.fact_sentences import sentence
-from rememo.learn.oppositions import Matter, affected, causes, endings, owner_ends
-from rememo.learn.relationships import CONNECTING, Link, is_link, link_writes
-from rememo.learn.revisions import RevisionWrites, slot_revisions
-from rememo.learn.sight import Share, is_within, shares_of
+from rememo.learn.oppositions import SubjectPredicate, affected, causes, endings, owner_ends
+from rememo.learn.relationships import CONNECTING, LearnedRelationship, is_relationship, relationship_writes
+from rememo.learn.revisions import RevisionWrites, group_revisions
 from rememo.learn.statements import LINK, MODEL, Key, Statement, folded
+from rememo.learn.visibility import FactPart, is_within, split_into_facts
+from rememo.model.data_schemas import matches_schema
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import digest_name, fact_name, relationship_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.model.shapes import is_own
 from rememo.store.drafts import Draft
 from rememo.store.writes import Put, Remove, Write
 
@@ -44,7 +44,7 @@ _AHEAD = frozenset({"plans", "appointment", "event"})
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class FactGroup:
     """What contradicts each other if it differs: one predicate of one subject, as one person told it."""
 
     home: Scope
@@ -52,13 +52,13 @@ class Slot:
     predicate: str
 
     @property
-    def matter(self) -> Matter:
+    def matter(self) -> SubjectPredicate:
         """The subject and the predicate."""
         return self.subject, self.predicate
 
-    def of(self, matter: Matter) -> "Slot":
+    def of(self, matter: SubjectPredicate) -> "FactGroup":
         """Return the slot of another matter that the same person told."""
-        return Slot(self.home, *matter)
+        return FactGroup(self.home, *matter)
 
 
 def home(scope: Scope) -> Scope:
@@ -67,29 +67,29 @@ def home(scope: Scope) -> Scope:
 
 
 @dataclass(slots=True)
-class Changes:
+class FactChanges:
     """What is to become of the statements of one tenant."""
 
     tenant: str
-    added: dict[Slot, list[Statement]] = field(default_factory=dict[Slot, list[Statement]])
-    spelled: dict[tuple[Slot, Scope], str] = field(default_factory=dict[tuple[Slot, Scope], str])
+    added: dict[FactGroup, list[Statement]] = field(default_factory=dict[FactGroup, list[Statement]])
+    spelled: dict[tuple[FactGroup, Scope], str] = field(default_factory=dict[tuple[FactGroup, Scope], str])
     """Subjects as they were written, by the reach of who wrote them."""
     dropped: dict[str, Callable[[Statement], bool]] = field(default_factory=dict[str, Callable[[Statement], bool]])
     """Sources that are gone or changed, and which of their statements go with it."""
-    slots: set[Slot] = field(default_factory=set[Slot])
+    slots: set[FactGroup] = field(default_factory=set[FactGroup])
     """To be worked out anew, whether or not anything is added."""
-    reaches: dict[Slot, set[Scope]] = field(default_factory=dict[Slot, set[Scope]])
+    reaches: dict[FactGroup, set[Scope]] = field(default_factory=dict[FactGroup, set[Scope]])
     """Where facts of a slot may change, of those that only bound writers have touched; the others are all worked out."""
 
-    def add(self, subject: str, predicate: str, statement: Statement) -> Slot:
+    def add(self, subject: str, predicate: str, statement: Statement) -> FactGroup:
         """Add one statement."""
-        slot = Slot(home(statement.scope), folded(subject), predicate)
+        slot = FactGroup(home(statement.scope), folded(subject), predicate)
         self.added.setdefault(slot, []).append(statement)
         self.spelled.setdefault((slot, statement.reach), subject)
         self.touch([slot], {statement.reach} if statement.bound else None)
         return slot
 
-    def touch(self, slots: Iterable[Slot], reach: set[Scope] | None) -> None:
+    def touch(self, slots: Iterable[FactGroup], reach: set[Scope] | None) -> None:
         """Have slots worked out anew: within some scopes, or everywhere."""
         for slot in slots:
             if reach is None:
@@ -100,10 +100,10 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class ReconcileResult:
     """What settling did."""
 
-    places: Mapping[tuple[Slot, Key], str]
+    places: Mapping[tuple[FactGroup, Key], str]
     """The fact that each statement is in now."""
     versions: Mapping[str, int]
     """The version that each of these facts has."""
@@ -118,7 +118,7 @@ class Settled:
         return Receipt(ids=(id,), versions={id: self.versions[id]}, outcomes={id: "unchanged"})
 
 
-def settle(engine: Engine, changes: Changes, *, key: str | None = None) -> Settled:
+def reconcile(engine: Engine, changes: FactChanges, *, key: str | None = None) -> ReconcileResult:
     """Bring the facts of all touched slots to what their statements say, in one transaction.
 
     It then looks again: whoever commits last sees what others wrote meanwhile and settles that too, so that no two
@@ -126,11 +126,11 @@ def settle(engine: Engine, changes: Changes, *, key: str | None = None) -> Settl
     """
     receipts: list[Receipt] = []
     policies: dict[str, Policy] = {}
-    occupied = _Occupied(engine, changes)
+    occupied = _TakenIds(engine, changes)
     for _ in range(_MOST_TRIES):
-        plan = _Plan(engine, changes, policies, occupied)
+        plan = _ReconcilePlan(engine, changes, policies, occupied)
         if not plan.writes:
-            return Settled(places=plan.places, versions=plan.versions, receipts=tuple(receipts))
+            return ReconcileResult(places=plan.places, versions=plan.versions, receipts=tuple(receipts))
         try:
             receipts.append(engine.commit(Scope(tenant=changes.tenant), plan.writes, key))
         except AlreadyExists:
@@ -142,16 +142,16 @@ def settle(engine: Engine, changes: Changes, *, key: str | None = None) -> Settl
     raise VersionConflict(f"facts changed {_MOST_TRIES} times while they were being settled; try again later")
 
 
-def settle_each(engine: Engine, changes: Changes) -> Exception | None:
+def reconcile_each(engine: Engine, changes: FactChanges) -> Exception | None:
     """Bring the facts of each slot by itself to what its statements say; returns what went wrong, with its slots named.
 
     For changes that cannot be made together: one bad fact costs none of the others.
     """
-    failed: dict[Slot, Exception] = {}
+    failed: dict[FactGroup, Exception] = {}
     for slot in sorted(changes.slots, key=repr):
         added = {slot: changes.added[slot]} if slot in changes.added else {}
         try:
-            settle(engine, replace(changes, added=added, slots={slot}))
+            reconcile(engine, replace(changes, added=added, slots={slot}))
         except (StorageError, Closed):
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the others go on
@@ -171,9 +171,9 @@ def policy_of(engine: Engine, tenant: str, predicate: str) -> Policy:
     return kept if kept in POLICIES else default_policy(predicate)
 
 
-def slot_of(record: Record) -> Slot:
+def group_of(record: Record) -> FactGroup:
     """Return the slot of a stored fact."""
-    return Slot(home(record.scope), record.data["match"]["subject"], record.data["predicate"])
+    return FactGroup(home(record.scope), record.data["match"]["subject"], record.data["predicate"])
 
 
 def facts_from(
@@ -195,7 +195,7 @@ def facts_from(
 
 def is_fact(record: Record) -> bool:
     """Whether a record was made here, and not by a caller who used the kind for something of his own."""
-    return record.kind == "fact" and is_own("fact", record.data)
+    return record.kind == "fact" and matches_schema("fact", record.data)
 
 
 def holds(record: Record, moment: datetime) -> bool:
@@ -207,10 +207,10 @@ def holds(record: Record, moment: datetime) -> bool:
     return data["status"] != "retracted" and (begun or data["predicate"] in _AHEAD)
 
 
-class _Occupied:
+class _TakenIds:
     """Ids that are not free for what is to be written under them, as far as a write has met them."""
 
-    def __init__(self, engine: Engine, changes: Changes) -> None:
+    def __init__(self, engine: Engine, changes: FactChanges) -> None:
         self._engine = engine
         self._changes = changes
         self._by_others: set[str] = set()
@@ -222,7 +222,11 @@ class _Occupied:
         filter = Filter(scope=Scope(tenant=self._changes.tenant), ids=tuple(drafts), quarantined=None)
         for record in self._engine.store.read(filter, self._engine.now()):
             draft = drafts[record.id]
-            if record.scope != draft.scope or record.kind != draft.kind or not (is_fact(record) or is_link(record)):
+            if (
+                record.scope != draft.scope
+                or record.kind != draft.kind
+                or not (is_fact(record) or is_relationship(record))
+            ):
                 self._by_others.add(record.id)
             elif record.quarantine is not None:
                 self.held_back[record.id] = record.version
@@ -236,22 +240,22 @@ class _Occupied:
         return id
 
 
-class _Plan:
+class _ReconcilePlan:
     """The writes that bring some slots to what their statements say."""
 
-    def __init__(self, engine: Engine, changes: Changes, policies: dict[str, Policy], occupied: _Occupied) -> None:
+    def __init__(self, engine: Engine, changes: FactChanges, policies: dict[str, Policy], occupied: _TakenIds) -> None:
         self._engine = engine
         self._occupied = occupied
         self._changes = changes
         self._policies = policies
         self._new: dict[Scope, list[dict[str, Any]]] = {}
-        self._links: dict[DerivedId, Link | None] = {}
+        self._links: dict[DerivedId, LearnedRelationship | None] = {}
         self._revisions = RevisionWrites(changes.tenant)
         self.writes: list[Write] = []
-        self.places: dict[tuple[Slot, Key], str] = {}
+        self.places: dict[tuple[FactGroup, Key], str] = {}
         self.versions: dict[str, int] = {}
         found, touched = self._neighbours()
-        said: dict[Scope, dict[Matter, list[Statement]]] = {}
+        said: dict[Scope, dict[SubjectPredicate, list[Statement]]] = {}
         for slot in found.keys() | changes.slots:
             said.setdefault(slot.home, {})[slot.matter] = self._statements(slot, found.get(slot, []))
         for slot in sorted(touched & (found.keys() | changes.slots), key=repr):
@@ -259,7 +263,7 @@ class _Plan:
         for scope, items in self._new.items():
             self.writes += engine.puts(scope, items)
         links = {id: link for id, link in self._links.items() if id not in occupied.held_back}
-        self.writes += link_writes(engine, changes.tenant, links)
+        self.writes += relationship_writes(engine, changes.tenant, links)
         self.writes += self._revisions.writes(engine)
 
     @property
@@ -267,7 +271,7 @@ class _Plan:
         """What is created, by id."""
         return {write.draft.id: write.draft for write in self.writes if isinstance(write, Put)}
 
-    def _neighbours(self) -> tuple[dict[Slot, list[Record]], set[Slot]]:
+    def _neighbours(self) -> tuple[dict[FactGroup, list[Record]], set[FactGroup]]:
         """Return the facts that decide, and the slots to work out: those that changed and those that what changed may end."""
         touched = {slot.of(matter) for slot in self._changes.slots for matter in affected(slot.matter)}
         found = self._read(_with_causes(touched))
@@ -284,9 +288,9 @@ class _Plan:
         found |= self._read(named - found.keys())
         return found, touched
 
-    def _owners(self, found: Mapping[Slot, Sequence[Record]]) -> set[Slot]:
+    def _owners(self, found: Mapping[FactGroup, Sequence[Record]]) -> set[FactGroup]:
         """Return the slots of those who have the subjects of what changed: whose pet it was that died."""
-        owners: set[Slot] = set()
+        owners: set[FactGroup] = set()
         for slot in self._changes.slots:
             values, ended = owner_ends(slot.predicate, causing=True)
             told = {record.data["match"]["object"] for record in found.get(slot, ())}
@@ -299,12 +303,12 @@ class _Plan:
             )
             filter = Filter(scope=slot.home, kinds=("fact",), conditions=conditions)
             records = self._engine.store.read(filter, self._engine.now())
-            owners |= {slot_of(record) for record in records if is_fact(record)}
+            owners |= {group_of(record) for record in records if is_fact(record)}
         return owners
 
-    def _read(self, wanted: AbstractSet[Slot]) -> dict[Slot, list[Record]]:
-        found: dict[Slot, list[Record]] = {}
-        by_home: dict[Scope, list[Slot]] = {}
+    def _read(self, wanted: AbstractSet[FactGroup]) -> dict[FactGroup, list[Record]]:
+        found: dict[FactGroup, list[Record]] = {}
+        by_home: dict[Scope, list[FactGroup]] = {}
         for slot in wanted:
             by_home.setdefault(slot.home, []).append(slot)
         for scope, slots in by_home.items():
@@ -317,11 +321,11 @@ class _Plan:
                 )
                 filter = Filter(scope=scope, kinds=("fact",), conditions=conditions)
                 for record in self._engine.store.read(filter, self._engine.now()):
-                    if is_fact(record) and slot_of(record) in wanted:
-                        found.setdefault(slot_of(record), []).append(record)
+                    if is_fact(record) and group_of(record) in wanted:
+                        found.setdefault(group_of(record), []).append(record)
         return found
 
-    def _within(self, slot: Slot) -> set[Scope] | None:
+    def _within(self, slot: FactGroup) -> set[Scope] | None:
         """Return the scopes in which a slot may be changed; None for all. What is ended elsewhere goes as far as its cause."""
         reaches = self._changes.reaches
         if slot in self._changes.slots:
@@ -329,14 +333,16 @@ class _Plan:
         caused = [reaches.get(one) for one in self._changes.slots if one.home == slot.home]
         return None if None in caused else {scope for some in caused for scope in some or ()}
 
-    def _settle(self, slot: Slot, records: Sequence[Record], said: Mapping[Matter, Sequence[Statement]]) -> None:
+    def _settle(
+        self, slot: FactGroup, records: Sequence[Record], said: Mapping[SubjectPredicate, Sequence[Statement]]
+    ) -> None:
         within = self._within(slot)
         existing = {record.id: record for record in records if is_within(record.scope, within)}
         self.versions |= {record.id: record.version for record in existing.values()}
         told: dict[Scope, tuple[str, bool]] = {}
         against = endings(slot.matter, said)
-        shares: list[Share] = []
-        for share in shares_of(said[slot.matter], slot.predicate, self._policy(slot.predicate), within, against):
+        shares: list[FactPart] = []
+        for share in split_into_facts(said[slot.matter], slot.predicate, self._policy(slot.predicate), within, against):
             if share.reach not in told:
                 # Neither how others spell it nor what they tell as relationships shows to those who do not see them.
                 seen = [record for record in records if share.reach.contains(record.scope)]
@@ -358,17 +364,17 @@ class _Plan:
                 self._links.setdefault(link, None)
         self._revise(slot, [one for one in records if is_within(one.scope, within)], shares)
 
-    def _fact_id(self, slot: Slot, run: Run, scope: Scope, bound: tuple[str, ...]) -> DerivedId:
+    def _fact_id(self, slot: FactGroup, run: ValidityPeriod, scope: Scope, bound: tuple[str, ...]) -> DerivedId:
         name = fact_name(scope, slot.subject, slot.predicate, run.object, run.number, bound)
         return self._occupied.free_id(scope.tenant, name)
 
-    def _revise(self, slot: Slot, records: Sequence[Record], shares: Sequence[Share]) -> None:
+    def _revise(self, slot: FactGroup, records: Sequence[Record], shares: Sequence[FactPart]) -> None:
         """Note which of the records that these facts stand on hold no more."""
 
-        def fact_of(run: Run, statement: Statement) -> str:
+        def fact_of(run: ValidityPeriod, statement: Statement) -> str:
             return str(self._fact_id(slot, run, statement.scope, statement.kept_by))
 
-        found = slot_revisions(shares, slot.predicate, fact_of)
+        found = group_revisions(shares, slot.predicate, fact_of)
         ended = [one for one in records if one.data["status"] != "current" or one.valid_to is not None]
         if not ended and not any(revision for _, revision in found.values()):
             return  # nothing has ended, now or before: there is nothing to look for
@@ -379,7 +385,7 @@ class _Plan:
         for id, (scope, revision) in found.items():
             self._revisions.set(id, scope, key, revision)
 
-    def _statements(self, slot: Slot, records: Iterable[Record]) -> list[Statement]:
+    def _statements(self, slot: FactGroup, records: Iterable[Record]) -> list[Statement]:
         kept: dict[tuple[Scope, Key], Statement] = {}
         for record in records:
             for values in record.data["statements"]:
@@ -402,7 +408,7 @@ class _Plan:
             kept[one.scope, one.key] = replace(one, known=latest + _MICROSECOND) if late and latest else one
         return list(kept.values())
 
-    def _linking(self, slot: Slot, records: Iterable[Record]) -> bool:
+    def _linking(self, slot: FactGroup, records: Iterable[Record]) -> bool:
         """Whether these facts are relationships too: by their predicate, or since somebody told them so."""
         if slot.predicate in CONNECTING:
             return True
@@ -414,7 +420,7 @@ class _Plan:
             self._policies[predicate] = policy_of(self._engine, self._changes.tenant, predicate)
         return self._policies[predicate]
 
-    def _link_id(self, scope: Scope, subject: str, object: str, slot: Slot) -> DerivedId:
+    def _link_id(self, scope: Scope, subject: str, object: str, slot: FactGroup) -> DerivedId:
         name = relationship_name(scope, folded(subject), folded(object), slot.predicate)
         return self._occupied.free_id(scope.tenant, name)
 
@@ -426,13 +432,13 @@ class _Plan:
         elif changed := {name: value for name, value in fields.items() if getattr(record, name) != value}:
             self.writes.append(self._engine.revise(record, changed))
 
-    def _link(self, subject: str, slot: Slot, share: Share) -> None:
+    def _link(self, subject: str, slot: FactGroup, share: FactPart) -> None:
         asserted = [one for one in share.statements if one.asserts]
         spelled = share.statements[-1].object
         id = self._link_id(share.scope, subject, spelled, slot)
         if share.run.status in ("current", "disputed") and asserted:
             said = [one.said for one in asserted]
-            link = Link(
+            link = LearnedRelationship(
                 id=id, scope=share.scope, entity=subject, target=spelled, type=slot.predicate, count=len(asserted),
                 first=min(said), last=max(said),
             )  # fmt: skip
@@ -442,11 +448,11 @@ class _Plan:
             self._links.setdefault(id, None)
 
 
-def _with_causes(slots: Iterable[Slot]) -> set[Slot]:
+def _with_causes(slots: Iterable[FactGroup]) -> set[FactGroup]:
     return {slot.of(matter) for slot in slots for matter in (slot.matter, *causes(slot.matter))}
 
 
-def _fields(subject: str, slot: Slot, share: Share) -> dict[str, Any]:
+def _fields(subject: str, slot: FactGroup, share: FactPart) -> dict[str, Any]:
     """Return the content of a fact's record."""
     run, kept = share.run, _within_bounds(share.statements)
     asserted = [one for one in kept if one.asserts] or kept

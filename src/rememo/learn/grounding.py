@@ -14,7 +14,7 @@ _MOST_WORDS: Final = 80
 """In a quote; a longer one quotes a page, not a statement."""
 
 
-def span(quote: str, text: str) -> tuple[int, int] | None:
+def find_quote(quote: str, text: str) -> tuple[int, int] | None:
     """Return where a text has some words one after the other; case and what stands between them do not matter."""
     words = _WORD.findall(quote)
     if not words or len(words) > _MOST_WORDS:
@@ -27,18 +27,18 @@ def span(quote: str, text: str) -> tuple[int, int] | None:
     return None if found is None else found.span()
 
 
-def says(text: str, value: str) -> bool:
+def contains_words(text: str, value: str) -> bool:
     """Whether a text has all words of a value, in whatever order."""
-    return bool(found := _words(value)) and (found <= _words(text) or span(value, text) is not None)
+    return bool(found := _words(value)) and (found <= _words(text) or find_quote(value, text) is not None)
 
 
-def same(one: str, other: str) -> bool:
+def same_value(one: str, other: str) -> bool:
     """Whether two values mean one thing: alike, or one has all words of the other."""
     first, second = _words(one), _words(other)
     return folded(one) == folded(other) or bool(first and second and (first <= second or second <= first))
 
 
-def moment(told: str | None, text: str, at: datetime) -> datetime | None:
+def parse_stated_time(told: str | None, text: str, at: datetime) -> datetime | None:
     """Return the time that a model tells, if it is one and the text speaks of a time at all."""
     if not told or not (_DIGIT.search(text) or find_times(text, at=at)):
         return None

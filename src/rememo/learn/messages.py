@@ -9,13 +9,13 @@ from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARNED_KINDS, may_learn_from
 from rememo.engine.view import View, bound_to
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
-from rememo.extract import FoundFact, corrections, extract
+from rememo.extract import ExtractedFact, corrections, extract
 from rememo.extract.predicates import RELATIONS
-from rememo.learn.facts import Changes, facts_from, home, is_fact, settle, settle_each, slot_of
+from rememo.learn.facts import FactChanges, facts_from, group_of, home, is_fact, reconcile, reconcile_each
 from rememo.learn.revise.find import Found, revised_by
 from rememo.learn.revisions import RevisionWrites, decisions_of
-from rememo.learn.sight import is_within
 from rememo.learn.statements import Key, Statement, reach_of
+from rememo.learn.visibility import is_within
 from rememo.model.check import MAX_LABEL
 from rememo.model.fact import Source
 from rememo.model.filters import Condition, Filter
@@ -69,7 +69,7 @@ def learn(
     """
     wanted = list(dict.fromkeys(ids))
     failed: dict[str, Exception] = {}
-    changes = Changes(tenant)
+    changes = FactChanges(tenant)
     found = read_records(engine, tenant, wanted)
     if ended is not None:
         held = _quarantined(engine, tenant, [id for id in wanted if id not in found and id not in ended])
@@ -86,7 +86,7 @@ def learn(
             _log.exception("learning from %s failed", id)
             failed[id] = error
     try:
-        settle(engine, changes)
+        reconcile(engine, changes)
         done = [id for id in wanted if id not in failed]
         _revise(engine, tenant, done, found, again=again, reaches=reaches or {})
     except (StorageError, Closed):
@@ -95,7 +95,7 @@ def learn(
         if len(wanted) > 1:
             for id in wanted:
                 failed |= learn(engine, tenant, [id], reaches, ended=ended)
-        elif (left := settle_each(engine, changes)) is not None:
+        elif (left := reconcile_each(engine, changes)) is not None:
             _log.warning("not all of what %s says could be learned: %s", wanted[0], left, exc_info=error)
             failed[wanted[0]] = left
     return failed
@@ -208,11 +208,11 @@ def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]],
     if not sure:
         return
     learned = facts_from(engine, tenant, list(dict.fromkeys(one.record.id for _, one in sure)))
-    changes = Changes(tenant)
+    changes = FactChanges(tenant)
     for id, one in sure:
         later = found[id]
         for fact in learned[one.record.id]:
-            if _over(engine, fact, one):
+            if _ends_fact(engine, fact, one):
                 ending = Statement(
                     object=fact.data["object"],
                     said=later.at,
@@ -226,7 +226,7 @@ def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]],
                     trust=later.trust,
                 )
                 changes.add(fact.data["subject"], fact.data["predicate"], ending)
-    settle(engine, changes)
+    reconcile(engine, changes)
 
 
 def _seen_by(record: Record) -> Scope:
@@ -234,7 +234,7 @@ def _seen_by(record: Record) -> Scope:
     return replace(home(record.scope), **{name: getattr(record.scope, name) for name in bound_to(record)})
 
 
-def _over(engine: Engine, fact: Record, one: Found) -> bool:
+def _ends_fact(engine: Engine, fact: Record, one: Found) -> bool:
     """Whether a fact stands on the very words that were revised, and on nothing said later."""
     statements = [
         statement
@@ -319,7 +319,7 @@ def _quarantined(engine: Engine, tenant: str, ids: Sequence[str]) -> frozenset[s
 
 def _gather(
     engine: Engine,
-    changes: Changes,
+    changes: FactChanges,
     id: str,
     record: Record | None,
     learned: Sequence[Record] | None,
@@ -340,14 +340,16 @@ def _gather(
     if learned is None:
         return
     if learned:
-        changes.dropped[id] = _gone(engine, record, id, changes.tenant, keys)
-        changes.touch((slot_of(fact) for fact in learned), reach)
+        changes.dropped[id] = _outdated_statements(engine, record, id, changes.tenant, keys)
+        changes.touch((group_of(fact) for fact in learned), reach)
     if record is None or record.kind == "fact":
         versions = engine.store.history(Scope(tenant=changes.tenant), id)
-        changes.touch((slot_of(one) for one in versions if is_fact(one)), reach)
+        changes.touch((group_of(one) for one in versions if is_fact(one)), reach)
 
 
-def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set[Key]) -> Callable[[Statement], bool]:
+def _outdated_statements(
+    engine: Engine, record: Record | None, id: str, tenant: str, keys: set[Key]
+) -> Callable[[Statement], bool]:
     """Return what tells whether a statement went with the record's old words."""
     if record is None:
         return lambda _: True
@@ -361,7 +363,7 @@ def _gone(engine: Engine, record: Record | None, id: str, tenant: str, keys: set
     return gone
 
 
-def rule_facts(engine: Engine, record: Record) -> list[FoundFact]:
+def rule_facts(engine: Engine, record: Record) -> list[ExtractedFact]:
     """Return what rules find in a message or note."""
     text = without_recalled(record.text)  # what was recalled was learned when it was first said
     previous = _previous(engine, record) if corrections(text) else None
@@ -378,7 +380,7 @@ def _previous(engine: Engine, record: Record) -> str | None:
     return "\n".join(said[-_SAID_BEFORE:]) if said else None
 
 
-def statement_of(found: FoundFact, record: Record) -> Statement:
+def statement_of(found: ExtractedFact, record: Record) -> Statement:
     """Return a fact that was found in a message as one statement of it."""
     values: dict[str, Any] = {
         name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording", "kind")

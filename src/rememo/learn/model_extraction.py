@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from rememo.extract.found import FoundFact
+from rememo.extract.extracted_fact import ExtractedFact
 from rememo.extract.predicates import (
     PREDICATES,
     RELATIONS,
@@ -21,11 +21,11 @@ from rememo.extract.predicates import (
     normalise_subject,
     predicate,
 )
-from rememo.learn.grounding import moment, same, says, span
+from rememo.learn.grounding import contains_words, find_quote, parse_stated_time, same_value
 from rememo.learn.statements import folded
 from rememo.llm.prompts import prompt
-from rememo.llm.protocol import LLM, Message, Usage
-from rememo.llm.structured import structured
+from rememo.llm.protocol import LLM, ChatMessage, Usage
+from rememo.llm.structured import ask_structured
 from rememo.model.check import dump_json
 from rememo.runtime.counters import counts
 
@@ -83,7 +83,7 @@ class _Importance(BaseModel):
     value: float = Field(ge=0, le=1)
 
 
-class Answer(BaseModel):
+class ExtractionAnswer(BaseModel):
     """What a model answers."""
 
     facts: list[_Fact] = Field(default_factory=list["_Fact"])
@@ -94,7 +94,7 @@ class Answer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ExtractionInput:
     """One message that is read."""
 
     text: str
@@ -102,10 +102,10 @@ class Turn:
     at: datetime
 
 
-class Told(NamedTuple):
+class GroundedFact(NamedTuple):
     """A fact that a model told and the text says."""
 
-    fact: FoundFact
+    fact: ExtractedFact
     link: bool = False
     """Whether it connects two things."""
 
@@ -114,14 +114,14 @@ class Told(NamedTuple):
 class Extraction:
     """What a model told of some messages, by their places."""
 
-    told: list[list[Told]]
+    told: list[list[GroundedFact]]
     importance: dict[int, float] = field(default_factory=dict[int, float])
     invented: int = 0
     """What was dropped because the text does not say it."""
     usage: Usage = field(default_factory=Usage)
 
 
-def batches(turns: Sequence[Turn]) -> Iterator[range]:
+def batches(turns: Sequence[ExtractionInput]) -> Iterator[range]:
     """Give the places of the turns that go into one call each."""
     begin, size = 0, 0
     for place, turn in enumerate(turns):
@@ -134,7 +134,7 @@ def batches(turns: Sequence[Turn]) -> Iterator[range]:
         yield range(begin, len(turns))
 
 
-def asked(turns: Sequence[Turn]) -> list[Message]:
+def extraction_prompt(turns: Sequence[ExtractionInput]) -> list[ChatMessage]:
     """Return what a model is shown for some turns."""
     shown = [
         {"n": place, "speaker": one.speaker, "said": one.at.isoformat(), "text": one.text[:MOST_CHARS]}
@@ -143,20 +143,22 @@ def asked(turns: Sequence[Turn]) -> list[Message]:
     # Words for relatives need no telling, and every word of a prompt is paid for with every call.
     names = ", ".join(name for name in PREDICATES if name not in RELATIONS)
     system = prompt("extract").filled(predicates=names)
-    return [Message("system", system), Message("user", dump_json(shown))]
+    return [ChatMessage("system", system), ChatMessage("user", dump_json(shown))]
 
 
-def answer_tokens(turns: Sequence[Turn]) -> int:
+def answer_tokens(turns: Sequence[ExtractionInput]) -> int:
     """Return how long an answer may be."""
     return _ANSWER_TOKENS + _EACH_TOKENS * len(turns)
 
 
-def extract_by_model(llm: LLM, turns: Sequence[Turn], *, timeout: float | None = None) -> Extraction:
+def extract_by_model(llm: LLM, turns: Sequence[ExtractionInput], *, timeout: float | None = None) -> Extraction:
     """Return what a model tells of some turns and their texts say, in one call; raises `ModelFailed` or `OverBudget`.
 
     An answer that was cut off is asked for in two halves; of a single message, what was cut off last is left out.
     """
-    found = structured(llm, asked(turns), Answer, max_tokens=answer_tokens(turns), timeout=timeout)
+    found = ask_structured(
+        llm, extraction_prompt(turns), ExtractionAnswer, max_tokens=answer_tokens(turns), timeout=timeout
+    )
     if found.truncated and len(turns) > 1:
         middle = len(turns) // 2
         first = extract_by_model(llm, turns[:middle], timeout=timeout)
@@ -167,26 +169,26 @@ def extract_by_model(llm: LLM, turns: Sequence[Turn], *, timeout: float | None =
             invented=first.invented + second.invented,
             usage=found.usage + first.usage + second.usage,
         )
-    reading = _Reading(turns)
+    reading = _AnswerGrounder(turns)
     reading.read(_without_last(found.value) if found.truncated else found.value)
     reading.found.usage = found.usage
     counts.add("invented", reading.found.invented)
     return reading.found
 
 
-def joined(rules: Sequence[FoundFact], told: Sequence[Told]) -> list[Told]:
+def merge_with_rules(rules: Sequence[ExtractedFact], told: Sequence[GroundedFact]) -> list[GroundedFact]:
     """Return what a model adds to what rules found in the same text.
 
     Where it tells the same, it is brought to the same words, so that both stand for one fact. Where a thing can have one
     value only and the two differ, the rules are believed.
     """
-    kept: list[Told] = []
+    kept: list[GroundedFact] = []
     for one in told:
         fact = one.fact
         about = [
             rule for rule in rules if rule.predicate == fact.predicate and folded(rule.subject) == folded(fact.subject)
         ]
-        agreed = next((rule for rule in about if same(rule.object, fact.object) and rule.ends == fact.ends), None)
+        agreed = next((rule for rule in about if same_value(rule.object, fact.object) and rule.ends == fact.ends), None)
         if agreed is not None:
             fact = replace(
                 fact,
@@ -201,14 +203,14 @@ def joined(rules: Sequence[FoundFact], told: Sequence[Told]) -> list[Told]:
     return kept
 
 
-class _Reading:
+class _AnswerGrounder:
     """Holds an answer against the texts."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    def __init__(self, turns: Sequence[ExtractionInput]) -> None:
         self._turns = turns
         self.found = Extraction(told=[[] for _ in turns])
 
-    def read(self, answer: Answer) -> None:
+    def read(self, answer: ExtractionAnswer) -> None:
         for fact in answer.facts:
             self._fact(fact)
         for one in answer.relationships:
@@ -221,7 +223,7 @@ class _Reading:
             self._fact(told)
         for entity in answer.entities:
             # A kind is no word of the text; that the name is one is all that can be held against it.
-            if (turn := self._turn(entity.n)) is None or not says(turn.text, entity.name):
+            if (turn := self._turn(entity.n)) is None or not contains_words(turn.text, entity.name):
                 self.found.invented += 1
             elif entity.type != "other":
                 self._entity(entity, turn)
@@ -229,17 +231,17 @@ class _Reading:
             if self._turn(one.n) is not None:
                 self.found.importance[one.n - 1] = one.value
 
-    def _turn(self, number: int) -> Turn | None:
+    def _turn(self, number: int) -> ExtractionInput | None:
         return self._turns[number - 1] if 1 <= number <= len(self._turns) else None
 
-    def _entity(self, entity: _Entity, turn: Turn) -> None:
-        place = span(entity.name, turn.text) or (0, len(turn.text))
+    def _entity(self, entity: _Entity, turn: ExtractionInput) -> None:
+        place = find_quote(entity.name, turn.text) or (0, len(turn.text))
         name = turn.text[slice(*place)]
-        fact = FoundFact(
+        fact = ExtractedFact(
             subject=name, predicate=ENTITY, object=entity.type, confidence=_ENTITY_CONFIDENCE, wording=name,
             position=place,
         )  # fmt: skip
-        self.found.told[entity.n - 1].append(Told(fact))
+        self.found.told[entity.n - 1].append(GroundedFact(fact))
 
     def _fact(self, told: _Fact, *, link: bool = False) -> None:
         turn = self._turn(told.n)
@@ -247,29 +249,29 @@ class _Reading:
         if fact is None:
             self.found.invented += 1
         elif fact.confidence >= _LEAST:
-            self.found.told[told.n - 1].append(Told(fact, link=link))
+            self.found.told[told.n - 1].append(GroundedFact(fact, link=link))
 
 
-def _grounded(told: _Fact, turn: Turn) -> FoundFact | None:
+def _grounded(told: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
     """Return a fact as Rememo writes it, if the words that it quotes were said and say it."""
-    place = span(told.quote, turn.text)
+    place = find_quote(told.quote, turn.text)
     if place is None:
         return None
     quote = turn.text[slice(*place)]
     name, value = normalise_predicate(told.predicate), normalise_object(told.object)
     subject = normalise_subject(told.subject, turn.speaker)
     own = folded(turn.speaker)
-    meant = says(quote, value) or (folded(value) == own and bool(_OWN_WORD.search(quote)))
+    meant = contains_words(quote, value) or (folded(value) == own and bool(_OWN_WORD.search(quote)))
     if not (subject and value and name and meant) or len(name) > _LONGEST_PREDICATE:
         return None
     # Of whom it is told may be named elsewhere in the message; "<speaker>'s sister" is said as "my sister".
     named = folded(subject).removeprefix(f"{own}'s ")
-    if named != own and not says(turn.text, named):
+    if named != own and not contains_words(turn.text, named):
         return None
-    since, until = moment(told.since, turn.text, turn.at), moment(told.until, turn.text, turn.at)
+    since, until = parse_stated_time(told.since, turn.text, turn.at), parse_stated_time(told.until, turn.text, turn.at)
     if since is not None and until is not None and since > until:
         since = until = None
-    return FoundFact(
+    return ExtractedFact(
         subject=subject,
         predicate=name,
         object=value,
@@ -282,7 +284,7 @@ def _grounded(told: _Fact, turn: Turn) -> FoundFact | None:
     )
 
 
-def _without_last(answer: Answer) -> Answer:
+def _without_last(answer: ExtractionAnswer) -> ExtractionAnswer:
     """Return an answer that was cut off without what stands last in it."""
     for name in ("importance", "events", "relationships", "entities", "facts"):
         if found := getattr(answer, name):

@@ -5,20 +5,20 @@ from dataclasses import replace
 
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, ModelFailed, OverBudget, StorageError
-from rememo.learn.facts import Changes, settle, settle_each
+from rememo.learn.facts import FactChanges, reconcile, reconcile_each
 from rememo.learn.messages import learnable, read_records, rule_facts, speaker_of, statement_of
 from rememo.learn.model_extraction import (
-    Answer,
     Extraction,
-    Turn,
+    ExtractionAnswer,
+    ExtractionInput,
     answer_tokens,
-    asked,
     batches,
     extract_by_model,
-    joined,
+    extraction_prompt,
+    merge_with_rules,
 )
 from rememo.learn.statements import LINK, MODEL
-from rememo.llm.models import at_most, model_for, prompt_tokens
+from rememo.llm.gateway import model_for, prompt_tokens, upper_bound
 from rememo.llm.protocol import LLM, Usage
 from rememo.llm.spending import Backlog, cost_of
 from rememo.llm.structured import schema_of
@@ -62,12 +62,12 @@ def backlog(engine: Engine, tenant: str, tasks: Sequence[str]) -> Backlog:
     """Return what the messages that wait to be learned from would cost at the most, without asking anybody."""
     waiting = engine.store.jobs(tenant, state="waiting")
     ids = [str(job.payload["record"]) for job in waiting if job.task in tasks and "record" in job.payload]
-    usage, calls, messages, schema = Usage(), 0, 0, schema_of(Answer)
+    usage, calls, messages, schema = Usage(), 0, 0, schema_of(ExtractionAnswer)
     for records in _groups(engine, tenant, ids):
         turns = [_turn(one) for one in records]
         for places in batches(turns):
             some = [turns[place] for place in places]
-            usage += at_most(prompt_tokens(asked(some), schema), answer_tokens(some))
+            usage += upper_bound(prompt_tokens(extraction_prompt(some), schema), answer_tokens(some))
             calls, messages = calls + 1, messages + len(some)
     cost = cost_of(engine.settings.spend, usage)
     return Backlog(messages=messages, calls=calls, prompt=usage.prompt, completion=usage.completion, cost=cost)
@@ -82,15 +82,17 @@ def _groups(engine: Engine, tenant: str, ids: Sequence[str]) -> list[list[Record
     return [sorted(group, key=lambda one: one.at) for group in groups.values()]
 
 
-def _turn(record: Record) -> Turn:
-    return Turn(text=without_recalled(record.text), speaker=speaker_of(record), at=record.at)
+def _turn(record: Record) -> ExtractionInput:
+    return ExtractionInput(text=without_recalled(record.text), speaker=speaker_of(record), at=record.at)
 
 
 def _hopeless(error: Exception | None) -> bool:
     return isinstance(error, OverBudget) or (isinstance(error, ModelFailed) and error.reason in _HOPELESS)
 
 
-def _learn_some(engine: Engine, llm: LLM, records: Sequence[Record], turns: Sequence[Turn]) -> Exception | None:
+def _learn_some(
+    engine: Engine, llm: LLM, records: Sequence[Record], turns: Sequence[ExtractionInput]
+) -> Exception | None:
     try:
         found = extract_by_model(llm, turns)
     except (ModelFailed, OverBudget) as error:
@@ -105,14 +107,14 @@ def _learn_some(engine: Engine, llm: LLM, records: Sequence[Record], turns: Sequ
 
 
 def _keep(engine: Engine, records: Sequence[Record], found: Extraction) -> None:
-    changes = Changes(records[0].scope.tenant)
+    changes = FactChanges(records[0].scope.tenant)
     # Somebody may have changed or removed a message while the model thought about it.
     now = read_records(engine, changes.tenant, [one.id for one in records])
     for place, record in enumerate(records):
         current = now.get(record.id)
         if current is None or current.text != record.text or not learnable(current):
             continue
-        for told in joined(rule_facts(engine, current), found.told[place]):
+        for told in merge_with_rules(rule_facts(engine, current), found.told[place]):
             fact = told.fact
             if max(len(fact.subject), len(fact.object)) * 4 > MAX_LABEL:
                 continue
@@ -125,9 +127,9 @@ def _keep(engine: Engine, records: Sequence[Record], found: Extraction) -> None:
     if not changes.slots:
         return
     try:
-        settle(engine, changes)
+        reconcile(engine, changes)
     except (StorageError, Closed):
         raise
     except Exception:  # noqa: BLE001 - find out whose it is, and keep the rest
-        if (left := settle_each(engine, changes)) is not None:
+        if (left := reconcile_each(engine, changes)) is not None:
             raise left from None

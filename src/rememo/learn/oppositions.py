@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rememo.extract.predicates import OPPOSITIONS, Opposition
-from rememo.learn.conflicts import LASTING, Run, arrange, default_policy, without_void
+from rememo.learn.conflicts import LASTING, ValidityPeriod, arrange_periods, default_policy, split_retracted
 from rememo.learn.statements import Statement, folded
 
 ENDED_BY: Mapping[str, Sequence[Opposition]] = {
@@ -15,25 +15,25 @@ ENDED_BY: Mapping[str, Sequence[Opposition]] = {
 }
 """The predicates that end values of each."""
 
-Matter = tuple[str, str]
+SubjectPredicate = tuple[str, str]
 """What contradicts each other if it differs: a subject, as subjects are compared, and a predicate."""
 
 
-def arrange_all(said: Mapping[Matter, Sequence[Statement]]) -> dict[Matter, list[Run]]:
+def arrange_all(said: Mapping[SubjectPredicate, Sequence[Statement]]) -> dict[SubjectPredicate, list[ValidityPeriod]]:
     """Return what held when of everything that was said, each predicate by the policy of the shipped table."""
     return {
-        matter: arrange(statements, matter[1], default_policy(matter[1]), endings(matter, said))
+        matter: arrange_periods(statements, matter[1], default_policy(matter[1]), endings(matter, said))
         for matter, statements in said.items()
     }
 
 
-def affected(matter: Matter) -> set[Matter]:
+def affected(matter: SubjectPredicate) -> set[SubjectPredicate]:
     """Return what has to be worked out anew when something was said of a matter: it, and what that may end."""
     subject, predicate = matter
     return {matter, *((subject, rule.ends) for rule in OPPOSITIONS if rule.said == predicate and not rule.owner)}
 
 
-def causes(matter: Matter, objects: Iterable[str] | None = None) -> set[Matter]:
+def causes(matter: SubjectPredicate, objects: Iterable[str] | None = None) -> set[SubjectPredicate]:
     """Return of what else something may have been said that ends values of a matter; with ``objects``, of what is had."""
     subject, predicate = matter
     rules = ENDED_BY.get(predicate, ())
@@ -42,7 +42,7 @@ def causes(matter: Matter, objects: Iterable[str] | None = None) -> set[Matter]:
     return {(object, rule.said) for rule in rules if rule.owner for object in objects}
 
 
-def endings(matter: Matter, said: Mapping[Matter, Sequence[Statement]]) -> list[Statement]:
+def endings(matter: SubjectPredicate, said: Mapping[SubjectPredicate, Sequence[Statement]]) -> list[Statement]:
     """Return what was said of other things that ends values of this one, as statements of it."""
     subject, predicate = matter
     found: list[Statement] = []
@@ -68,7 +68,7 @@ def owner_ends(predicate: str, *, causing: bool = False) -> tuple[frozenset[str]
 
 def _causes(rule: Opposition, statements: Sequence[Statement]) -> Iterator[Statement]:
     before: str | None = None
-    for one in sorted(without_void(statements)[0], key=lambda one: one.order):
+    for one in sorted(split_retracted(statements)[0], key=lambda one: one.order):
         other = before is not None and before != one.about
         before = one.about if one.asserts else before
         # What was so for a time that is over says nothing about later; what has happened does.

@@ -8,12 +8,12 @@ from typing import Any
 from rememo.engine.engine import Engine
 from rememo.extract.predicates import RELATIONS
 from rememo.learn.statements import folded
+from rememo.model.data_schemas import matches_schema
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import relationship_name
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros
 from rememo.store.writes import Remove, Write
 
@@ -33,7 +33,7 @@ def strengthened(base: float, count: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class LearnedRelationship:
     """What facts say of one relationship."""
 
     id: str
@@ -45,7 +45,7 @@ class Link:
     first: datetime
     last: datetime
 
-    def joined(self, other: "Link") -> "Link":
+    def joined(self, other: "LearnedRelationship") -> "LearnedRelationship":
         """Return what two facts say of the same relationship."""
         return replace(
             self, count=self.count + other.count, first=min(self.first, other.first), last=max(self.last, other.last)
@@ -63,7 +63,7 @@ def interaction_counts(data: Mapping[str, Any]) -> tuple[int, int]:
     return data["own"].get("count", 0), learned.get("count", 0)
 
 
-def link_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+def relationship_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record's content, with everything that follows from its data worked out anew.
 
     `own` is what was told by hand (`strength`, and `count`, `first` and `last` of touches), `learned` what facts say.
@@ -95,17 +95,19 @@ def link_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def is_link(record: Record) -> bool:
+def is_relationship(record: Record) -> bool:
     """Whether a record is a relationship as they are kept here, and not a caller's own use of the kind."""
     return record.kind == "relationship" and "own" in record.data and "match" in record.data
 
 
-def link_writes(engine: Engine, tenant: str, links: Mapping[DerivedId, Link | None]) -> list[Write]:
+def relationship_writes(
+    engine: Engine, tenant: str, links: Mapping[DerivedId, LearnedRelationship | None]
+) -> list[Write]:
     """Return the writes that bring relationships to what facts say; None takes back what was learned."""
     if not links:
         return []
     filter = Filter(scope=Scope(tenant=tenant), kinds=("relationship",), ids=tuple(links))
-    known = {record.id: record for record in engine.store.read(filter, engine.now()) if is_link(record)}
+    known = {record.id: record for record in engine.store.read(filter, engine.now()) if is_relationship(record)}
     writes: list[Write] = []
     new: dict[Scope, list[dict[str, Any]]] = {}
     for id, link in links.items():
@@ -113,17 +115,22 @@ def link_writes(engine: Engine, tenant: str, links: Mapping[DerivedId, Link | No
         if link is not None and record is not None and record.scope != link.scope:
             record = None  # a stranger's: the write finds out, and another id is taken
         if link is None:
-            if record is not None and is_own("relationship", record.data) and record.data.get("learned"):
+            if record is not None and matches_schema("relationship", record.data) and record.data.get("learned"):
                 writes.append(_without(engine, record))
             continue
         learned = {"count": link.count, "first": to_micros(link.first), "last": to_micros(link.last)}
         fresh: dict[str, Any] = {"entity": link.entity, "target": link.target, "type": link.type, "own": {}}
         if record is None:
-            fields = {**link_fields({**fresh, "learned": learned}), "id": id, "kind": "relationship", "source": "learn"}
+            fields = {
+                **relationship_fields({**fresh, "learned": learned}),
+                "id": id,
+                "kind": "relationship",
+                "source": "learn",
+            }
             new.setdefault(link.scope, []).append(fields)
         elif record.data.get("learned") != learned:
-            held = record.data if is_own("relationship", record.data) else fresh
-            writes.append(engine.revise(record, link_fields({**held, "learned": learned})))
+            held = record.data if matches_schema("relationship", record.data) else fresh
+            writes.append(engine.revise(record, relationship_fields({**held, "learned": learned})))
     for scope, items in new.items():
         writes += engine.puts(scope, items)
     return writes
@@ -133,4 +140,4 @@ def _without(engine: Engine, record: Record) -> Write:
     """Return the write that takes back what was learned; nothing told by hand leaves nothing."""
     if not record.data["own"]:
         return Remove(id=record.id, scope=record.scope, expected=record.version)
-    return engine.revise(record, link_fields({**record.data, "learned": None}))
+    return engine.revise(record, relationship_fields({**record.data, "learned": None}))

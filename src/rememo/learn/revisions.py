@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
-from rememo.learn.conflicts import Run
-from rememo.learn.sight import Share
+from rememo.learn.conflicts import ValidityPeriod
 from rememo.learn.statements import Statement
+from rememo.learn.visibility import FactPart
 from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import REJECTED, Revision, is_revision, rejections_of, revisions_of
@@ -126,8 +126,8 @@ def decisions_of(record: Record) -> dict[str, Decision]:
     return found
 
 
-def slot_revisions(
-    shares: Sequence[Share], predicate: str, fact_of: Callable[[Run, Statement], str]
+def group_revisions(
+    shares: Sequence[FactPart], predicate: str, fact_of: Callable[[ValidityPeriod, Statement], str]
 ) -> dict[str, tuple[Scope, Revision | None]]:
     """Return what a slot says about the records that it stands on, by record with its scope; None for one that holds.
 
@@ -162,12 +162,12 @@ def _revised_by(scope: Scope, saying: Statement, fact: str) -> str:
     return "" if saying.source is None else saying.source.id
 
 
-def _holds(run: Run) -> bool:
+def _holds(run: ValidityPeriod) -> bool:
     return run.status in ("current", "disputed") and bool(run.asserted)
 
 
 def _revision(
-    share: Share, statement: Statement, predicate: str, fact_of: Callable[[Run, Statement], str]
+    share: FactPart, statement: Statement, predicate: str, fact_of: Callable[[ValidityPeriod, Statement], str]
 ) -> Revision | None:
     """Return what took the place of a statement that holds no more: the fact that holds now, else what ended it."""
     run, runs = share.run, share.seen.runs

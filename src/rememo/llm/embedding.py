@@ -2,30 +2,30 @@
 
 from collections.abc import Sequence
 
-from rememo.engine.embedding import Ask
 from rememo.engine.engine import EMBED, Engine
+from rememo.engine.remote_embedding import EmbedTexts
 from rememo.errors import EmbeddingFailed
-from rememo.llm.models import at_most, settle, spent_on
+from rememo.llm.gateway import settle_booking, upper_bound, usage_of_failure
 from rememo.llm.protocol import Usage
 from rememo.llm.spending import Ledger
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector
 from rememo.text.tokens import default_counter
 
 
-def booked(engine: Engine, tenant: str, embedder: RemoteEmbedder) -> Ask:
+def booked_embedding(engine: Engine, tenant: str, embedder: RemoteEmbedder) -> EmbedTexts:
     """Return what asks an embedder for a tenant; it raises `OverBudget` instead where the day's ceiling would be passed."""
     ledger, count = Ledger(engine), default_counter().count
     longest: int | None = getattr(embedder, "max_chars", None)  # what is cut off is not paid for
 
     def ask(texts: Sequence[str]) -> list[Vector | None]:
-        most = at_most(sum(count(text[:longest]) for text in texts), 0)
+        most = upper_bound(sum(count(text[:longest]) for text in texts), 0)
         booking = ledger.reserve(tenant, EMBED, most)
         try:
             found = embedder.attempt(texts)
         except BaseException as error:
-            settle(ledger, booking, _cost(error, most), failed=True)
+            settle_booking(ledger, booking, _cost(error, most), failed=True)
             raise
-        settle(ledger, booking, Usage(found.tokens, 0))
+        settle_booking(ledger, booking, Usage(found.tokens, 0))
         return found.vectors
 
     return ask
@@ -35,4 +35,4 @@ def _cost(error: BaseException, most: Usage) -> Usage:
     """Return what a failure cost: nothing where nobody was asked, as while an endpoint rests."""
     if not isinstance(error, EmbeddingFailed):
         return most
-    return Usage() if error.__cause__ is None else spent_on(error.__cause__, most)
+    return Usage() if error.__cause__ is None else usage_of_failure(error.__cause__, most)

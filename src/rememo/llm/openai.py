@@ -6,7 +6,7 @@ from typing import Any, Final, Self, cast
 
 from rememo.endpoint.client import Endpoint, EndpointResponse
 from rememo.errors import InvalidInput, ModelFailed
-from rememo.llm.protocol import Completion, Message, Usage
+from rememo.llm.protocol import ChatMessage, Completion, Usage
 from rememo.model.check import dump_json
 
 _PATH: Final = "/chat/completions"
@@ -65,7 +65,7 @@ class OpenAICompatible:
 
     def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
@@ -75,9 +75,9 @@ class OpenAICompatible:
         answer = self._ask(lambda: self._body(messages, schema, max_tokens), timeout)
         return self._read(answer)
 
-    def stream(self, messages: Sequence[Message]) -> "Pieces":
+    def stream(self, messages: Sequence[ChatMessage]) -> "TextStream":
         """Give the answer in the pieces it comes in; letting go of the iterator ends the call."""
-        return Pieces(lambda: self._streamed(messages))
+        return TextStream(lambda: self._streamed(messages))
 
     def close(self) -> None:
         """End what is being asked, and close the connections."""
@@ -92,7 +92,7 @@ class OpenAICompatible:
     # ---- inside
 
     def _body(
-        self, messages: Sequence[Message], schema: Mapping[str, Any] | None, max_tokens: int | None
+        self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None, max_tokens: int | None
     ) -> dict[str, Any]:
         turns = [{"role": one.role, "content": one.content} for one in messages]
         body: dict[str, Any] = {"model": self._model, "messages": turns}
@@ -156,7 +156,7 @@ class OpenAICompatible:
         told = f"{self._model} at {self._endpoint.address} {told}"
         return ModelFailed(told, reason=reason, tokens=(spent.prompt, spent.completion))
 
-    def _streamed(self, messages: Sequence[Message]) -> Generator[str, None, Usage | None]:
+    def _streamed(self, messages: Sequence[ChatMessage]) -> Generator[str, None, Usage | None]:
         usage: Usage | None = None
         found = False
         for event in self._events(messages):
@@ -173,7 +173,7 @@ class OpenAICompatible:
             raise self._failed("answered nothing", "empty", usage)
         return usage
 
-    def _events(self, messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
+    def _events(self, messages: Sequence[ChatMessage]) -> Iterator[Mapping[str, Any]]:
         for _ in _LEFT_OUT:
             body = {**self._body(messages, None, None), "stream": True}
             if "stream_options" not in self._without:
@@ -186,7 +186,7 @@ class OpenAICompatible:
                 return
 
 
-class Pieces:
+class TextStream:
     """An answer as it comes; `usage` is what was charged for it, once it has ended and where the endpoint says so."""
 
     def __init__(self, begin: Callable[[], Generator[str, None, Usage | None]]) -> None:

@@ -8,7 +8,7 @@ Role = Literal["system", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One turn of what a model is shown."""
 
     role: Role
@@ -56,7 +56,7 @@ class LLM(Protocol):
 
     def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
@@ -69,7 +69,7 @@ class LLM(Protocol):
         """
         ...
 
-    def stream(self, messages: Sequence[Message]) -> Iterator[str]:
+    def stream(self, messages: Sequence[ChatMessage]) -> Iterator[str]:
         """Give the answer in the pieces it comes in; letting go of the iterator ends the call."""
         ...
 

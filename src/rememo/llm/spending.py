@@ -24,7 +24,7 @@ _MILLION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class SpendingEntry:
     """What one purpose took on one day."""
 
     day: date
@@ -66,7 +66,7 @@ class Backlog:
 class Spending:
     """What a tenant spent on models."""
 
-    entries: tuple[Spent, ...]
+    entries: tuple[SpendingEntry, ...]
     """By day and purpose, oldest first."""
     ceiling: int | None
     """Tokens a day; None is none."""
@@ -158,7 +158,7 @@ class Ledger:
             raise InvalidInput(f"days must be from 1 to {KEPT_DAYS}, not {days!r}")
         spend, today = self._engine.settings.spend, self._day()
         first = (today - timedelta(days=days - 1)).isoformat()
-        entries: list[Spent] = []
+        entries: list[SpendingEntry] = []
         for entry in self._engine.plain_kv.entries(tenant, LEDGER, self._engine.now()):
             if entry.key >= first:
                 for operation, row in sorted(json.loads(entry.value).items()):
@@ -198,7 +198,7 @@ def _total(operations: Mapping[str, Mapping[str, int]]) -> int:
     return sum(row.get("prompt", 0) + row.get("completion", 0) for row in operations.values())
 
 
-def _spent(day: date, operation: str, row: Mapping[str, Any], spend: Spend) -> Spent:
+def _spent(day: date, operation: str, row: Mapping[str, Any], spend: Spend) -> SpendingEntry:
     names = ("calls", "requests", "failed", "refused", "prompt", "completion")
-    found = Spent(day=day, operation=operation, **{name: int(row.get(name, 0)) for name in names})
+    found = SpendingEntry(day=day, operation=operation, **{name: int(row.get(name, 0)) for name in names})
     return replace(found, cost=cost_of(spend, Usage(found.prompt, found.completion), operation))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from rememo.endpoint.client import require
 from rememo.errors import ModelFailed
-from rememo.llm.protocol import LLM, Completion, Message, Usage
+from rememo.llm.protocol import LLM, ChatMessage, Completion, Usage
 
 REPAIRS: Final = 2
 """How often a model is asked again after an answer that does not fit."""
@@ -24,7 +24,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Structured(Generic[Shape]):
+class StructuredAnswer(Generic[Shape]):
     """An answer that fits."""
 
     value: Shape
@@ -39,15 +39,15 @@ class Structured(Generic[Shape]):
     """Whether it was cut off: what stands last in it may be half of what was meant."""
 
 
-def structured(
+def ask_structured(
     llm: LLM,
-    messages: Sequence[Message],
+    messages: Sequence[ChatMessage],
     shape: type[Shape],
     *,
     repairs: int = REPAIRS,
     max_tokens: int | None = None,
     timeout: float | None = None,
-) -> Structured[Shape]:
+) -> StructuredAnswer[Shape]:
     """Ask for an answer of a shape and return it.
 
     One that is nearly JSON is mended; one that does not fit is shown to the model with what is wrong with it, at most
@@ -61,7 +61,7 @@ def structured(
         try:
             answer = llm.complete(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
             spent += answer.usage
-            value, mended = read_as(answer.text, shape, truncated=answer.truncated)
+            value, mended = parse_answer(answer.text, shape, truncated=answer.truncated)
         except ModelFailed as error:
             if answer is None:
                 spent += Usage(*error.tokens)
@@ -72,9 +72,9 @@ def structured(
                     retry_after=error.retry_after,
                     tokens=(spent.prompt, spent.completion),
                 ) from error
-            turns = [*messages, *_again(answer, error)]
+            turns = [*messages, *_retry_messages(answer, error)]
             continue
-        return Structured(
+        return StructuredAnswer(
             value=value, usage=spent, model=answer.model, asked=asked, mended=mended, truncated=answer.truncated
         )
     raise AssertionError("the last answer is returned or raises")
@@ -97,14 +97,14 @@ def _strict(part: object) -> object:
     return made
 
 
-def read_as(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[Shape, bool]:
+def parse_answer(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[Shape, bool]:
     """Return what a text says in a shape, and whether it had to be mended; raises `ModelFailed` when it does not fit.
 
     Of one that was `truncated`, items of its lists that are not whole are left out.
     """
     bare = _THOUGHTS.sub("", text).strip()
     fault: ValidationError | None = None
-    for value, mended in _readings(bare):
+    for value, mended in _candidates(bare):
         try:
             return shape.model_validate(value), mended
         except ValidationError as error:
@@ -114,10 +114,10 @@ def read_as(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[
                     return shape.model_validate(whole), True
     if fault is None:
         raise ModelFailed(f"the answer holds no JSON: {bare[:80]!r}", reason="malformed")
-    raise ModelFailed(f"the answer does not fit its schema: {_told(fault)}", reason="malformed")
+    raise ModelFailed(f"the answer does not fit its schema: {_describe_faults(fault)}", reason="malformed")
 
 
-def _readings(text: str) -> Iterator[tuple[object, bool]]:
+def _candidates(text: str) -> Iterator[tuple[object, bool]]:
     """Give what a text can mean: itself, then what it says once it is mended, or one of several things in it."""
     with suppress(ValueError, RecursionError):
         yield json.loads(text), False
@@ -149,12 +149,12 @@ def _without(value: object, fault: ValidationError) -> dict[str, Any] | None:
     return kept
 
 
-def _told(fault: ValidationError) -> str:
+def _describe_faults(fault: ValidationError) -> str:
     found = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in fault.errors()[:_MOST_FAULTS]]
     return "; ".join(found)
 
 
-def _again(answer: Completion | None, error: ModelFailed) -> list[Message]:
-    said = [] if answer is None else [Message("assistant", answer.text[:_LONGEST_SHOWN])]
+def _retry_messages(answer: Completion | None, error: ModelFailed) -> list[ChatMessage]:
+    said = [] if answer is None else [ChatMessage("assistant", answer.text[:_LONGEST_SHOWN])]
     told = f"That answer cannot be used: {error}. Answer again with nothing but JSON that fits the schema."
-    return [*said, Message("user", told)]
+    return [*said, ChatMessage("user", told)]

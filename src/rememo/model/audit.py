@@ -9,7 +9,7 @@ from rememo.model.scope import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Who:
+class AuditActor:
     """In whose name something is done, and from where; None is not told."""
 
     actor: str | None = None
@@ -18,12 +18,12 @@ class Who:
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen: one is made for every write
-class Note:
+class NewAuditEntry:
     """What is to be written down; number and hash are the store's to give."""
 
     operation: str
     scope: Scope
-    who: Who
+    who: AuditActor
     at: datetime
     detail: Mapping[str, Any] | str
     """Counts, kinds and the outcome, or their JSON text where it is at hand: nothing that tells of a person."""
@@ -87,7 +87,7 @@ class Intent:
     operation: str
     scope: Scope
     """Of the view that asks for it."""
-    who: Who
+    who: AuditActor
     ids: tuple[str, ...]
     """The records to be written or deleted; what a filter will delete is not known yet."""
     kinds: tuple[str, ...]

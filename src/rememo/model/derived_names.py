@@ -14,7 +14,7 @@ from rememo.model.scope import Scope
 
 _EXTERNAL: Final = UUID("6f2c1d0e-8a57-5b44-9d3b-0c5a7e6b1f20")
 _DOCUMENT: Final = UUID("0d7c5a0e-3f0b-5c7e-9c55-7b1f2a9d4e61")
-_CHAPTER: Final = UUID("b5f1c9a2-6d3e-5f08-8a41-2e7d90c4ab13")
+_SUMMARY: Final = UUID("b5f1c9a2-6d3e-5f08-8a41-2e7d90c4ab13")
 
 
 def digest_name(parts: Sequence[str | int | None]) -> str:
@@ -48,9 +48,9 @@ def chunk_name(document: str, place: int) -> str:
     return str(uuid5(UUID(document), str(place)))
 
 
-def chapter_name(scope: Scope, first: str) -> str:
+def summary_name(scope: Scope, first: str) -> str:
     """Name a summary beside its messages by its room and the first of them."""
-    return str(uuid5(_CHAPTER, dump_json([scope.tenant, scope.room, first])))
+    return str(uuid5(_SUMMARY, dump_json([scope.tenant, scope.room, first])))
 
 
 @lru_cache(65_536)

@@ -12,7 +12,7 @@ from rememo.model.scope import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ErasureTarget:
     """What is to be erased: everything within a scope, or some records within it."""
 
     scope: Scope
@@ -42,7 +42,7 @@ class Target:
         return dump_json({"scope": asdict(self.scope), "ids": None if self.ids is None else list(self.ids)})
 
     @classmethod
-    def loaded(cls, text: str) -> "Target":
+    def loaded(cls, text: str) -> "ErasureTarget":
         """Read what `dumped` wrote."""
         values = json.loads(text)
         return cls(scope=Scope(**values["scope"]), ids=None if values["ids"] is None else tuple(values["ids"]))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from rememo.model.scope import Scope
 
-Does = Literal["compress", "remove", "duplicates", "references", "orphans", "versions"]
+PolicyAction = Literal["compress", "remove", "duplicates", "references", "orphans", "versions"]
 """What a policy does: let messages leave into summaries, remove records, remove copies, mend references, remove relationships without ends, thin versions."""
 Archived = Literal["important", "all"]
 
@@ -16,7 +16,7 @@ class RetentionPolicy:
     """One rule of what is kept; it holds for the scope it was set in."""
 
     name: str
-    does: Does
+    does: PolicyAction
     scope: Scope
     kinds: tuple[str, ...] = ()
     """Which records it concerns."""
@@ -42,7 +42,7 @@ class PolicyRun:
     """What one policy did, or in a dry run would do."""
 
     policy: str
-    does: Does
+    does: PolicyAction
     scope: Scope
     found: int = 0
     """How many it is about: records to remove or to mend, versions to thin."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from rememo.model.data_schemas import matches_schema
 from rememo.model.record import REVISION, Record
-from rememo.model.shapes import is_own
 from rememo.model.times import from_micros, to_micros
 
 HitStatus = Literal["current", "superseded", "unknown"]
@@ -61,7 +61,7 @@ class Revision:
 
 def is_revision(record: Record) -> bool:
     """Whether a record was made by learning, and not by a caller who used the kind for something of his own."""
-    return record.kind == REVISION and is_own(REVISION, record.data)
+    return record.kind == REVISION and matches_schema(REVISION, record.data)
 
 
 def revisions_of(record: Record) -> dict[str, Revision]:

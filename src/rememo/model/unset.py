@@ -4,11 +4,11 @@ from enum import Enum
 from typing import Final, Literal
 
 
-class Given(Enum):
+class UnsetType(Enum):
     """Whether an argument was given."""
 
-    NOTHING = 0
+    UNSET = 0
 
 
-NOTHING: Final = Given.NOTHING
-Unset = Literal[Given.NOTHING]
+UNSET: Final = UnsetType.UNSET
+Unset = Literal[UnsetType.UNSET]

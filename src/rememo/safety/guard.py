@@ -1,6 +1,6 @@
 """The guard: rules that hold a record back before it is recalled. They look at what is not fully trusted only.
 
-A rule has a name, a reason that says what it found without quoting it, and a function over a `Suspect`. What a rule finds
+A rule has a name, a reason that says what it found without quoting it, and a function over a `IncomingRecord`. What a rule finds
 is stored as it is, but is neither recalled nor learned from until a person releases it.
 """
 
@@ -36,7 +36,7 @@ _log = logging.getLogger("rememo.guard")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspect:
+class IncomingRecord:
     """What a rule sees of a record that is about to be written."""
 
     text: str
@@ -57,12 +57,12 @@ class Suspect:
     """What its words do, as the built-in rules read them: `override`, `prompt`, `instructions`."""
 
 
-Check = Callable[[Suspect], str | bool | None]
+Check = Callable[[IncomingRecord], str | bool | None]
 """Says what it found: a reason, True for the rule's own, or nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class GuardRule:
     """One rule of the guard."""
 
     name: str
@@ -76,14 +76,14 @@ class Rule:
 
 
 BUILT_IN: Final = (
-    Rule(name="override", reason="tells its reader to drop earlier instructions or limits", check=lambda suspect: "override" in suspect.signs),
-    Rule(name="prompt", reason="asks for the instructions its reader was given", check=lambda suspect: "prompt" in suspect.signs),
-    Rule(name="instructions", reason="gives orders to an assistant", check=lambda suspect: "instructions" in suspect.signs),
-    Rule(name="roles", reason="poses as another speaker by a model's own marks", check=lambda suspect: suspicion.posing(suspect.text)),
-    Rule(name="hidden", reason="hides words from a person who looks at it", check=lambda suspect: suspicion.hiding(suspect.text)),
-    Rule(name="encoded", reason="holds encoded instructions", check=lambda suspect: _encoded(suspect.text)),
-    Rule(name="image", reason="has an image whose address carries away what its reader knows", check=lambda suspect: suspicion.leaking(suspect.text)),
-    Rule(name="secrets", reason="holds a key, a token or a password", check=lambda suspect: holds_key(suspect.text)),
+    GuardRule(name="override", reason="tells its reader to drop earlier instructions or limits", check=lambda suspect: "override" in suspect.signs),
+    GuardRule(name="prompt", reason="asks for the instructions its reader was given", check=lambda suspect: "prompt" in suspect.signs),
+    GuardRule(name="instructions", reason="gives orders to an assistant", check=lambda suspect: "instructions" in suspect.signs),
+    GuardRule(name="roles", reason="poses as another speaker by a model's own marks", check=lambda suspect: suspicion.posing(suspect.text)),
+    GuardRule(name="hidden", reason="hides words from a person who looks at it", check=lambda suspect: suspicion.hiding(suspect.text)),
+    GuardRule(name="encoded", reason="holds encoded instructions", check=lambda suspect: _encoded(suspect.text)),
+    GuardRule(name="image", reason="has an image whose address carries away what its reader knows", check=lambda suspect: suspicion.leaking(suspect.text)),
+    GuardRule(name="secrets", reason="holds a key, a token or a password", check=lambda suspect: holds_key(suspect.text)),
 )  # fmt: skip
 NAMES: Final = (*(rule.name for rule in BUILT_IN), FLOOD)
 """The built-in rules; `flood` counts, and the others read."""
@@ -96,7 +96,7 @@ class Guard:
         if unknown := set(settings.guard_off) - set(NAMES):
             raise InvalidInput(f"guard_off names {min(unknown)!r}, which is no rule; the rules are {', '.join(NAMES)}")
         off = NAMES if not settings.guard else settings.guard_off
-        self._rules: tuple[Rule, ...] = tuple(rule for rule in BUILT_IN if rule.name not in off)
+        self._rules: tuple[GuardRule, ...] = tuple(rule for rule in BUILT_IN if rule.name not in off)
         self._most = 0 if FLOOD in off else settings.guard_flood
         self._lately: OrderedDict[tuple[Scope, str], deque[datetime]] = OrderedDict()
         self._lock = threading.Lock()
@@ -104,11 +104,11 @@ class Guard:
         """Whether some rule looks at what is fully trusted."""
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[GuardRule, ...]:
         """Those in force, built-in ones first."""
         return self._rules
 
-    def add(self, rule: Rule) -> None:
+    def add(self, rule: GuardRule) -> None:
         """Apply a rule from now on; a name that is taken raises `AlreadyExists`."""
         with self._lock:
             if rule.name in NAMES or any(known.name == rule.name for known in self._rules):
@@ -116,7 +116,7 @@ class Guard:
             self._rules = (*self._rules, rule)
             self.of_trusted = self.of_trusted or rule.trusted
 
-    def examine(self, suspect: Suspect) -> str | None:
+    def examine(self, suspect: IncomingRecord) -> str | None:
         """Return why a record must be held back, rule by rule, or None."""
         if suspect.kind in _DERIVED and suspect.source in _OWN:
             return None
@@ -162,7 +162,7 @@ class Guard:
             return len(times) > self._most
 
 
-def told_of(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
+def report_guard_effects(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
     """Return a receipt that says what was held back and what was taken out."""
     drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
     if not any(draft.quarantine or draft.redacted for draft in drafts):
@@ -196,7 +196,7 @@ def _document(draft: Draft, item: Mapping[str, Any]) -> str | None:
     return {"document": draft.id, "chunk": str(data.get("document"))}.get(draft.kind)
 
 
-def _breaks(rule: Rule, suspect: Suspect) -> str | None:
+def _breaks(rule: GuardRule, suspect: IncomingRecord) -> str | None:
     try:
         found = rule.check(suspect)
     except Exception as error:  # noqa: BLE001 - a rule of the caller's may fail in any way; nothing may slip through
@@ -211,7 +211,7 @@ def _encoded(text: str) -> bool:
     return any(suspicion.signs(hidden) for hidden in suspicion.decoded(text))
 
 
-def _words_in(suspect: Suspect) -> str:
+def _words_in(suspect: IncomingRecord) -> str:
     """Return the texts in a record's data, up to a bound; ids and the like are no texts."""
     found: list[str] = []
     waiting: list[Any] = [value for name, value in suspect.data.items() if name not in LINKS]

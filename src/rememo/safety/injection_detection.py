@@ -13,7 +13,16 @@ from itertools import islice
 from typing import Final
 from urllib.parse import unquote
 
-from rememo.safety.injection_patterns import FOREIGN, INSTRUCTING, OVERRIDING, PROMPTING, ROLES, TRIGGERS, WEAK, Sign
+from rememo.safety.injection_patterns import (
+    FOREIGN,
+    INSTRUCTING,
+    OVERRIDING,
+    PROMPTING,
+    ROLES,
+    TRIGGERS,
+    WEAK,
+    InjectionPattern,
+)
 
 _INVISIBLE: Final = re.compile(
     r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u0334-\u0338\u200b-\u200f\u2060-\u2064\u206a-\u206f\ufeff]"
@@ -145,7 +154,7 @@ def decoded(text: str) -> Iterator[str]:
 _RULES: Final = {"override": overriding, "prompt": prompting, "instructions": instructing}
 
 
-def _found(sign: Sign, text: str) -> bool:
+def _found(sign: InjectionPattern, text: str) -> bool:
     return any(not _spoken_of(text, match) for match in sign.find(text, _MOST_QUOTED))
 
 

@@ -24,7 +24,7 @@ TRIGGERS: Final = (
 
 
 @dataclass(frozen=True)
-class Sign:
+class InjectionPattern:
     """A wording, and words of which one must stand in a text for it to be found: looking for these is cheap."""
 
     needs: tuple[str, ...]
@@ -43,9 +43,9 @@ class Sign:
         return ()
 
 
-def _sign(needs: str, wording: str) -> Sign:
+def _pattern(needs: str, wording: str) -> InjectionPattern:
     """Return a sign; what it needs is written with bars in between."""
-    return Sign(tuple(needs.split("|")), wording)
+    return InjectionPattern(tuple(needs.split("|")), wording)
 
 
 _ON: Final = r"[^.!?;]"  # goes on within the sentence
@@ -62,40 +62,40 @@ _TOLD: Final = (
 )
 _RULES: Final = r"\b(?:rules|polic(?:y|ies))\b"
 OVERRIDING: Final = (
-    _sign(_DROPS, rf"{_DROP}{_ON}{{0,30}}?(?:{_THEIRS}|{_ANY}){_ON}{{0,40}}?{_TOLD}"),
-    _sign(_DROPS, rf"{_DROP}{_ON}{{0,30}}?{_THEIRS}{_ON}{{0,40}}?{_RULES}"),
-    _sign(
+    _pattern(_DROPS, rf"{_DROP}{_ON}{{0,30}}?(?:{_THEIRS}|{_ANY}){_ON}{{0,40}}?{_TOLD}"),
+    _pattern(_DROPS, rf"{_DROP}{_ON}{{0,30}}?{_THEIRS}{_ON}{{0,40}}?{_RULES}"),
+    _pattern(
         _DROPS,
         rf"{_DROP}{_ON}{{0,20}}?\b(?:everything|anything|all|what)(?: that)? (?:you|it) (?:were|was|have|had|has|knows?|been)\b",
     ),
-    _sign(
+    _pattern(
         _DROPS,
         rf"{_DROP}{_ON}{{0,15}}?(?:{_TOLD}|{_RULES}){_ON}{{0,15}}?\b(?:above|so far|you (?:were|have)|given to you)\b",
     ),
-    _sign(
+    _pattern(
         "aside",
         rf"\b(?:set|sets|leave|put|lay)(?:ting|ing)? {_ON}{{0,20}}?{_THEIRS}{_ON}{{0,30}}?(?:{_TOLD}|{_RULES})(?: \w+)? ?aside",
     ),
-    _sign(
+    _pattern(
         "aside",
         rf"\b(?:set|leave|put|lay)(?:ting|ing)? aside {_ON}{{0,20}}?{_THEIRS}{_ON}{{0,30}}?(?:{_TOLD}|{_RULES})",
     ),
-    _sign(
+    _pattern(
         "no longer",
         rf"\bno longer (?:bound|restricted|limited|constrained){_ON}{{0,20}}?\b(?:your|its|any|the)\b{_ON}{{0,30}}?(?:{_TOLD}|{_RULES})",
     ),
-    _sign(
+    _pattern(
         "you are now|you're now|act as|pretend|roleplay|behave|become",
         rf"\b(?:you are now|you're now|act as|pretend to be|roleplay as|behave as|become)\b{_ON}{{0,60}}?"
         r"\b(?:unrestricted|uncensored|unfiltered|jailbroken|dan|without (?:any )?(?:restrictions?|limits|rules|filters|guidelines))\b",
     ),
-    _sign("override", r"\b(?:admin|administrator|operator|developer|root|system) override\b"),
-    _sign(
+    _pattern("override", r"\b(?:admin|administrator|operator|developer|root|system) override\b"),
+    _pattern(
         "safety |content |security ",
         rf"\b(?:safety|content|security) (?:checks?|filters?|rules|polic(?:y|ies)|guidelines|restrictions?)\b{_ON}{{0,25}}?"
         r"\b(?:suspended|disabled|switched off|turned off|lifted|deactivated)\b",
     ),
-    _sign("new ", r"\bnew (?:instructions|system prompt|directive)\s*:"),
+    _pattern("new ", r"\bnew (?:instructions|system prompt|directive)\s*:"),
 )
 """It tells its reader to drop what it was told."""
 
@@ -103,16 +103,16 @@ _IMPERATIVE: Final = r"""(?:^|[.!?:;,"'(\])>}*#] ?|\b(?:please|and|then|must|sho
 _SHOW: Final = r"(?:reveal|show|print|output|display|disclose|leak|repeat|recite|dump|expose|paste|append|return|tell me|give me|write out|copy|list|send)"
 _PROMPTS: Final = "prompt|instruction|message|configuration|guideline|initialization"
 PROMPTING: Final = (
-    _sign(
+    _pattern(
         _PROMPTS,
         rf"{_IMPERATIVE}{_SHOW} {_ON}{{0,20}}?\b(?:your|the|all|any|full|entire|this) {_ON}{{0,20}}?"
         r"\b(?:system|initial|hidden|original|secret|developer|internal) (?:prompts?|instructions?|messages?)\b",
     ),
-    _sign(
+    _pattern(
         _PROMPTS,
         rf"{_IMPERATIVE}{_SHOW} {_ON}{{0,20}}?\byour (?:\w+ )?(?:instructions|prompt|configuration|guidelines|initialization)\b",
     ),
-    _sign(
+    _pattern(
         "above|before this|preceding",
         rf"\b(?:repeat|print|output|copy|recite|echo) {_ON}{{0,20}}?\b(?:text|words?|everything|messages?|sentences?|content)"
         r"(?: \w+)? (?:above|before this|preceding)\b",
@@ -129,30 +129,32 @@ _NOT_PEOPLE: Final = (
     r"|vendor|feature|product|specialist|chef|nurse))"
 )
 INSTRUCTING: Final = (
-    _sign(
+    _pattern(
         "note|message|instruction|notice|attention|reminder|command",
         r"\b(?:note|message|instruction|notice|attention|reminder|command)s? (?:to|for) (?:the |any |all |every |our |an? )?"
         rf"{_MACHINE}\b{_NOT_PEOPLE}",
     ),
-    _sign("dear|hey|hi|hello|attention", rf"\b(?:dear|hey|hi|hello|attention)[ ,:]+(?:\w+ )?{_MACHINE}\b{_NOT_PEOPLE}"),
-    _sign("if you are|if you're", rf"\bif you(?:'re| are) (?:an? )?(?:\w+ )?{_MACHINE}\b{_NOT_PEOPLE}"),
-    _sign(
+    _pattern(
+        "dear|hey|hi|hello|attention", rf"\b(?:dear|hey|hi|hello|attention)[ ,:]+(?:\w+ )?{_MACHINE}\b{_NOT_PEOPLE}"
+    ),
+    _pattern("if you are|if you're", rf"\bif you(?:'re| are) (?:an? )?(?:\w+ )?{_MACHINE}\b{_NOT_PEOPLE}"),
+    _pattern(
         "ing this|ing the following",
         rf"\b(?:{_MACHINE}|agents?|model|bots?) (?:that (?:is|are) )?"
         r"(?:reading|processing|parsing|summari[sz]ing|reviewing|crawling|analy[sz]ing) (?:this|the following)\b",
     ),
-    _sign("as an |as the ", rf"\bas (?:an|the) {_MACHINE},? (?:you|please|we ask you)\b"),
-    _sign(
+    _pattern("as an |as the ", rf"\bas (?:an|the) {_MACHINE},? (?:you|please|we ask you)\b"),
+    _pattern(
         "ai|coding|llm",
         r"\b(?:ai|coding|llm) (?:assistants?|agents?|models?)?: ?(?:please )?"
         r"(?:do not|don't|you|always|never|ignore|instead|stop|skip|approve|say|add)\b",
     ),
-    _sign(
+    _pattern(
         "assistant|agent|ai|llm|chatbot|model",
         r"(?:^|[.!?\"'*#>] ?)(?:assistant|agent|ai|llm|chatbot|model)[,!] (?:please |now )?"
         r"(?:do not|don't|you|always|never|before|ignore|instead|stop|first|call|run|send|say|add|use|tell|when|to)\b",
     ),
-    _sign(
+    _pattern(
         "system|admin|developer|operator",
         r"\b(?:system|admin|administrator|developer|operator)(?: (?:message|notice|note))? ?: ?"
         r"(?:from now on|you (?:must|are|will|should)|always|never|ignore|override|disregard|forget|new (?:polic|rule|instruct))",
@@ -161,18 +163,18 @@ INSTRUCTING: Final = (
 """It speaks to an assistant, who is not its reader."""
 
 ROLES: Final = (
-    _sign(
+    _pattern(
         "<|", r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|start_header_id|eot_id|begin_of_text)\|>"
     ),
-    _sign("INST]|SYS|_of_turn>", r"\[/?INST\]|<<\s{0,5}/?SYS\s{0,5}>>|<(?:start|end)_of_turn>"),
-    _sign("<", r"</?(?:system|assistant|system_prompt|system-prompt|developer)>"),
-    _sign(
+    _pattern("INST]|SYS|_of_turn>", r"\[/?INST\]|<<\s{0,5}/?SYS\s{0,5}>>|<(?:start|end)_of_turn>"),
+    _pattern("<", r"</?(?:system|assistant|system_prompt|system-prompt|developer)>"),
+    _pattern(
         "##",
         r"(?im)^ {0,3}#{2,4} ?(?:system|instructions?|assistant|response) ?(?::|$)"
         r"(?=[\s\S]{0,300}^ {0,3}#{2,4} ?(?:assistant|response|user|input) ?(?::|$))",
     ),
-    _sign("Assistant: ", r"(?m)^ {0,3}(?:Human|User): [^\n]{1,2000}\n{1,3} {0,3}Assistant: "),
-    _sign("BEGIN ", r"\bBEGIN (?:SYSTEM|ADMIN|DEVELOPER) (?:PROMPT|MESSAGE|OVERRIDE|INSTRUCTIONS?)\b"),
+    _pattern("Assistant: ", r"(?m)^ {0,3}(?:Human|User): [^\n]{1,2000}\n{1,3} {0,3}Assistant: "),
+    _pattern("BEGIN ", r"\bBEGIN (?:SYSTEM|ADMIN|DEVELOPER) (?:PROMPT|MESSAGE|OVERRIDE|INSTRUCTIONS?)\b"),
 )
 """It has the marks by which models are told who speaks: matched against the text as it was given."""
 
@@ -180,51 +182,53 @@ _IGNORE_DE: Final = (
     r"\b(?:ignoriere|ignorier|vergiss|missachte|übergehe|verwirf|ignorieren sie|vergessen sie (?!nicht))\b"
 )
 FOREIGN: Final = (
-    _sign(
+    _pattern(
         "anweisung|regeln|vorgaben|instruktion|befehle|richtlinien",
         rf"{_IGNORE_DE}{_ON}{{0,50}}?(?:anweisung|regeln|vorgaben|instruktion|befehle|richtlinien)",
     ),
-    _sign("prompt", r"\b(?:gib|zeige?|verrate?|nenne|drucke)\b[^.!?;]{0,40}?system-?prompt"),
-    _sign(
+    _pattern("prompt", r"\b(?:gib|zeige?|verrate?|nenne|drucke)\b[^.!?;]{0,40}?system-?prompt"),
+    _pattern(
         "instructions|consignes|règles|directives",
         r"\b(?:ignore[zr]?|oublie[zr]?|néglige[zr]?|ne tiens pas compte)\b[^.!?;]{0,50}?\b(?:instructions|consignes|règles|directives)",
     ),
-    _sign(
+    _pattern(
         "instrucciones|reglas|indicaciones|órdenes",
         r"\b(?:ignora|ignore|olvida|olvide|omite|descarta|desatiende)\b[^.!?;]{0,50}?\b(?:instrucciones|reglas|indicaciones|órdenes)",
     ),
-    _sign("sistema", r"\b(?:muestra|revela|imprime|dime|mostra|rivela)\b[^.!?;]{0,40}?\bprompt (?:del?|do) sistema"),
-    _sign(
+    _pattern("sistema", r"\b(?:muestra|revela|imprime|dime|mostra|rivela)\b[^.!?;]{0,40}?\bprompt (?:del?|do) sistema"),
+    _pattern(
         "instruções|regras|orientações",
         r"\b(?:ignore|ignora|esqueça|esquece|desconsidere)\b[^.!?;]{0,50}?\b(?:instruções|regras|orientações)",
     ),
-    _sign(
+    _pattern(
         "istruzioni|regole|indicazioni",
         r"\b(?:ignora|dimentica|trascura)\b[^.!?;]{0,50}?\b(?:istruzioni|regole|indicazioni)",
     ),
-    _sign(
+    _pattern(
         "инструкц|правил|указани|команд",
         r"\b(?:игнорируй|игнорируйте|забудь|забудьте|не обращай внимания на)\b[^.!?;]{0,50}?(?:инструкц|правил|указани|команд)",
     ),
-    _sign("систем", r"\b(?:выведи|покажи|раскрой|напиши)\w*\b[^.!?;]{0,40}?систем\w* (?:промпт|подсказк|инструкц)"),
-    _sign(
+    _pattern("систем", r"\b(?:выведи|покажи|раскрой|напиши)\w*\b[^.!?;]{0,40}?систем\w* (?:промпт|подсказк|инструкц)"),
+    _pattern(
         "指令|指示|规则|規則|提示|命令|说明",
         r"(?:忽略|无视|無視|忘记|忘記|不要理会|跳过).{0,15}?(?:指令|指示|规则|規則|提示|命令|说明的限制)",
     ),
-    _sign("系统提示", r"(?:输出|显示|顯示|透露|告诉我|打印).{0,12}?系统提示|系统提示.{0,12}?(?:输出|显示|透露|打印)"),
-    _sign(
+    _pattern(
+        "系统提示", r"(?:输出|显示|顯示|透露|告诉我|打印).{0,12}?系统提示|系统提示.{0,12}?(?:输出|显示|透露|打印)"
+    ),
+    _pattern(
         "指示|命令|ルール|プロンプト|指令",
         r"(?:指示|命令|ルール|プロンプト|指令).{0,12}?(?:無視|忘れ)|システムプロンプト.{0,8}?(?:表示|教え|出力|公開)",
     ),
-    _sign(
+    _pattern(
         "지시|명령|규칙|프롬프트",
         r"(?:지시|명령|규칙|프롬프트).{0,15}?(?:무시|잊)|시스템 프롬프트.{0,10}?(?:보여|출력|알려)",
     ),
-    _sign("تجاهل|انس", r"(?:تجاهل|انس).{0,40}?(?:تعليمات|أوامر|قواعد)"),
-    _sign("निर्देश", r"निर्देश.{0,40}?(?:अनदेखा|भूल|नज़रअंदाज़)"),
-    _sign("ignoruj|zapomnij", r"\b(?:zignoruj|ignoruj|zapomnij)\b[^.!?;]{0,50}?\b(?:instrukcj|polece|zasad)"),
-    _sign("negeer|vergeet", r"\b(?:negeer|vergeet)\b[^.!?;]{0,50}?\b(?:instructies|regels|aanwijzingen)\b"),
-    _sign(
+    _pattern("تجاهل|انس", r"(?:تجاهل|انس).{0,40}?(?:تعليمات|أوامر|قواعد)"),
+    _pattern("निर्देश", r"निर्देश.{0,40}?(?:अनदेखा|भूल|नज़रअंदाज़)"),
+    _pattern("ignoruj|zapomnij", r"\b(?:zignoruj|ignoruj|zapomnij)\b[^.!?;]{0,50}?\b(?:instrukcj|polece|zasad)"),
+    _pattern("negeer|vergeet", r"\b(?:negeer|vergeet)\b[^.!?;]{0,50}?\b(?:instructies|regels|aanwijzingen)\b"),
+    _pattern(
         "talimat|kural",
         r"(?:önceki|tüm)[^.!?;]{0,30}?(?:talimat|kural)[^.!?;]{0,20}?(?:yok say|unut|görmezden)",
     ),
@@ -233,7 +237,7 @@ FOREIGN: Final = (
 
 _NOT_TELL: Final = r"(?:tell|mention|inform|notif|reveal|alert|disclos|let|ask|consult|report)\w*"
 WEAK: Final = {
-    name: (weight, _sign(needs, wording))
+    name: (weight, _pattern(needs, wording))
     for name, weight, needs, wording in (
         ("secrecy", 2, " user", rf"\b(?:do not|don't|never|without|must not) {_NOT_TELL} {_ON}{{0,30}}?\buser\b"),
         ("silence", 1, "do not|don't|never", r"\b(?:do not|don't|never) (?:mention|reveal|disclose|talk about) (?:this|these|it|that)\b"),

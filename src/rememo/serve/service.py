@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from starlette.requests import Request
 
-from rememo.engine.audit import Acting, acting
+from rememo.engine.audit import ActorContext, acting
 from rememo.errors import Forbidden, InvalidInput, Unauthorised
 from rememo.memory import Memory, walled
 from rememo.model.check import check_label
@@ -291,7 +291,7 @@ def require_right(key: ApiKey, right: Right, reach: Reach) -> None:
         raise Forbidden(f"key {key.id} reaches one tenant, and this concerns them all")
 
 
-def acting_as_key(key: ApiKey | str, request: Request) -> Acting:
+def acting_as_key(key: ApiKey | str, request: Request) -> ActorContext:
     """Return what says in the audit trail which key (or its id) asked, and from where."""
     address = request.client.host if request.client else "unknown"
     id = key if isinstance(key, str) else key.id

@@ -14,7 +14,7 @@ from os import urandom
 from typing import Any, Literal, TypeVar, cast
 
 from rememo.errors import Corrupt
-from rememo.model.audit import AuditEntry, AuditHead, Note
+from rememo.model.audit import AuditEntry, AuditHead, NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
@@ -105,7 +105,7 @@ class AuditRow:
         )
 
 
-def next_audit_row(note: Note, before: AuditHead) -> AuditRow:
+def next_audit_row(note: NewAuditEntry, before: AuditHead) -> AuditRow:
     """Return the line that follows a head."""
     detail, ids = note.detail, note.ids
     if not isinstance(detail, str):
@@ -123,7 +123,7 @@ def next_audit_row(note: Note, before: AuditHead) -> AuditRow:
     return link
 
 
-def with_counts(note: Note, **counts: int) -> Note:
+def with_counts(note: NewAuditEntry, **counts: int) -> NewAuditEntry:
     """Return a note that tells also what only the store could count."""
     return note if isinstance(note.detail, str) else replace(note, detail={**note.detail, **counts})
 

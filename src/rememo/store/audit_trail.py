@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.audit_chain import AuditRow, Half
@@ -21,7 +21,7 @@ _CHUNK = 200
 _HIGHEST = 2**63 - 1
 
 
-def mask_key_names(note: Note, codec: FieldCodec) -> Note:
+def mask_key_names(note: NewAuditEntry, codec: FieldCodec) -> NewAuditEntry:
     """Return a note that names keys as they are stored: what is encrypted there must not be read in the audit trail."""
     if not codec.encrypted:
         return note
@@ -43,7 +43,7 @@ class AuditTrail:
         """Return how a tenant's contents are kept, or None when nobody can read them any more."""
 
     @abstractmethod
-    def _take_out(self, note: Note, chosen: dict[int, Sequence[Half]]) -> None:
+    def _take_out(self, note: NewAuditEntry, chosen: dict[int, Sequence[Half]]) -> None:
         """Take halves out of lines by their numbers, and append a note, in one transaction."""
 
     def audit_entries(
@@ -83,7 +83,7 @@ class AuditTrail:
         codec = self._audit_contents(tenant) if ids else None
         return tuple(ids) if codec is None else tuple(codec.unmask_name(id) for id in ids)
 
-    def redact(self, note: Note, choose: Callable[[AuditRow], Sequence[Half]]) -> int:
+    def redact(self, note: NewAuditEntry, choose: Callable[[AuditRow], Sequence[Half]]) -> int:
         """Take halves out of lines, those that `choose` names of each; a line of its own says which. Returns how many."""
         scope, total = Scope(tenant=note.scope.tenant), 0
         for lines in read_pages(lambda start: self.audit_entries(scope, start=start, limit=_CHUNK)):

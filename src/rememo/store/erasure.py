@@ -4,7 +4,7 @@ import json
 from collections.abc import Container, Mapping
 
 from rememo.model.check import dump_json
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.scope import Scope
 
 NOTE = "erased"
@@ -20,7 +20,7 @@ def add_up(held: str | None, counts: Mapping[str, int]) -> str:
     return dump_json(total)
 
 
-def tells_of(target: Target, gone: Container[str], scope: str, commit: str) -> bool:
+def tells_of(target: ErasureTarget, gone: Container[str], scope: str, commit: str) -> bool:
     """Whether what was kept under an idempotency key tells of what is erased."""
     own = Scope(tenant=target.scope.tenant, **json.loads(scope))
     return target.covers(own) or any(one[0] in gone for one in json.loads(commit)["written"])

@@ -9,8 +9,8 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.writes import Remove, Write
-from rememo.summary.chapters import Terms, chapter, parted
-from rememo.summary.rooms import RoomSummaries, free, packed, waiting
+from rememo.summary.room_summaries import RoomSummaries, awaits_result, pack_groups, removable_units
+from rememo.summary.stored import SummaryOptions, release_messages, summary_write
 from rememo.text.windows import call_ids
 
 _PAGE = 2_000
@@ -25,7 +25,7 @@ class Compression:
         self._engine = engine
         self._filter = filter
         self._scope = Scope(tenant=filter.scope.tenant, room=room)
-        self._terms = Terms(made_by="compress", max_tokens=max_tokens)
+        self._terms = SummaryOptions(made_by="compress", max_tokens=max_tokens)
 
     def run(self) -> tuple[list[Receipt], list[Record]]:
         """Let them go, oldest first; returns the receipts and what left. Whoever else is at it, each leaves once."""
@@ -52,8 +52,8 @@ class Compression:
     def _leaving(self, found: Sequence[Record]) -> list[list[Record]]:
         """Return those of this room that may leave, in groups that stay together."""
         records = [one for one in found if one.scope.room == self._scope.room]
-        grouped = [[records[place] for place in one] for one in free(records)]
-        late = self._answered_later([one for one in grouped if waiting(one)])
+        grouped = [[records[place] for place in one] for one in removable_units(records)]
+        late = self._answered_later([one for one in grouped if awaits_result(one)])
         return [one for one in grouped if late.isdisjoint(id for each in one for id in call_ids(each.data))]
 
     def _plan(self) -> list[list[Record]]:
@@ -61,7 +61,7 @@ class Compression:
         size = _PAGE
         while True:
             found = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
-            parts = packed(self._leaving(found))
+            parts = pack_groups(self._leaving(found))
             if parts or len(found) < size:
                 return parts
             size *= 4
@@ -84,9 +84,9 @@ class Compression:
         stood: set[str] = set()
         room = self._scope.room
         if room is not None and RoomSummaries(self._engine, self._scope.tenant, room).known:
-            writes, stood = parted(self._engine, self._scope, [one.id for one in part])
+            writes, stood = release_messages(self._engine, self._scope, [one.id for one in part])
         alone = [one for one in part if one.id not in stood]
         if alone:
-            writes.append(chapter(self._engine, self._scope, alone, self._terms))
+            writes.append(summary_write(self._engine, self._scope, alone, self._terms))
         writes += [Remove(id=one.id, scope=self._filter.scope, expected=one.version) for one in part]
         return self._engine.commit(self._scope, writes)

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from rememo.errors import InvalidInput
 from rememo.recall.analyze import Analyzer
-from rememo.summary.salience import LONGEST, Sentence, Turn, weigh
+from rememo.summary.salience import LONGEST, Turn, WeighedSentence, weigh_sentences
 from rememo.text.splitting import find_headings
-from rememo.text.splitting import sentences as find_sentences
+from rememo.text.splitting import sentence_spans as find_sentences
 from rememo.text.tokens import TokenCounter
 
 MOST_SENTENCES = 100
@@ -35,7 +35,7 @@ class Summariser(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryLine:
     """What is kept of one turn."""
 
     speaker: str
@@ -44,26 +44,28 @@ class Line:
     """The turn, of those that were given."""
 
 
-def condense(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer) -> list[Line]:
+def condense(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer) -> list[SummaryLine]:
     """Return what a conversation says, in at most so many tokens of it: whole sentences in their order, a line a turn."""
-    return joined(turns, choose(turns, max_tokens=max_tokens, counter=counter, analyzer=analyzer))
+    return join_by_turn(turns, choose(turns, max_tokens=max_tokens, counter=counter, analyzer=analyzer))
 
 
-def joined(turns: Sequence[Turn], chosen: Sequence[Sentence]) -> list[Line]:
+def join_by_turn(turns: Sequence[Turn], chosen: Sequence[WeighedSentence]) -> list[SummaryLine]:
     """Return chosen sentences of turns as lines, one for each turn that is heard."""
     lines: dict[int, list[str]] = {}
     for one in chosen:
         lines.setdefault(one.place, []).append(one.text)
-    return [Line(turns[place].speaker, " ".join(texts), place) for place, texts in lines.items()]
+    return [SummaryLine(turns[place].speaker, " ".join(texts), place) for place, texts in lines.items()]
 
 
-def choose(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer) -> list[Sentence]:
+def choose(
+    turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, analyzer: Analyzer
+) -> list[WeighedSentence]:
     """Return the sentences of turns that say most in at most so many tokens, in their order.
 
     They are chosen by worth for their length (see `salience`); what says the same is said once. Where something has
     content, greetings and scraps are left out however much room there is.
     """
-    found = weigh(turns, analyzer)
+    found = weigh_sentences(turns, analyzer)
     costs = [counter.count(one.text) for one in found]
     worth = [one.worth / (cost + _COST_BASE) ** _COST_ROOT for one, cost in zip(found, costs, strict=True)]
     crowd: Counter[int] = Counter()
@@ -72,7 +74,7 @@ def choose(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, ana
         ranked.append((-worth[place] / (1 + _CROWDING * crowd[found[place].place]), place))
         crowd[found[place].place] += 1
     content = any(not one.empty for one in found)
-    left, chosen, said = max_tokens, list[int](), _Said()
+    left, chosen, said = max_tokens, list[int](), _ChosenTerms()
     for _, place in sorted(ranked):
         one = found[place]
         if costs[place] > left or (content and one.empty) or said.already(one.terms):
@@ -83,7 +85,7 @@ def choose(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, ana
     return [found[place] for place in sorted(chosen)]
 
 
-class _Said:
+class _ChosenTerms:
     """The terms of what is chosen already."""
 
     def __init__(self) -> None:
@@ -132,7 +134,7 @@ def summarise(text: str, *, sentences: int = 5, analyzer: Analyzer) -> str:
         scored.append((whole, weight * (1 + _OPENING / (1 + place / _FADING)), -place))
     best: list[tuple[bool, float, int]] = []
     again: list[tuple[bool, float, int]] = []
-    heard = _Said()
+    heard = _ChosenTerms()
     for one in sorted(scored, reverse=True):
         if (
             len(best) == sentences

@@ -4,7 +4,7 @@ from typing import Final
 
 from rememo.errors import ModelFailed
 from rememo.llm.prompts import prompt
-from rememo.llm.protocol import LLM, Message
+from rememo.llm.protocol import LLM, ChatMessage
 
 _ROOM: Final = 1.5
 """How many times the tokens that were asked for an answer may have before it is cut off."""
@@ -26,7 +26,7 @@ class ModelSummariser:
         """Return a summary in about so many tokens; raises `ModelFailed`, also for one that was cut off."""
         told = self._prompt.filled(tokens=str(max_tokens))
         answer = self._llm.complete(
-            [Message("system", told), Message("user", text)], max_tokens=int(max_tokens * _ROOM) + 1
+            [ChatMessage("system", told), ChatMessage("user", text)], max_tokens=int(max_tokens * _ROOM) + 1
         )
         if answer.truncated:
             raise ModelFailed(f"{self._llm.name} wrote more than was asked for, and was cut off", reason="malformed")

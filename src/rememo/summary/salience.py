@@ -13,7 +13,7 @@ from math import log
 
 from rememo.extract import extract
 from rememo.recall.analyze import Analyzer, asks
-from rememo.text.splitting import sentences
+from rememo.text.splitting import sentence_spans
 
 LONGEST = 600
 """Characters beyond which a sentence is none: a table, code, or a list without end."""
@@ -66,7 +66,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class WeighedSentence:
     """One sentence, and what it is worth."""
 
     place: int
@@ -108,24 +108,24 @@ _LEAST = 0.01
 Signs = dict[str, float]
 
 
-def cut(text: str) -> Iterator[tuple[int, int]]:
+def message_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of sentences; every line of a list is one, and fenced code is none."""
     text = _FENCED.sub(lambda found: " " * len(found[0]), text)
     for line in _LINE.finditer(text):
         mark = _BULLET.match(line[0])
         first = line.start() + (mark.end() if mark else 0)
         rest = text[first : line.end()]
-        for start, end in sentences(rest):
+        for start, end in sentence_spans(rest):
             if any(character.isalnum() for character in rest[start:end]):
                 yield first + start, first + end
 
 
-def plain(text: str) -> str:
+def strip_emphasis(text: str) -> str:
     """Return a sentence on one line, without marks of emphasis."""
     return " ".join(_MARKS.sub("", text).split())
 
 
-def weigh(turns: Sequence[Turn], analyzer: Analyzer) -> list[Sentence]:
+def weigh_sentences(turns: Sequence[Turn], analyzer: Analyzer) -> list[WeighedSentence]:
     """Return the sentences of turns, in their order, each with its worth. Deterministic."""
     found: list[tuple[int, str, frozenset[str], Signs]] = []
     asked: frozenset[str] = frozenset()
@@ -142,14 +142,14 @@ def weigh(turns: Sequence[Turn], analyzer: Analyzer) -> list[Sentence]:
     often = Counter(term for _, _, terms, _ in found for term in terms)
     total = len(found) or 1
     rarity = {term: log(1 + total / count) / log(1 + total) for term, count in often.items()}
-    weighed: list[Sentence] = []
+    weighed: list[WeighedSentence] = []
     for place, text, terms, signs in found:
         # Sorted, because the order of a set differs between processes and sums of floats with it.
         signs["terms"] = sum(sorted(rarity[term] for term in terms)) / (len(terms) + _DAMPING)
         worth = max(_LEAST, sum(_WEIGHTS[name] * value for name, value in signs.items()))
         worth *= 1.0 if turns[place].personal else _OTHERS
         empty = not _SCRAPS.isdisjoint(signs) and not any(signs.get(name) for name in _CONTENT)
-        weighed.append(Sentence(place=place, text=text, terms=terms, worth=worth, empty=empty))
+        weighed.append(WeighedSentence(place=place, text=text, terms=terms, worth=worth, empty=empty))
     return weighed
 
 
@@ -159,8 +159,8 @@ def _read(turn: Turn, analyzer: Analyzer, asked: frozenset[str]) -> list[tuple[s
     stated = [(one.position, one.confidence) for one in facts]
     found: list[tuple[str, frozenset[str], Signs]] = []
     answers = bool(asked)
-    for start, end in cut(turn.text):
-        text = plain(turn.text[start:end])
+    for start, end in message_sentence_spans(turn.text):
+        text = strip_emphasis(turn.text[start:end])
         terms = frozenset(analyzer.terms(text))
         signs = _signs(text, terms, personal=turn.personal)
         if asked and "question" not in signs:

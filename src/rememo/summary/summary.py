@@ -7,7 +7,7 @@ from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.times import to_utc
-from rememo.summary.chapters import EXTRACTIVE, body
+from rememo.summary.stored import EXTRACTIVE, summary_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Summary:
     @property
     def body(self) -> str:
         """What they say: whole sentences, a line a turn, with who said it; or what a model wrote."""
-        return body(self.record)
+        return summary_body(self.record)
 
     @property
     def count(self) -> int:

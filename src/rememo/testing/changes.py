@@ -7,12 +7,12 @@ import pytest
 
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
-from rememo.model.changed import Changed
+from rememo.model.change_event import ChangeEvent
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
 
 
-def summarize_changes(changes: list[Changed]) -> list[tuple[str, str, str]]:
+def summarize_changes(changes: list[ChangeEvent]) -> list[tuple[str, str, str]]:
     """Return what each change says."""
     return [(change.outcome, change.id, change.record.text) for change in changes]
 
@@ -53,7 +53,7 @@ class ChangeFeedSuite(Suite):
         assert sorted(summarize_changes(every)[5:]) == [
             ("added", "5", "new"), ("deleted", "1", "1"), ("deleted", "3", "3"), ("updated", "2", "changed"),
         ]  # fmt: skip
-        seen: list[Changed] = []
+        seen: list[ChangeEvent] = []
         while page := memory.changes(after=seen[-1].cursor if seen else None, limit=2):
             seen += page
         assert seen == every

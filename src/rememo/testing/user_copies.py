@@ -12,7 +12,7 @@ from rememo.model.job import Job
 from rememo.model.record import KINDS
 from rememo.store.kv.routed import separate_stores
 from rememo.store.protocol.erasure import RecordErasure
-from rememo.summary.rooms import SummaryPolicy
+from rememo.summary.room_summaries import SummaryPolicy
 from rememo.testing.clock import START, ManualClock
 
 WORDS = 'My zebrafinch "Miso" sings\nevery single morning at dawn.'

@@ -41,7 +41,7 @@ _LONGEST_TITLE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class DocumentLimits:
     """How much of a machine one document may take."""
 
     bytes: int = 64_000_000
@@ -60,46 +60,46 @@ class Limits:
     """The bytes of address space that a reader may use, where the system can limit that."""
 
 
-class Refused(Exception):
+class UnreadableDocument(Exception):
     """A file that cannot be read; the message goes on from the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class DocumentText:
     """What a reader made of a file."""
 
     text: str
     title: str | None = None
 
 
-def read_html(source: str, limits: Limits) -> Extracted:
+def read_html(source: str, limits: DocumentLimits) -> DocumentText:
     """Return what a page says, without markup, scripts and styles."""
-    parser = _Page()
+    parser = _HtmlText()
     parser.feed(source)
     text = _MANY_LINES.sub("\n\n", "".join(parser.blocks())).strip()
     title = _SPACES.sub(" ", "".join(parser.title)).strip()[:_LONGEST_TITLE]
-    return Extracted(_within([text], limits), _clean(title) or None)
+    return DocumentText(_within([text], limits), _clean(title) or None)
 
 
-def read_pdf(data: bytes, limits: Limits) -> Extracted:
+def read_pdf(data: bytes, limits: DocumentLimits) -> DocumentText:
     """Return the text of a PDF's pages, with an empty line between them."""
     reader: Any = import_module("pypdf").PdfReader(io.BytesIO(data))
     if reader.is_encrypted:
-        raise Refused("is encrypted; save a copy without a password and add that")
+        raise UnreadableDocument("is encrypted; save a copy without a password and add that")
     pages = len(reader.pages)
     if pages > limits.pages:
-        raise Refused(f"has {pages:,} pages, more than the {limits.pages:,} allowed; split it into parts")
-    return Extracted(_within((str(page.extract_text()).strip() for page in reader.pages), limits))
+        raise UnreadableDocument(f"has {pages:,} pages, more than the {limits.pages:,} allowed; split it into parts")
+    return DocumentText(_within((str(page.extract_text()).strip() for page in reader.pages), limits))
 
 
-def read_docx(data: bytes, limits: Limits) -> Extracted:
+def read_docx(data: bytes, limits: DocumentLimits) -> DocumentText:
     """Return the paragraphs and tables of a DOCX; its heading styles become Markdown's headings."""
     _check_zip(data, limits)
     document: Any = import_module("docx").Document(io.BytesIO(data))
-    return Extracted(_within(_docx_blocks(document), limits))
+    return DocumentText(_within(_docx_blocks(document), limits))
 
 
-def _within(blocks: Iterator[str] | list[str], limits: Limits) -> str:
+def _within(blocks: Iterator[str] | list[str], limits: DocumentLimits) -> str:
     """Join blocks of text, cleaned of what no store can keep; too much of it is refused as soon as it is seen."""
     kept: list[str] = []
     length = 0
@@ -109,7 +109,7 @@ def _within(blocks: Iterator[str] | list[str], limits: Limits) -> str:
         kept.append(block)
         length += len(block) + 2
         if length - 2 > limits.characters:
-            raise Refused(f"has more than the {limits.characters:,} characters allowed; split it into parts")
+            raise UnreadableDocument(f"has more than the {limits.characters:,} characters allowed; split it into parts")
     return _clean("\n\n".join(kept))
 
 
@@ -117,20 +117,22 @@ def _clean(text: str) -> str:
     return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _check_zip(data: bytes, limits: Limits) -> None:
+def _check_zip(data: bytes, limits: DocumentLimits) -> None:
     # A declared size is never exceeded in unpacking, so their sum is the true bound.
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
     names = {entry.filename for entry in entries}
     if "[Content_Types].xml" not in names or not any(name.startswith("word/") for name in names):
-        raise Refused("is a ZIP archive and no DOCX; unpack it and add the files inside")
+        raise UnreadableDocument("is a ZIP archive and no DOCX; unpack it and add the files inside")
     if len(entries) > _MOST_ENTRIES:
-        raise Refused(f"has {len(entries):,} parts, more than the {_MOST_ENTRIES:,} allowed")
+        raise UnreadableDocument(f"has {len(entries):,} parts, more than the {_MOST_ENTRIES:,} allowed")
     if any(entry.flag_bits & 1 for entry in entries):
-        raise Refused("is encrypted; save a copy without a password and add that")
+        raise UnreadableDocument("is encrypted; save a copy without a password and add that")
     size = sum(entry.file_size for entry in entries)
     if size > limits.unpacked_bytes:
-        raise Refused(f"unpacks to {size:,} bytes, more than the {limits.unpacked_bytes:,} allowed; is it a ZIP bomb?")
+        raise UnreadableDocument(
+            f"unpacks to {size:,} bytes, more than the {limits.unpacked_bytes:,} allowed; is it a ZIP bomb?"
+        )
 
 
 def _docx_blocks(document: Any) -> Iterator[str]:
@@ -155,7 +157,7 @@ def _docx_row(row: Any) -> str:
     return " | ".join(" ".join(cell.text.split()) for cell in seen)
 
 
-class _Tags:
+class _HtmlParser:
     """Takes HTML apart as browsers do, in time that grows with its length, whatever is left open or odd in it.
 
     The standard library's parser looks again and again for ends that are not there.
@@ -238,7 +240,7 @@ def _unescaped(text: str) -> str:
     return unescape(_NO_CHARACTER.sub("\ufffd", text)) if "&" in text else text
 
 
-class _Page(_Tags):
+class _HtmlText(_HtmlParser):
     """Gathers the text of a page block by block."""
 
     def __init__(self) -> None:
@@ -318,14 +320,14 @@ class _Page(_Tags):
             self._opening = ""
 
 
-READERS: dict[str, Callable[[bytes, Limits], Extracted]] = {
+READERS: dict[str, Callable[[bytes, DocumentLimits], DocumentText]] = {
     "pdf": read_pdf,
     "docx": read_docx,
     "html": lambda data, limits: read_html(data.decode(), limits),
 }
 
 
-def _limit(limits: Limits) -> None:
+def _limit(limits: DocumentLimits) -> None:
     try:
         resource = import_module("resource")
     except ImportError:  # no such limits on this system; the parent's clock still runs
@@ -339,11 +341,11 @@ def _limit(limits: Limits) -> None:
 def main(argument: str) -> dict[str, Any]:
     """Read standard input as the argument says; returns what goes to standard output."""
     asked = json.loads(argument)
-    limits = Limits(**asked["limits"])
+    limits = DocumentLimits(**asked["limits"])
     _limit(limits)
     try:
         return asdict(READERS[asked["kind"]](sys.stdin.buffer.read(), limits))
-    except Refused as error:
+    except UnreadableDocument as error:
         return {"refused": str(error)}
     except MemoryError:
         return {"refused": f"needs more than the {limits.memory:,} bytes of memory allowed; split it into parts"}

@@ -14,7 +14,7 @@ from typing import Any, Final
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.files import read_regular_file
 from rememo.text import document_readers as readers
-from rememo.text.document_readers import Extracted, Limits, Refused, read_html
+from rememo.text.document_readers import DocumentLimits, DocumentText, UnreadableDocument, read_html
 
 TEXT: Final = "text/plain"
 MARKDOWN: Final = "text/markdown"
@@ -59,26 +59,26 @@ def media_type_of(value: object) -> str:
     return name
 
 
-def load(path: str | os.PathLike[str], limits: Limits) -> bytes:
+def load(path: str | os.PathLike[str], limits: DocumentLimits) -> bytes:
     """Return the content of a regular file that is not too large."""
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"path must be the path of a file, not {type(path).__name__}; use data= for its bytes")
     return read_regular_file(path, "path", max_bytes=limits.bytes)
 
 
-def too_large(name: str, size: int, limits: Limits) -> InvalidInput:
+def too_large(name: str, size: int, limits: DocumentLimits) -> InvalidInput:
     """Return the error for a file beyond the limit."""
     return InvalidInput(f"{name!r} has {size:,} bytes, more than the {limits.bytes:,} allowed; split it into parts")
 
 
-def too_long(name: str, text: str, limits: Limits) -> InvalidInput:
+def too_long(name: str, text: str, limits: DocumentLimits) -> InvalidInput:
     """Return the error for a text beyond the limit."""
     return InvalidInput(
         f"{name!r} has {len(text):,} characters, more than the {limits.characters:,} allowed; split it into parts"
     )
 
 
-def extract(data: bytes, name: str, media_type: str | None, limits: Limits) -> tuple[str, Extracted]:
+def extract(data: bytes, name: str, media_type: str | None, limits: DocumentLimits) -> tuple[str, DocumentText]:
     """Return what a file is and the text in it; whatever stands in the way is `InvalidInput` and names the file."""
     if len(data) > limits.bytes:
         raise too_large(name, len(data), limits)
@@ -87,7 +87,7 @@ def extract(data: bytes, name: str, media_type: str | None, limits: Limits) -> t
     found, text = sniff(data, name, media_type)
     try:
         extracted = _read(data, text, found, limits)
-    except Refused as error:
+    except UnreadableDocument as error:
         raise InvalidInput(f"{name!r} {error}") from None
     if len(extracted.text) > limits.characters:
         raise too_long(name, extracted.text, limits)
@@ -164,9 +164,9 @@ def _known_encoding(encoding: str, name: str) -> str:
     return "utf-8" if known.startswith("utf-16") else known  # who can read that in the page does not have it
 
 
-def _read(data: bytes, text: str, media_type: str, limits: Limits) -> Extracted:
+def _read(data: bytes, text: str, media_type: str, limits: DocumentLimits) -> DocumentText:
     if media_type in (TEXT, MARKDOWN):
-        return Extracted(text)
+        return DocumentText(text)
     if media_type == HTML and len(text) <= _INLINE:
         return read_html(text, limits)
     package = _PACKAGES.get(media_type)
@@ -178,20 +178,20 @@ def _read(data: bytes, text: str, media_type: str, limits: Limits) -> Extracted:
     return _read_apart(text.encode() if media_type == HTML else data, _NAMES[media_type], limits)
 
 
-def _read_apart(data: bytes, kind: str, limits: Limits) -> Extracted:
+def _read_apart(data: bytes, kind: str, limits: DocumentLimits) -> DocumentText:
     """Read in a process of its own, whose memory and time are limited: no file can take this one down."""
     asked = json.dumps({"kind": kind, "limits": asdict(limits)})
     command = [sys.executable, "-P", "-W", "ignore", readers.__file__, asked]
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=limits.seconds, check=False)  # noqa: S603 - our own program
     except subprocess.TimeoutExpired:
-        raise Refused(f"takes more than {limits.seconds:g} seconds to read; split it into parts") from None
+        raise UnreadableDocument(f"takes more than {limits.seconds:g} seconds to read; split it into parts") from None
     except OSError as error:
-        raise Refused(f"cannot be read: no reader could be started ({error.strerror})") from None
+        raise UnreadableDocument(f"cannot be read: no reader could be started ({error.strerror})") from None
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        raise Refused("needs more memory or time to read than is allowed; split it into parts") from None
+        raise UnreadableDocument("needs more memory or time to read than is allowed; split it into parts") from None
     if "refused" in answer:
-        raise Refused(answer["refused"])
-    return Extracted(**answer)
+        raise UnreadableDocument(answer["refused"])
+    return DocumentText(**answer)

@@ -28,7 +28,7 @@ WORD, LINE, SENTENCE, PARAGRAPH, HEADING = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class ChunkSizes:
     """How large chunks become, in characters; 1,200 are about 200 English words."""
 
     target: int = 1_200
@@ -59,7 +59,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextChunk:
     """A slice of a text: `text[start:end]`."""
 
     start: int
@@ -68,18 +68,18 @@ class Piece:
     """The headings that it stands under, the widest first."""
 
 
-def split(text: str, sizes: Sizes | None = None) -> list[Piece]:
+def split_text(text: str, sizes: ChunkSizes | None = None) -> list[TextChunk]:
     """Return the chunks of a text, in order; together they cover it all, and each begins before the last one's end.
 
     A chunk ends before a heading if it can, else after a paragraph, a sentence, a line, a word; inside a word only
     where the word alone is longer than a chunk may be. A chunk that begins with a heading repeats nothing.
     """
-    sizes = sizes or Sizes()
+    sizes = sizes or ChunkSizes()
     headings = find_headings(text)
     places, strengths = _breaks(text, headings)
     paths = _paths(headings)
     starts = [one.start for one in headings]
-    pieces: list[Piece] = []
+    pieces: list[TextChunk] = []
     start = end = 0
     while end < len(text):
         begin = start
@@ -90,12 +90,12 @@ def split(text: str, sizes: Sizes | None = None) -> list[Piece]:
         done, end = end, min(begin + sizes.most, len(text)) if cut is None else cut
         if end <= done:  # pragma: no cover - the sizes forbid it
             raise AssertionError("splitting does not advance")
-        pieces.append(Piece(begin, end, paths[bisect_right(starts, _first_word(text, begin, end))]))
+        pieces.append(TextChunk(begin, end, paths[bisect_right(starts, _first_word(text, begin, end))]))
         start = _repeat_from(places, strengths, begin, end, sizes.overlap)
     return pieces
 
 
-def join(chunks: Sequence[tuple[int, int, str]]) -> str:
+def join_chunks(chunks: Sequence[tuple[int, int, str]]) -> str:
     """Return the text that chunks (start, end, text) were cut from, in order and without what they repeat."""
     parts: list[str] = []
     done = 0
@@ -130,7 +130,7 @@ def find_headings(text: str) -> list[Heading]:
     return found
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return where each sentence begins and ends, without the space around it; paragraphs and headings end one too."""
     headings = find_headings(text)
     places, strengths = _breaks(text, headings)
@@ -187,7 +187,7 @@ def _ends_sentence(text: str, start: int, end: int) -> bool:
 
 
 def _cut(
-    length: int, places: Sequence[int], strengths: Sequence[int], *, start: int, after: int, sizes: Sizes
+    length: int, places: Sequence[int], strengths: Sequence[int], *, start: int, after: int, sizes: ChunkSizes
 ) -> int | None:
     """Return where the chunk from `start` ends, beyond `after`; None when no word begins in reach."""
     low = bisect_right(places, start + sizes.least)

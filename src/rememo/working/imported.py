@@ -15,7 +15,7 @@ from rememo.model.check import check_label, check_offset
 from rememo.model.scope import LABELS
 from rememo.model.times import to_utc
 from rememo.store.kv.protocol import EMBED_CACHE, LEDGER
-from rememo.summary.rooms import SummaryPolicy
+from rememo.summary.room_summaries import SummaryPolicy
 
 _MOST_TOKENS: Final = 2**53
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from rememo.collections.message import Message
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, turn_data
-from rememo.engine.shared import need_driver
+from rememo.engine.redis_state import require_redis_driver
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.check import check_label, check_limit, check_object, check_offset, dump_json
 from rememo.model.ids import new_id
@@ -55,7 +55,7 @@ class RecentMessages:
             raise InvalidInput(f"ttl_hours must be a number above 0 and at most {_MOST_HOURS:,}, not {ttl_hours!r}")
         self._settings = settings or Settings.load()
         self._clock = clock
-        need_driver()
+        require_redis_driver()
         # Only now: those who have no server need not have the driver.
         from rememo.store.redis.address import parse_address  # noqa: PLC0415
         from rememo.store.redis.rooms import RedisRoom  # noqa: PLC0415

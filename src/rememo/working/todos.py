@@ -9,7 +9,7 @@ from rememo.collections.tasks import Task, Tasks
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -68,15 +68,15 @@ class Todos:
         self,
         id: str,
         *,
-        text: str | Unset = NOTHING,
-        priority: int | Unset = NOTHING,
-        parent: str | Unset | None = NOTHING,
-        done: bool | Unset = NOTHING,
+        text: str | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
+        done: bool | Unset = UNSET,
     ) -> Receipt:
         """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
-        if done is not NOTHING and not isinstance(done, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        if done is not UNSET and not isinstance(done, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"done must be True or False, not {done!r}")
-        status: str | Unset = NOTHING if done is NOTHING else "done" if done else "open"
+        status: str | Unset = UNSET if done is UNSET else "done" if done else "open"
         return self._tasks.update(id, text=text, priority=priority, parent=parent, status=status)
 
     def done(self, id: str) -> Receipt:

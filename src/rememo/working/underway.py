@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from rememo.engine.audit import space_of
+from rememo.engine.audit import parse_namespace
 from rememo.engine.view import View
 from rememo.errors import ReadOnly
 from rememo.model.scope import Scope
@@ -40,7 +40,7 @@ def end_flow(view: View, name: str, user: str) -> bool:
 def _states(view: View) -> Iterator[Underway]:
     kv, bound, now = view.engine.kv, view.scope, view.engine.now()
     for space in kv.spaces(bound.tenant):
-        scope, what = space_of(bound.tenant, space)
+        scope, what = parse_namespace(bound.tenant, space)
         # A flow's namespace names no user: users are the keys in it.
         if what != _FLOWS or not replace(bound, user=None).contains(scope):
             continue

@@ -19,7 +19,7 @@ from rememo.model.check import check_function
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE
 from rememo.model.scope import Scope
-from rememo.model.unset import NOTHING
+from rememo.model.unset import UNSET
 from rememo.working.call import Call, calling
 from rememo.working.declared import Declared, assignable, declare
 from rememo.working.restoring import restore, restore_export
@@ -118,9 +118,9 @@ class Working:
             raise InvalidInput(f"{type(self).__name__} has no field {field!r}; context.update() changes free values")
 
         def changed(stored: Any) -> Any:
-            return change(rule.default() if stored is NOTHING else rule.loaded(stored))
+            return change(rule.default() if stored is UNSET else rule.loaded(stored))
 
-        return rule.loaded(self.context.update(field, changed, default=NOTHING))
+        return rule.loaded(self.context.update(field, changed, default=UNSET))
 
     # ---- keeping it small
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.collections.documents import Documents
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
-from rememo.text.document_readers import Limits
+from rememo.text.document_readers import DocumentLimits
 
 HANDBOOK = "# Handbook\n\n" + "\n\n".join(
     f"## {title}\n\n"
@@ -30,7 +30,7 @@ HANDBOOK = "# Handbook\n\n" + "\n\n".join(
 )
 
 
-def documents_of(memory: Memory, limits: Limits | None = None) -> Documents:
+def documents_of(memory: Memory, limits: DocumentLimits | None = None) -> Documents:
     return Documents(memory._view, limits=limits)  # pyright: ignore[reportPrivateUsage]
 
 
@@ -292,11 +292,11 @@ def test_what_cannot_be_meant_is_refused(memory: Memory, documents: Documents, g
 
 def test_limits_on_length_and_chunks(memory: Memory):
     with pytest.raises(InvalidInput, match="split it"):
-        documents_of(memory, Limits(characters=100)).add(text=HANDBOOK)
+        documents_of(memory, DocumentLimits(characters=100)).add(text=HANDBOOK)
     with pytest.raises(InvalidInput, match="'text' has 11 characters, more than the 10 allowed"):
-        documents_of(memory, Limits(characters=10)).add(text="é" * 11)
+        documents_of(memory, DocumentLimits(characters=10)).add(text="é" * 11)
     with pytest.raises(InvalidInput, match="chunks, more than the 2"):
-        documents_of(memory, Limits(chunks=2)).add(text=HANDBOOK)
+        documents_of(memory, DocumentLimits(chunks=2)).add(text=HANDBOOK)
     assert memory.count() == 0
 
 

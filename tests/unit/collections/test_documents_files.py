@@ -16,7 +16,7 @@ from rememo import Memory
 from rememo.collections.documents import Documents
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.text import documents as files
-from rememo.text.document_readers import Limits
+from rememo.text.document_readers import DocumentLimits
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PAGE = b"""<!DOCTYPE html><html><head><title>Opening  hours</title><style>p {color: red}</style>
@@ -93,7 +93,7 @@ def documents(memory: Memory) -> Documents:
 
 
 def limited(within: Memory, **limits: float) -> Documents:
-    return Documents(within._view, limits=Limits(**limits))  # pyright: ignore[reportPrivateUsage, reportArgumentType]
+    return Documents(within._view, limits=DocumentLimits(**limits))  # pyright: ignore[reportPrivateUsage, reportArgumentType]
 
 
 @pytest.mark.requirement("document.create")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Receipt
 from rememo.errors import InvalidInput, JobFailed, NotFound
-from rememo.jobs.heartbeat import LEASE_SECONDS, Heart
+from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
 from rememo.jobs.tasks import TASKS
 from rememo.jobs.worker import MOST_ATTEMPTS, Worker, backoff
 from rememo.learn.messages import forget_source
@@ -234,7 +234,7 @@ def test_two_workers_never_have_one_job(memory: Memory, clock: ManualClock):
 def test_a_heartbeat_keeps_the_lease(memory: Memory, clock: ManualClock):
     say(memory, "I live in Lisbon.")
     jobs = view_of(memory).engine.store.lease_many(TASKS, LEASE_SECONDS, clock(), limit=10)
-    heart = Heart(view_of(memory).engine, jobs)
+    heart = Heartbeat(view_of(memory).engine, jobs)
     clock.advance(LEASE_SECONDS - 1)
     heart.beat()
     clock.advance(LEASE_SECONDS - 1)

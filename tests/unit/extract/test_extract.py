@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rememo.bench.facts import measure
 from rememo.errors import InvalidInput
-from rememo.extract import FoundFact, corrections, extract
+from rememo.extract import ExtractedFact, corrections, extract
 from rememo.extract.lexicon import APPOINTMENTS, POSSESSIONS, SPECIES
+from rememo.extract.pattern_row import PatternRow
 from rememo.extract.rows import ROWS
-from rememo.extract.table import Row
 from rememo.text.verbs import FORMS
 from rememo.text.wordlists import word_list
 
@@ -23,7 +23,7 @@ DATA = Path(__file__).parents[2] / "data"
 LABELLED = DATA / "facts.jsonl"
 
 
-def facts(text: str, **options: Any) -> list[FoundFact]:
+def facts(text: str, **options: Any) -> list[ExtractedFact]:
     return extract(text, speaker="alice", at=AT, **options)
 
 
@@ -41,7 +41,7 @@ def test_labelled_messages_are_read_precisely(name: str, held_out: bool) -> None
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.verbs or row.things} {row.frame} {row.gives}")
-def test_every_row_reads_its_examples(row: Row) -> None:
+def test_every_row_reads_its_examples(row: PatternRow) -> None:
     assert row.examples, "a row needs examples: they are its tests"
     for example in row.examples:
         text, _, wanted = example.partition(" => ")

@@ -18,7 +18,7 @@ from rememo.errors import RememoError
 from rememo.jobs.worker import Worker
 from rememo.store.kv.globs import Glob
 from rememo.summary.extractive import summarise
-from rememo.text.document_readers import Limits, Refused, read_html
+from rememo.text.document_readers import DocumentLimits, UnreadableDocument, read_html
 from rememo.text.fence import fenced, without_recalled
 
 LENGTH, TIMES = 4_000, 4
@@ -111,7 +111,7 @@ def _markdown(memory: Memory, text: str) -> Callable[[], object]:
 
 
 def _page(_: Memory, text: str) -> Callable[[], object]:
-    return lambda: read_html(f"<html><body>words {text}", Limits())
+    return lambda: read_html(f"<html><body>words {text}", DocumentLimits())
 
 
 def _extracted(memory: Memory, text: str) -> Callable[[], object]:
@@ -161,7 +161,7 @@ def took(door: Door, memory: Memory, text: str) -> float:
     """Return the seconds of processor time that a text takes."""
     work = door(memory, text)
     began = time.thread_time()
-    with suppress(RememoError, Refused):
+    with suppress(RememoError, UnreadableDocument):
         work()
     return time.thread_time() - began
 

@@ -10,7 +10,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.errors import JobFailed
-from rememo.jobs.waiting import Endings
+from rememo.jobs.waiting import JobEndings
 from rememo.jobs.worker import Worker
 from rememo.llm.openai import OpenAICompatible
 from rememo.testing.endpoint import ChatReply, HeldReply, ScriptedEndpoint
@@ -93,7 +93,7 @@ def test_who_waits_does_the_work_where_no_thread_does(tmp_path: Path):
 
 
 def test_those_who_wait_are_told_at_once():
-    endings = Endings()
+    endings = JobEndings()
     seen = endings.count
     assert not endings.wait(seen, 0)
     threading.Timer(0.01, endings.tell).start()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rememo import Memory
 from rememo.bench.contradictions import measure
 from rememo.extract.predicates import EVERY, OPPOSITIONS, PREDICATES
-from rememo.learn.conflicts import Policy, Run, arrange
-from rememo.learn.oppositions import Matter, arrange_all
+from rememo.learn.conflicts import Policy, ValidityPeriod, arrange_periods
+from rememo.learn.oppositions import SubjectPredicate, arrange_all
 from rememo.learn.statements import Statement, folded
 from rememo.model.fact import Source
 from rememo.model.scope import Scope
@@ -37,15 +37,15 @@ def said(place: str, day: int, *, begin: int | None = None, end: int | None = No
     )
 
 
-def describe(runs: list[Run]) -> list[tuple[object, ...]]:
+def describe(runs: list[ValidityPeriod]) -> list[tuple[object, ...]]:
     return sorted(
         (run.object, run.number, run.valid_from, run.valid_to, run.status, sorted(map(repr, run.statements)))
         for run in runs
     )
 
 
-def spans(runs: list[Run]) -> list[tuple[str, int | None, int | None, str]]:
-    def days(run: Run) -> tuple[int | None, int | None]:
+def spans(runs: list[ValidityPeriod]) -> list[tuple[str, int | None, int | None, str]]:
+    def days(run: ValidityPeriod) -> tuple[int | None, int | None]:
         return (
             None if run.valid_from is None else (run.valid_from - START).days,
             None if run.valid_to is None else (run.valid_to - START).days,
@@ -76,13 +76,15 @@ statements = st.lists(dated(), max_size=8, unique_by=lambda one: (one.said, one.
 @given(given_statements=statements, data=st.data())
 def test_the_order_of_arrival_does_not_matter(policy: Policy, given_statements: list[Statement], data: st.DataObject):
     shuffled = data.draw(st.permutations(given_statements))
-    assert describe(arrange(shuffled, "lives_in", policy)) == describe(arrange(given_statements, "lives_in", policy))
+    assert describe(arrange_periods(shuffled, "lives_in", policy)) == describe(
+        arrange_periods(given_statements, "lives_in", policy)
+    )
 
 
 @pytest.mark.requirement("conflict.policy")
 @given(given_statements=statements)
 def test_one_value_at_a_time_holds_and_no_statement_is_lost(given_statements: list[Statement]):
-    runs = arrange(given_statements, "lives_in", "latest")
+    runs = arrange_periods(given_statements, "lives_in", "latest")
     assert sorted(map(repr, (one for run in runs for one in run.statements))) == sorted(map(repr, given_statements))
     holding = [run for run in runs if run.status != "retracted"]
     for before, after in pairwise(holding):
@@ -99,14 +101,14 @@ def test_what_is_taken_back_leaves_no_trace(given_statements: list[Statement], d
     if given_statements:
         gone = data.draw(st.sampled_from(given_statements))
         rest = [one for one in given_statements if one is not gone]
-        arrange(given_statements, "lives_in", "latest")
-        assert describe(arrange(rest, "lives_in", "latest")) == describe(
-            arrange(list(reversed(rest)), "lives_in", "latest")
+        arrange_periods(given_statements, "lives_in", "latest")
+        assert describe(arrange_periods(rest, "lives_in", "latest")) == describe(
+            arrange_periods(list(reversed(rest)), "lives_in", "latest")
         )
 
 
 def test_a_home_moved_from_and_back_to():
-    runs = arrange([said("Lisbon", 0), said("Porto", 10), said("Lisbon", 20)], "lives_in", "latest")
+    runs = arrange_periods([said("Lisbon", 0), said("Porto", 10), said("Lisbon", 20)], "lives_in", "latest")
     assert spans(runs) == [
         ("lisbon", None, 10, "superseded"),
         ("porto", 10, 20, "superseded"),
@@ -116,30 +118,30 @@ def test_a_home_moved_from_and_back_to():
 
 
 def test_who_says_later_since_when_is_believed():
-    runs = arrange([said("Lisbon", 20), said("Porto", 31, begin=1)], "lives_in", "latest")
+    runs = arrange_periods([said("Lisbon", 20), said("Porto", 31, begin=1)], "lives_in", "latest")
     assert spans(runs) == [("lisbon", None, 1, "superseded"), ("porto", 1, None, "current")]
 
 
 def test_a_stay_that_is_over_ends_nothing_later():
-    runs = arrange([said("Lisbon", 20), said("Rome", 31, begin=-30, end=-20)], "lives_in", "latest")
+    runs = arrange_periods([said("Lisbon", 20), said("Rome", 31, begin=-30, end=-20)], "lives_in", "latest")
     assert spans(runs) == [("rome", -30, -20, "superseded"), ("lisbon", 20, None, "current")]
 
 
 def test_a_denial_ends_what_it_denies_and_nothing_else():
-    runs = arrange([said("meat", 0), said("fish", 0), said("meat", 5, ends=True)], "eats", "gather")
+    runs = arrange_periods([said("meat", 0), said("fish", 0), said("meat", 5, ends=True)], "eats", "gather")
     assert sorted(spans(runs)) == [("fish", None, None, "current"), ("meat", None, 5, "superseded")]
-    again = arrange([said("meat", 0), said("meat", 5, ends=True), said("meat", 9)], "eats", "gather")
+    again = arrange_periods([said("meat", 0), said("meat", 5, ends=True), said("meat", 9)], "eats", "gather")
     assert spans(again) == [("meat", None, 5, "superseded"), ("meat", 9, None, "current")]
 
 
 def test_what_was_only_denied_is_no_fact():
-    (run,) = arrange([said("nuts", 5, ends=True)], "allergic_to", "gather")
+    (run,) = arrange_periods([said("nuts", 5, ends=True)], "allergic_to", "gather")
     assert (run.status, run.denied) == ("retracted", True)
 
 
 def test_a_correction_takes_back_and_nothing_more():
     right = replace(said("Porto", 1), corrects="Lisbon")
-    runs = arrange([said("Lisbon", 0), right, said("Lisbon", 5)], "lives_in", "latest")
+    runs = arrange_periods([said("Lisbon", 0), right, said("Lisbon", 5)], "lives_in", "latest")
     assert sorted(spans(runs), key=repr) == sorted(
         [("lisbon", None, None, "retracted"), ("porto", None, 5, "superseded"), ("lisbon", 5, None, "current")],
         key=repr,
@@ -147,7 +149,7 @@ def test_a_correction_takes_back_and_nothing_more():
 
 
 def test_other_dates_are_other_occasions():
-    runs = arrange(
+    runs = arrange_periods(
         [said("dentist", 0, begin=3, end=4), said("dentist", 1, begin=3, end=4), said("dentist", 2, begin=9, end=10)],
         "appointment",
         "gather",
@@ -156,13 +158,13 @@ def test_other_dates_are_other_occasions():
 
 
 def test_what_has_happened_stays_a_fact():
-    (run,) = arrange([said("Paris", 0, begin=-30, end=-20)], "visited", "gather")
+    (run,) = arrange_periods([said("Paris", 0, begin=-30, end=-20)], "visited", "gather")
     assert run.status == "current"
 
 
 @pytest.mark.requirement("conflict.policy")
 def test_keep_makes_room_when_the_first_has_ended():
-    runs = arrange([said("Lisbon", 0), said("Lisbon", 5, ends=True), said("Porto", 9)], "lives_in", "keep")
+    runs = arrange_periods([said("Lisbon", 0), said("Lisbon", 5, ends=True), said("Porto", 9)], "lives_in", "keep")
     assert spans(runs) == [("lisbon", None, 5, "superseded"), ("porto", None, None, "current")]
 
 
@@ -182,7 +184,7 @@ def test_oppositions_name_known_predicates() -> None:
 
 
 def test_whatever_the_value_was_it_ends() -> None:
-    runs = arrange([said("Siemens", 0), said(EVERY, 5, ends=True), said("Bosch", 9)], "works_at", "latest")
+    runs = arrange_periods([said("Siemens", 0), said(EVERY, 5, ends=True), said("Bosch", 9)], "works_at", "latest")
     assert sorted(spans(runs)) == [
         ("*", None, 5, "retracted"),
         ("bosch", 9, None, "current"),
@@ -192,13 +194,19 @@ def test_whatever_the_value_was_it_ends() -> None:
 
 def test_what_is_over_may_be_named_in_other_words() -> None:
     rex = replace(said("Rex", 0), kind="dog")
-    assert spans(arrange([rex, said("dog", 5, ends=True)], "has_pet", "gather")) == [("rex", None, 5, "superseded")]
+    assert spans(arrange_periods([rex, said("dog", 5, ends=True)], "has_pet", "gather")) == [
+        ("rex", None, 5, "superseded")
+    ]
     gym = [said("go to the gym on Mondays", 0), said("going to the gym", 5, ends=True)]
-    assert [run.status for run in arrange(gym, "habit", "gather")] == ["superseded"]
+    assert [run.status for run in arrange_periods(gym, "habit", "gather")] == ["superseded"]
     york = [said("New York", 0), said("York", 5, ends=True)]
-    assert sorted(run.status for run in arrange(york, "lives_in", "latest")) == ["current", "retracted"]
+    assert sorted(run.status for run in arrange_periods(york, "lives_in", "latest")) == ["current", "retracted"]
     two = [rex, replace(said("Bo", 0), kind="dog"), said("dog", 5, ends=True)]
-    assert sorted(run.status for run in arrange(two, "has_pet", "gather")) == ["current", "current", "retracted"]
+    assert sorted(run.status for run in arrange_periods(two, "has_pet", "gather")) == [
+        "current",
+        "current",
+        "retracted",
+    ]
 
 
 _MATTERS = [
@@ -212,8 +220,8 @@ _told = st.lists(
 )
 
 
-def _settled(told: list[tuple[Matter, str, int, bool]]) -> dict[Matter, list[tuple[object, ...]]]:
-    matters: dict[Matter, list[Statement]] = {}
+def _settled(told: list[tuple[SubjectPredicate, str, int, bool]]) -> dict[SubjectPredicate, list[tuple[object, ...]]]:
+    matters: dict[SubjectPredicate, list[Statement]] = {}
     for matter, value, day, ends in told:
         matters.setdefault(matter, []).append(said(value, day, ends=ends or value == EVERY))
     return {matter: describe(runs) for matter, runs in arrange_all(matters).items()}
@@ -222,7 +230,7 @@ def _settled(told: list[tuple[Matter, str, int, bool]]) -> dict[Matter, list[tup
 @pytest.mark.requirement("conflict.policy")
 @given(told=_told, data=st.data())
 def test_what_ends_what_does_not_depend_on_the_order_of_arrival(
-    told: list[tuple[Matter, str, int, bool]], data: st.DataObject
+    told: list[tuple[SubjectPredicate, str, int, bool]], data: st.DataObject
 ) -> None:
     assert _settled(data.draw(st.permutations(told))) == _settled(told)
 

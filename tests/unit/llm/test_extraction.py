@@ -9,7 +9,7 @@ import pytest
 from rememo import Memory, Settings
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.jobs.worker import Worker
-from rememo.learn.model_extraction import MOST_CHARS, MOST_MESSAGES, Turn, batches, extract_by_model
+from rememo.learn.model_extraction import MOST_CHARS, MOST_MESSAGES, ExtractionInput, batches, extract_by_model
 from rememo.learn.model_learning import learn_by_model
 from rememo.llm.openai import OpenAICompatible
 from rememo.runtime.counters import counts
@@ -45,8 +45,8 @@ def told(memory: Memory, **filter: Any) -> set[tuple[str, str, str]]:
     return {(one.subject, one.predicate, one.object) for one in memory.facts.list(**filter)}
 
 
-def turn(text: str, speaker: str = "alice") -> Turn:
-    return Turn(text=text, speaker=speaker, at=AT)
+def turn(text: str, speaker: str = "alice") -> ExtractionInput:
+    return ExtractionInput(text=text, speaker=speaker, at=AT)
 
 
 def test_one_call_reads_many_messages_of_one_scope(endpoint: ScriptedEndpoint, memory: Memory):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememo.learn.grounding import moment, same, says, span
+from rememo.learn.grounding import contains_words, find_quote, parse_stated_time, same_value
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
 TEXT = "I\u2019ve moved to Lisbon in May, and my cat is called “Miso”."
@@ -28,27 +28,27 @@ TEXT = "I\u2019ve moved to Lisbon in May, and my cat is called “Miso”."
     ],
 )
 def test_a_quote_is_found_word_by_word(quote: str, found: str | None):
-    place = span(quote, TEXT)
+    place = find_quote(quote, TEXT)
     assert (None if place is None else TEXT[slice(*place)]) == found
 
 
 def test_words_without_blanks_between_them_are_found():
-    assert span("里斯本", "我五月搬到了里斯本。") is not None
-    assert span("北京", "我五月搬到了里斯本。") is None
+    assert find_quote("里斯本", "我五月搬到了里斯本。") is not None
+    assert find_quote("北京", "我五月搬到了里斯本。") is None
 
 
 @given(st.text(max_size=80), st.text(max_size=20))
 def test_what_was_said_is_always_found_and_nothing_breaks(text: str, other: str):
-    span(other, text)
-    says(text, other)
+    find_quote(other, text)
+    contains_words(text, other)
     if any(word.isalnum() for word in text.split()):
-        assert says(text, text)
+        assert contains_words(text, text)
 
 
 def test_values_are_the_same_when_one_has_all_words_of_the_other():
-    assert same("Lisbon", "lisbon, Portugal")
-    assert not same("Lisbon", "Porto")
-    assert not same("Lisbon", "")
+    assert same_value("Lisbon", "lisbon, Portugal")
+    assert not same_value("Lisbon", "Porto")
+    assert not same_value("Lisbon", "")
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_values_are_the_same_when_one_has_all_words_of_the_other():
     ],
 )
 def test_a_time_counts_only_where_the_text_speaks_of_one(told: str | None, text: str, found: datetime | None):
-    assert moment(told, text, AT) == found
+    assert parse_stated_time(told, text, AT) == found

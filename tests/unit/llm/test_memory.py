@@ -8,12 +8,12 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.errors import InvalidInput, ModelFailed
-from rememo.llm.models import model_for
+from rememo.llm.gateway import model_for
 from rememo.llm.openai import OpenAICompatible
-from rememo.llm.protocol import LLM, Message
+from rememo.llm.protocol import LLM, ChatMessage
 from rememo.testing.endpoint import ChatReply, HeldReply, ScriptedEndpoint
 
-HELLO = [Message("user", "hello")]
+HELLO = [ChatMessage("user", "hello")]
 
 
 def model_of(memory: Memory) -> LLM:

@@ -14,10 +14,10 @@ from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.endpoint.client import LONGEST_WAIT
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.openai import OpenAICompatible
-from rememo.llm.protocol import Message, Streaming, Usage
+from rememo.llm.protocol import ChatMessage, Streaming, Usage
 from rememo.testing.endpoint import ChatReply, EndlessReply, ErrorReply, HeldReply, RawReply, Reply, ScriptedEndpoint
 
-HELLO = [Message("system", "be brief"), Message("user", "hello")]
+HELLO = [ChatMessage("system", "be brief"), ChatMessage("user", "hello")]
 
 
 def test_an_answer_comes_with_what_it_cost(endpoint: ScriptedEndpoint, llm: OpenAICompatible):

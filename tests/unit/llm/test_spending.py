@@ -16,15 +16,15 @@ from typer.testing import CliRunner
 from rememo import Memory, Settings
 from rememo.cli.app import cli
 from rememo.errors import InvalidInput, ModelFailed, OverBudget
-from rememo.llm.models import at_most, model_for, prompt_tokens
+from rememo.llm.gateway import model_for, prompt_tokens, upper_bound
 from rememo.llm.openai import OpenAICompatible
-from rememo.llm.protocol import LLM, Message, Usage
+from rememo.llm.protocol import LLM, ChatMessage, Usage
 from rememo.llm.spending import Ledger
 from rememo.testing.clock import ManualClock
 from rememo.testing.endpoint import ChatReply, ErrorReply, HeldReply, RawReply, Reply, ScriptedEndpoint
 
-ASK = [Message("user", "how are you today, and what is the weather like?")]
-MOST = at_most(prompt_tokens(ASK), 50).total
+ASK = [ChatMessage("user", "how are you today, and what is the weather like?")]
+MOST = upper_bound(prompt_tokens(ASK), 50).total
 """What such a call is booked for beforehand, with 50 tokens to answer in."""
 
 
@@ -111,7 +111,7 @@ def test_a_failure_costs_what_it_did_or_may_have(
     endpoint: ScriptedEndpoint, llm: OpenAICompatible, answer: Reply, spent: tuple[int, int] | None, requests: int
 ):
     endpoint.script(answer)
-    most = at_most(prompt_tokens(ASK), 50)
+    most = upper_bound(prompt_tokens(ASK), 50)
     with Memory(":memory:", embedder=None, llm=llm) as memory:
         with pytest.raises(ModelFailed):
             model_of(memory).complete(ASK, max_tokens=50, timeout=0.3)

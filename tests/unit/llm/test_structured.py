@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from rememo.errors import ModelFailed
 from rememo.llm.openai import OpenAICompatible
-from rememo.llm.protocol import Message, Usage
-from rememo.llm.structured import read_as, structured
+from rememo.llm.protocol import ChatMessage, Usage
+from rememo.llm.structured import ask_structured, parse_answer
 from rememo.testing.endpoint import ChatReply, ErrorReply, ScriptedEndpoint
 
 
@@ -19,7 +19,7 @@ class Person(BaseModel):
     age: int = 0
 
 
-ASK = [Message("user", "who?")]
+ASK = [ChatMessage("user", "who?")]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ ASK = [Message("user", "who?")]
     ],
 )
 def test_near_json_is_mended(text: str, mended: bool):
-    assert read_as(text, Person) == (Person(name="Ana", age=3), mended)
+    assert parse_answer(text, Person) == (Person(name="Ana", age=3), mended)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_near_json_is_mended(text: str, mended: bool):
 )
 def test_what_does_not_fit_says_why(text: str):
     with pytest.raises(ModelFailed) as caught:
-        read_as(text, Person)
+        parse_answer(text, Person)
     assert caught.value.reason == "malformed"
 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reader(text: str):
     with suppress(ModelFailed):
-        read_as(text, Person)
+        parse_answer(text, Person)
 
 
 def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(
@@ -59,7 +59,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(
     endpoint.script(
         ChatReply({"age": 3}, usage=(10, 2)), ChatReply("", usage=(10, 0)), ChatReply({"name": "Ana"}, usage=(20, 4))
     )
-    found = structured(llm, ASK, Person)
+    found = ask_structured(llm, ASK, Person)
     assert (found.value.name, found.asked, found.usage) == ("Ana", 3, Usage(40, 6))
     second = endpoint.requests_to()[1].prompt
     assert "name: Field required" in second
@@ -69,7 +69,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(
 def test_tries_are_bounded_and_all_are_counted(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     endpoint.script(*[ChatReply("no", usage=(10, 1))] * 9)
     with pytest.raises(ModelFailed, match=r"no JSON.*asked 3 times") as caught:
-        structured(llm, ASK, Person)
+        ask_structured(llm, ASK, Person)
     assert len(endpoint.requests_to()) == 3
     assert (caught.value.reason, caught.value.tokens) == ("malformed", (30, 3))
 
@@ -80,13 +80,13 @@ def test_a_refusal_is_not_argued_with(
 ):
     endpoint.script(answer)
     with pytest.raises(ModelFailed):
-        structured(llm, ASK, Person)
+        ask_structured(llm, ASK, Person)
     assert len(endpoint.requests_to()) == 1
 
 
 def test_a_cut_answer_is_marked(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
     endpoint.script(ChatReply('{"name": "An', finish="length"))
-    found = structured(llm, ASK, Person)
+    found = ask_structured(llm, ASK, Person)
     assert found.truncated
     assert found.mended
 
@@ -97,8 +97,8 @@ class Family(BaseModel):
 
 def test_of_a_cut_answer_whole_items_are_kept():
     cut = '{"people": [{"name": "Ana", "age": 3}, {"na'
-    assert read_as(cut, Family, truncated=True) == (Family(people=[Person(name="Ana", age=3)]), True)
+    assert parse_answer(cut, Family, truncated=True) == (Family(people=[Person(name="Ana", age=3)]), True)
     with pytest.raises(ModelFailed):
-        read_as(cut, Family)
+        parse_answer(cut, Family)
     with pytest.raises(ModelFailed):
-        read_as('{"peo', Family, truncated=True)
+        parse_answer('{"peo', Family, truncated=True)

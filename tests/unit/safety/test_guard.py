@@ -10,7 +10,7 @@ from rememo import AsyncMemory, Keyring, Memory, Settings
 from rememo.bench.guard import measure
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.scope import Scope
-from rememo.safety.guard import NAMES, Guard, Suspect
+from rememo.safety.guard import NAMES, Guard, IncomingRecord
 from rememo.safety.trust import default_trust
 from rememo.settings import trust_table
 
@@ -27,7 +27,7 @@ def memory():
 
 
 def examine(text: str, *, trust: float = 0.5, settings: Settings = FAST) -> str | None:
-    suspect = Suspect(text=text, kind="note", role=None, source=None, trust=trust, scope=Scope())
+    suspect = IncomingRecord(text=text, kind="note", role=None, source=None, trust=trust, scope=Scope())
     return Guard(settings).examine(suspect)
 
 
@@ -165,11 +165,11 @@ def test_of_two_that_say_the_same_the_trusted_one_comes_first(memory: Memory):
 
 def test_own_rules_see_what_they_ask_for(memory: Memory):
     @memory.quarantine.rule("shouting", reason="shouts")
-    def shouting(suspect: Suspect) -> bool:
+    def shouting(suspect: IncomingRecord) -> bool:
         return suspect.text.isupper()
 
     @memory.quarantine.rule("length", trusted=True)
-    def length(suspect: Suspect) -> str | None:
+    def length(suspect: IncomingRecord) -> str | None:
         return f"has {len(suspect.text)}  letters" if len(suspect.text) > 50 else None
 
     assert list(memory.quarantine.rules())[-2:] == ["shouting", "length"]
@@ -185,7 +185,7 @@ def test_own_rules_see_what_they_ask_for(memory: Memory):
 
 def test_a_rule_that_fails_lets_nothing_through(memory: Memory, caplog: pytest.LogCaptureFixture):
     @memory.quarantine.rule("broken")
-    def broken(suspect: Suspect) -> bool:
+    def broken(suspect: IncomingRecord) -> bool:
         raise RuntimeError(suspect.text)
 
     held = memory.add("secret words", source="web").quarantined
@@ -240,7 +240,7 @@ def test_the_async_face():
         async with AsyncMemory(":memory:", embedder=None, settings=FAST) as memory:
 
             @memory.quarantine.rule("loud")
-            def loud(suspect: Suspect) -> bool:
+            def loud(suspect: IncomingRecord) -> bool:
                 return suspect.text.isupper()
 
             receipt = await memory.add("BUY", source="web")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rememo.bench.summaries import measure
 from rememo.errors import InvalidInput
 from rememo.recall.analyze import Analyzer
-from rememo.summary.extractive import Line, condense, summarise
-from rememo.summary.salience import Turn, cut, plain
-from rememo.text.splitting import sentences
+from rememo.summary.extractive import SummaryLine, condense, summarise
+from rememo.summary.salience import Turn, message_sentence_spans, strip_emphasis
+from rememo.text.splitting import sentence_spans
 from rememo.text.tokens import default_counter
 
 ANALYZER = Analyzer()
@@ -42,7 +42,7 @@ def test_the_sentences_that_carry_the_text_are_chosen_in_order():
 @given(st.text(alphabet="abc XY.!?\n#世。", max_size=300), st.integers(1, 8))
 def test_a_summary_is_made_of_whole_sentences_in_order(text: str, count: int):
     summary = summarise(text, sentences=count, analyzer=ANALYZER)
-    own = list(dict.fromkeys(" ".join(text[a:b].split()) for a, b in sentences(text)))
+    own = list(dict.fromkeys(" ".join(text[a:b].split()) for a, b in sentence_spans(text)))
     rest = summary
     used = 0
     for one in own:
@@ -80,7 +80,7 @@ def turn(speaker: str, text: str) -> Turn:
     return Turn(speaker=speaker, text=text, at=AT, personal=speaker != "assistant")
 
 
-def short(turns: list[Turn], max_tokens: int) -> list[Line]:
+def short(turns: list[Turn], max_tokens: int) -> list[SummaryLine]:
     return condense(turns, max_tokens=max_tokens, counter=COUNTER, analyzer=ANALYZER)
 
 
@@ -99,8 +99,8 @@ TALK = [
 
 def test_what_people_tell_of_themselves_comes_before_chatter():
     assert short(TALK, 32) == [
-        Line("ana", "By the way, I planted 3 lemon trees in March.", 0),
-        Line("ana", "I moved to Porto last year and my sister Marta gave me the pots.", 4),
+        SummaryLine("ana", "By the way, I planted 3 lemon trees in March.", 0),
+        SummaryLine("ana", "I moved to Porto last year and my sister Marta gave me the pots.", 4),
     ]
     text = " ".join(line.text for line in short(TALK, 70))
     assert "citrus fertiliser" in text, "a question that was answered"
@@ -116,7 +116,7 @@ def test_code_is_no_sentence_and_nothing_gives_nothing():
     assert short([turn("ana", "```\nx = 1\n```\nI use Python 3.13 for it.")], 50)[0].text == "I use Python 3.13 for it."
     assert short([], 50) == []
     assert short([turn("ana", "..."), turn("bo", "")], 50) == []
-    assert short([turn("ana", "Hi!")], 50) == [Line("ana", "Hi!", 0)], "better than nothing"
+    assert short([turn("ana", "Hi!")], 50) == [SummaryLine("ana", "Hi!", 0)], "better than nothing"
 
 
 said = st.text(alphabet="abcI my 12XY.!?\n-`世。*", max_size=80)
@@ -133,7 +133,7 @@ def test_lines_are_whole_sentences_of_their_turn_in_order_and_within_the_budget(
     total = 0
     for line in lines:
         assert line.speaker == turns[line.place].speaker
-        own = [plain(turns[line.place].text[a:b]) for a, b in cut(turns[line.place].text)]
+        own = [strip_emphasis(turns[line.place].text[a:b]) for a, b in message_sentence_spans(turns[line.place].text)]
         rest = line.text
         for one in own:
             if rest == one or rest.startswith(one + " "):

@@ -8,30 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rememo.errors import InvalidInput
-from rememo.text.splitting import Sizes, find_headings, join, sentences, split
+from rememo.text.splitting import ChunkSizes, find_headings, join_chunks, sentence_spans, split_text
 
-SMALL = Sizes(target=40, most=60, overlap=8)
+SMALL = ChunkSizes(target=40, most=60, overlap=8)
 
 words = st.text(alphabet="abcXYZ.!?0é世。#-", min_size=1, max_size=90)
 gaps = st.sampled_from([" ", "  ", "\n", "\n\n", "\r\n\r\n", "\t", "\n# ", "\n\n## ", " " * 70, "\n```\n", "\n===\n"])
 structured = st.lists(st.tuples(words, gaps), max_size=60).map(lambda pairs: "".join(word + gap for word, gap in pairs))
 texts = st.one_of(structured, st.text(max_size=400))
-sizes = st.sampled_from([SMALL, Sizes(target=8, most=8, overlap=1), Sizes(target=20, most=90, overlap=0), Sizes()])
+sizes = st.sampled_from(
+    [SMALL, ChunkSizes(target=8, most=8, overlap=1), ChunkSizes(target=20, most=90, overlap=0), ChunkSizes()]
+)
 
 
 @given(texts, sizes)
-def test_chunks_cover_the_text_and_give_it_back(text: str, size: Sizes):
-    pieces = split(text, size)
-    assert join([(one.start, one.end, text[one.start : one.end]) for one in pieces]) == text
+def test_chunks_cover_the_text_and_give_it_back(text: str, size: ChunkSizes):
+    pieces = split_text(text, size)
+    assert join_chunks([(one.start, one.end, text[one.start : one.end]) for one in pieces]) == text
     assert all(0 < one.end - one.start <= size.most for one in pieces)
     assert all(b.start <= a.end < b.end and a.start < b.start for a, b in pairwise(pieces))
     assert all(a.end - b.start <= size.overlap for a, b in pairwise(pieces))
-    assert pieces == split(text, size)
+    assert pieces == split_text(text, size)
 
 
 @given(texts, sizes)
-def test_no_word_is_cut_unless_it_is_longer_than_a_chunk(text: str, size: Sizes):
-    for piece in split(text, size):
+def test_no_word_is_cut_unless_it_is_longer_than_a_chunk(text: str, size: ChunkSizes):
+    for piece in split_text(text, size):
         for cut in (piece.start, piece.end):
             if not 0 < cut < len(text) or text[cut - 1].isspace() or text[cut].isspace() or text[cut - 1] in "。！？":  # noqa: RUF001
                 continue
@@ -45,7 +47,7 @@ def test_no_word_is_cut_unless_it_is_longer_than_a_chunk(text: str, size: Sizes)
 
 @given(texts)
 def test_sentences_are_in_order_and_leave_out_nothing_but_space(text: str):
-    found = sentences(text)
+    found = sentence_spans(text)
     assert all(a[1] <= b[0] for a, b in pairwise(found))
     assert "".join("".join(text[a:b].split()) for a, b in found) == "".join(text.split())
 
@@ -53,7 +55,7 @@ def test_sentences_are_in_order_and_leave_out_nothing_but_space(text: str):
 def test_a_chunk_ends_before_a_heading_and_knows_what_it_stands_under():
     body = "The cat sat on the mat. " * 15
     text = f"# Pets\n\n{body}\n\n## Cats\n\n{body}\n\n## Dogs\n\n{body}\n\nCars\n====\n\n{body}"
-    pieces = split(text, Sizes(target=400, most=600, overlap=50))
+    pieces = split_text(text, ChunkSizes(target=400, most=600, overlap=50))
     assert [one.headings for one in pieces] == [("Pets",), ("Pets", "Cats"), ("Pets", "Dogs"), ("Cars",)]
     assert [text[one.start :].split("\n", maxsplit=1)[0] for one in pieces] == ["# Pets", "## Cats", "## Dogs", "Cars"]
 
@@ -61,7 +63,7 @@ def test_a_chunk_ends_before_a_heading_and_knows_what_it_stands_under():
 def test_a_chunk_ends_with_a_paragraph_and_repeats_its_last_sentence():
     paragraph = "Dr. Smith met the U.S. envoy in Lisbon. They talked about fish prices. Nobody was pleased."
     text = "\n\n".join([paragraph] * 6)
-    pieces = split(text, Sizes(target=200, most=300, overlap=40))
+    pieces = split_text(text, ChunkSizes(target=200, most=300, overlap=40))
     assert len(pieces) > 2
     assert all(text[one.start : one.end].rstrip().endswith("Nobody was pleased.") for one in pieces)
     assert all(text[one.start :].startswith("Nobody was pleased.") for one in pieces[1:])
@@ -69,7 +71,7 @@ def test_a_chunk_ends_with_a_paragraph_and_repeats_its_last_sentence():
 
 def test_chunks_are_of_about_two_hundred_words():
     text = "\n\n".join("One of them went to the market and bought a fish there. " * 5 for _ in range(40))
-    counts = [len(text[one.start : one.end].split()) for one in split(text)]
+    counts = [len(text[one.start : one.end].split()) for one in split_text(text)]
     assert all(150 <= count <= 330 for count in counts[:-1])
 
 
@@ -81,7 +83,7 @@ def test_headings_of_markdown_and_none_in_fenced_code():
 
 def test_sentences_do_not_end_at_abbreviations():
     text = "Dr. A. Smith paid approx. 3.50 euros. Was it dear? e.g. for fish! 魚は高い。肉も高い。"
-    assert [text[a:b] for a, b in sentences(text)] == [
+    assert [text[a:b] for a, b in sentence_spans(text)] == [
         "Dr. A. Smith paid approx. 3.50 euros.", "Was it dear? e.g. for fish!", "魚は高い。", "肉も高い。",
     ]  # fmt: skip
 
@@ -91,7 +93,7 @@ def test_splitting_takes_time_in_proportion():
         best = 9.0
         for _ in range(3):
             start = time.thread_time()
-            split(text)
+            split_text(text)
             best = min(best, time.thread_time() - start)
         return best
 
@@ -101,11 +103,11 @@ def test_splitting_takes_time_in_proportion():
 
 def test_sizes_that_would_never_end_are_refused():
     with pytest.raises(InvalidInput):
-        Sizes(target=100, most=200, overlap=25)
+        ChunkSizes(target=100, most=200, overlap=25)
     with pytest.raises(InvalidInput):
-        Sizes(target=300, most=200, overlap=0)
+        ChunkSizes(target=300, most=200, overlap=0)
 
 
 def test_chunks_that_do_not_follow_on_each_other_are_refused():
     with pytest.raises(InvalidInput, match="missing"):
-        join([(0, 3, "abc"), (4, 6, "ef")])
+        join_chunks([(0, 3, "abc"), (4, 6, "ef")])

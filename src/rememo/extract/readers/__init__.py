@@ -6,8 +6,8 @@ A reader returns the values that stand at a word, or none; rows name readers in 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rememo.extract.readers import attributes, doings, numbers, people, pets, places, tastes, things, work
-from rememo.extract.table import Reader
+from rememo.extract.pattern_row import Reader
+from rememo.extract.readers import activities, attributes, numbers, people, pets, places, tastes, things, work
 
 READERS: Mapping[str, Reader] = MappingProxyType({
     "attribute": attributes.attribute, "about": attributes.about, "office_holder": attributes.office_holder,
@@ -27,18 +27,18 @@ READERS: Mapping[str, Reader] = MappingProxyType({
     "called": things.called, "favourite": tastes.favourite,
     "liked": tastes.liked, "preferred": tastes.preferred, "food": tastes.food, "named_food": tastes.named_food, "diet": tastes.diet,
     "fan": tastes.fan, "plain": tastes.plain, "allergen": tastes.allergen, "illness": tastes.illness, "dose": tastes.dose,
-    "activity": doings.activity, "skill": doings.skill, "hobby": doings.hobby, "appointment": doings.appointment,
-    "coming": doings.coming, "off": doings.off, "doing": doings.planned, "trip": doings.trip,
+    "activity": activities.activity, "skill": activities.skill, "hobby": activities.hobby, "appointment": activities.appointment,
+    "coming": activities.coming, "off": activities.off, "doing": activities.planned, "trip": activities.trip,
     "age": numbers.age, "birthday": numbers.birthday, "birth_year": numbers.birth_year, "email": numbers.email, "phone": numbers.phone,
     "pronouns": numbers.pronouns, "born_on": numbers.born_on,
     "named_school": work.named_school,
-    "team": tastes.team, "new_phone": numbers.new_phone, "new_email": numbers.new_email, "off_to": doings.off_to, "moved": doings.moved, "moved_object": doings.moved_object, "verb_itself": doings.verb_itself,
+    "team": tastes.team, "new_phone": numbers.new_phone, "new_email": numbers.new_email, "off_to": activities.off_to, "moved": activities.moved, "moved_object": activities.moved_object, "verb_itself": activities.verb_itself,
     "left_name": work.left_name, "partner_itself": people.partner_itself, "widowed": people.widowed, "lived_with": people.lived_with, "first_day": work.first_day, "words_left": numbers.words_left, "school_left": work.school_left, "subject_left": work.subject_left,
     "status": people.status, "is_relation": people.is_relation, "lives_with": people.lives_with,
     "intolerance": tastes.intolerance, "fear": tastes.fear, "given_up": tastes.given_up, "avoided": tastes.avoided,
     "my_email": numbers.my_email, "half": people.half,
     "relation_name": people.relation_name,
     "product": things.product, "switched": things.switched, "membership": things.membership, "bought": things.bought,
-    "own_make": things.own_make, "hobbies": tastes.hobbies, "off_itself": doings.off_itself, "gone_to": doings.gone_to,
+    "own_make": things.own_make, "hobbies": tastes.hobbies, "off_itself": activities.off_itself, "gone_to": activities.gone_to,
 })  # fmt: skip
 """Every reader by the name that frames use."""

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 from rememo.extract.phrases import closes
 from rememo.extract.readers.work import capitals_end
-from rememo.extract.table import Value
 from rememo.recall.time import TimeMention
 from rememo.text.wordlists import word_set
 
@@ -69,7 +69,7 @@ def key_end(low: list[str], first: int, end: int) -> int:
     return next((at for at in range(first, end) if low[at] in _CUTS or low[at] in _LINKS), end)
 
 
-def owned_key(finder: Finder, owner: str, first: int, end: int) -> str:
+def owned_key(finder: FactFinder, owner: str, first: int, end: int) -> str:
     """Return whose thing it is, the same for all ways to say it: "budget for the kitchen" is the kitchen budget. "" for none."""
     words = finder.words
     low = words.low
@@ -94,12 +94,12 @@ def owned_key(finder: Finder, owner: str, first: int, end: int) -> str:
     return f"{owner}'s {text}"
 
 
-def _own_key(finder: Finder, clause: Clause) -> str:
+def _own_key(finder: FactFinder, clause: Clause) -> str:
     count = len(clause.subject.thing.split())
     return owned_key(finder, clause.subject.name, clause.subject.after - count, clause.subject.after)
 
 
-def value_at(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def value_at(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a value: a name, a number with its unit, a code, an account or a date; plain words are none."""
     words = finder.words
     low = words.low
@@ -134,7 +134,7 @@ def value_at(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def _titled(finder: Finder, clause: Clause, at: int, end: int) -> int:
+def _titled(finder: FactFinder, clause: Clause, at: int, end: int) -> int:
     """Return where "Dr. Musilová" ends."""
     words = finder.words
     if end - at == 1 and words.low[at] in ("dr", "mr", "mrs", "ms", "prof", "st") and words.at(end) == ".":
@@ -146,7 +146,7 @@ def _is_figure(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _figures(finder: Finder, clause: Clause, at: int, first: int) -> list[Value]:
+def _figures(finder: FactFinder, clause: Clause, at: int, first: int) -> list[Value]:
     words = finder.words
     end = first + 1
     while (
@@ -158,7 +158,7 @@ def _figures(finder: Finder, clause: Clause, at: int, first: int) -> list[Value]
     return [Value(text=words.slice(at, end), end=end)]
 
 
-def _closed(finder: Finder, clause: Clause, end: int) -> bool:
+def _closed(finder: FactFinder, clause: Clause, end: int) -> bool:
     return closes(finder.words, end, clause.end, finder.time_starts) or finder.words.low[end] in (
         "from",
         "/",
@@ -167,17 +167,17 @@ def _closed(finder: Finder, clause: Clause, end: int) -> bool:
     )
 
 
-def _time_at(finder: Finder, clause: Clause, at: int) -> TimeMention | None:
+def _time_at(finder: FactFinder, clause: Clause, at: int) -> TimeMention | None:
     start = finder.words.start[at]
     return next((time for time in finder.times_of(clause, "future") if time.position[0] == start), None)
 
 
-def _after(finder: Finder, clause: Clause, time: TimeMention) -> int:
+def _after(finder: FactFinder, clause: Clause, time: TimeMention) -> int:
     words = finder.words
     return next((at for at in range(clause.rest, clause.end) if words.start[at] >= time.position[1]), clause.end)
 
 
-def attribute(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def attribute(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the value of the thing that a clause is about, as a fact about that thing."""
     key = _own_key(finder, clause)
     if not key:
@@ -207,7 +207,7 @@ def attribute(finder: Finder, clause: Clause, at: int) -> list[Value]:
     ]
 
 
-def _due(finder: Finder, clause: Clause, at: int, key: str) -> list[Value]:
+def _due(finder: FactFinder, clause: Clause, at: int, key: str) -> list[Value]:
     for start in range(at, min(at + 2, clause.end)):
         if (time := _time_at(finder, clause, start)) is not None:
             text = time.text.removeprefix("on ").removeprefix("by ")
@@ -215,7 +215,7 @@ def _due(finder: Finder, clause: Clause, at: int, key: str) -> list[Value]:
     return []
 
 
-def _taking_place(finder: Finder, clause: Clause, time: TimeMention, key: str) -> list[Value]:
+def _taking_place(finder: FactFinder, clause: Clause, time: TimeMention, key: str) -> list[Value]:
     """Read when something happens again and again, or at what hour; a single day is an appointment's."""
     words = finder.words
     end = _after(finder, clause, time)
@@ -227,7 +227,7 @@ def _taking_place(finder: Finder, clause: Clause, time: TimeMention, key: str) -
     return [Value(text=text, end=end + plural, subject=key, predicate="takes_place")]
 
 
-def about(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def about(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what a text that somebody writes is about."""
     words = finder.words
     key = _own_key(finder, clause)
@@ -246,13 +246,13 @@ def about(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end, subject=key)] if 0 < end - at <= _LONGEST_NAME else []
 
 
-def runs_on(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def runs_on(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what a thing runs on: a product by its name."""
     key = _own_key(finder, clause)
     return [replace(value, subject=key) for value in value_at(finder, clause, at)] if key else []
 
 
-def on_call(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def on_call(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read who is on call: the speaker, or somebody by name."""
     who = finder.speaker if clause.subject.speaker else clause.subject.name
     if not who or "'s " in who or clause.subject.kind != "person":
@@ -260,7 +260,7 @@ def on_call(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=who, end=at, subject=f"{finder.speaker}'s on-call")]
 
 
-def component_key(finder: Finder, first: int, end: int) -> str:
+def component_key(finder: FactFinder, first: int, end: int) -> str:
     """Return the key of whoever owns a part of a project: "billing module" and "billing" have the same owner. "" for none."""
     words = finder.words
     while end > first + 1 and words.low[end - 1] in _PARTS:
@@ -270,7 +270,7 @@ def component_key(finder: Finder, first: int, end: int) -> str:
     return f"{finder.speaker}'s {words.slice(first, end)} owner"
 
 
-def component(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def component(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "the billing module" after "owns": a part of the project, named by what it is."""
     words = finder.words
     if clause.subject.speaker or words.low[at] not in ("the", "our") or not clause.subject.names:
@@ -287,7 +287,7 @@ _PARTS = word_set(
 )
 
 
-def office_holder(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def office_holder(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "our team lead" in "Jonas is our team lead": who holds the office is the fact."""
     words = finder.words
     low = words.low

@@ -4,8 +4,8 @@ import re
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
-from rememo.extract.table import Value
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 
 EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
 PHONE = re.compile(r"\+?\d[\d\s().-]{4,18}\d")
@@ -18,7 +18,7 @@ _AFTER_AGE = frozenset(
 )
 
 
-def age(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def age(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an age in years: "34", "34 years old", "thirty"; "2 hours late" is none."""
     words = finder.words
     number = lexicon.AGES.get(words.low[at], words.low[at])
@@ -36,7 +36,7 @@ def age(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=number, end=at + 1)]
 
 
-def birthday(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def birthday(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a day of birth that is told in figures."""
     words = finder.words
     for mention in finder.times_of(clause, "past"):
@@ -54,7 +54,7 @@ def birthday(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def birth_year(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def birth_year(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a year of birth."""
     for mention in finder.times_of(clause, "past"):
         if (
@@ -66,33 +66,33 @@ def birth_year(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def _pattern(expression: re.Pattern[str], finder: Finder, clause: Clause, at: int) -> list[Value]:
+def _pattern(expression: re.Pattern[str], finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     begin, end = finder.words.start[min(at, finder.limit - 1)], finder.words.end[finder.limit - 1]
     match = expression.search(finder.text, begin, end)
     return [Value(text=match.group(), end=clause.end)] if match else []
 
 
-def email(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def email(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an address for mail."""
     return _pattern(EMAIL, finder, clause, at)
 
 
-def my_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def my_email(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an address at which others reach the speaker."""
     return [Value(text=value.text, end=value.end, subject=finder.speaker) for value in email(finder, clause, at)]
 
 
-def phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def phone(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a number for calls."""
     return _pattern(PHONE, finder, clause, at)
 
 
-def pronouns(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def pronouns(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read pronouns as they are written."""
     return [Value(text=finder.words.slice(at, clause.end), end=clause.end)]
 
 
-def born_on(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def born_on(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the day of birth, wherever in the clause it stands."""
     for mention in finder.times_of(clause, "past"):
         numbered = any(sign.isdigit() for sign in mention.text)
@@ -101,24 +101,24 @@ def born_on(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def _changed(finder: Finder, clause: Clause, at: int, nouns: frozenset[str]) -> bool:
+def _changed(finder: FactFinder, clause: Clause, at: int, nouns: frozenset[str]) -> bool:
     """Tell whether it is one's own number or mail that changed."""
     if clause.subject.kind == "thing":
         return not nouns.isdisjoint(clause.subject.thing.split())
     return finder.words.at(at) in ("my", "our") and not nouns.isdisjoint(finder.words.low[at : at + 4])
 
 
-def new_phone(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def new_phone(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the number after "my number changed"."""
     return phone(finder, clause, at) if _changed(finder, clause, at, frozenset({"number", "phone"})) else []
 
 
-def new_email(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def new_email(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the address after "I changed my email"."""
     return email(finder, clause, at) if _changed(finder, clause, at, frozenset({"email", "e-mail", "mail"})) else []
 
 
-def measure(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def measure(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a weight with its unit."""
     match = _MEASURE.match(finder.text, finder.words.start[at])
     if match is None:
@@ -127,7 +127,7 @@ def measure(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=match.group(), end=end)]
 
 
-def shoe_size(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def shoe_size(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "a size 39 in shoes", "shoe size 31"."""
     words = finder.words
     noun = next((index for index in range(at, min(at + 3, clause.end)) if words.low[index] == "size"), clause.end)
@@ -137,7 +137,7 @@ def shoe_size(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=number, end=noun + 2)]
 
 
-def words_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def words_left(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a short value as it stands: a size, a blood type."""
     words = finder.words
     end = next(

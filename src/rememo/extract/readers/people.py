@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
 from rememo.extract.lexicon import AGES, NATIONALITIES, RELIGIONS, SPECIES, STATUSES
 from rememo.extract.names import GIVEN_NAMES
+from rememo.extract.pattern_row import Value
 from rememo.extract.people import title
 from rememo.extract.phrases import items
 from rememo.extract.predicates import EVERY, RELATION_WORDS
-from rememo.extract.table import Value
 from rememo.text.wordlists import word_set
 
 _GREETINGS = word_set("hi hello hey hiya greetings morning evening afternoon howdy yo hallo")
@@ -21,7 +21,7 @@ _LONGEST_NAME = 3
 _AFTER_NAME = frozenset(("", ".", ",", "!", "and", "but", "from", "-", "(", ";"))
 
 
-def person(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def person(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a person's name; "my girlfriend Kim" is Kim."""
     words = finder.words
     if clause.subject.kind == "thing" and clause.subject.thing.rsplit(" ", 1)[-1] in RELATION_WORDS:
@@ -39,13 +39,13 @@ def person(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end)] if end > at else []
 
 
-def companion(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def companion(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read the other one of "Tom and I got married"."""
     names = clause.subject.names
     return [Value(text=names[0], end=at)] if clause.subject.speaker and names else []
 
 
-def relation(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def relation(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "my girlfriend" in "my girlfriend and I broke up", or after the verb, when no name comes with it."""
     words = finder.words
     found = finder.reader.relation_at(words, at, clause.end) if words.at(at) in ("my", "our") else None
@@ -54,7 +54,7 @@ def relation(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=EVERY, end=found.after, predicate=found.predicate)]
 
 
-def relatives(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def relatives(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read relatives one has, by their names when they come with them."""
     words = finder.words
     found: list[Value] = []
@@ -79,7 +79,7 @@ def relatives(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def _related(finder: Finder, begin: int, noun: int, predicate: str) -> list[Value]:
+def _related(finder: FactFinder, begin: int, noun: int, predicate: str) -> list[Value]:
     words = finder.words
     names, after = names_of(finder, noun)
     for one in names:
@@ -93,7 +93,7 @@ def _related(finder: Finder, begin: int, noun: int, predicate: str) -> list[Valu
     return [Value(text=words.slice(begin, noun), end=noun)]
 
 
-def names_of(finder: Finder, noun: int) -> tuple[tuple[str, ...], int]:
+def names_of(finder: FactFinder, noun: int) -> tuple[tuple[str, ...], int]:
     """Return the names that follow "a sister" or "two cats", and the word after them."""
     words = finder.words
     naming = words.at(noun) in ("named", "called", ",", "-", "(", ":") or words.capital(noun)
@@ -103,14 +103,14 @@ def names_of(finder: Finder, noun: int) -> tuple[tuple[str, ...], int]:
     return names, after
 
 
-def sweetheart(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def sweetheart(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read whom somebody has been with: a given name, for many are with a firm."""
     words = finder.words
     end = finder.reader.name_end(words, at, clause.end)
     return [Value(text=words.slice(at, end), end=end)] if end > at and words.low[at] in GIVEN_NAMES else []
 
 
-def newborn_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def newborn_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the name of a child that was born, behind what it is to its parents: "son Theo"."""
     words = finder.words
     relation = RELATION_WORDS.get(words.at(at), "")
@@ -119,7 +119,7 @@ def newborn_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(start, end), end=end, predicate=relation)] if end > start else []
 
 
-def children(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def children(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read how many children: "two" is "two kids", "three boys"."""
     words = finder.words
     if words.low[at] not in AGES and not words.low[at].isdecimal():
@@ -131,7 +131,7 @@ def children(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: A
     )
 
 
-def newborn(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def newborn(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "girl named Olive" after "a baby"."""
     words = finder.words
     start = at + 1 + (words.at(at + 1) in ("named", "called"))
@@ -141,7 +141,7 @@ def newborn(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(start, end), end=end, predicate="daughter" if words.low[at] == "girl" else "son")]
 
 
-def name(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the name of somebody or of a pet, as a fact of whoever it belongs to."""
     words = finder.words
     reader, subject = finder.reader, clause.subject
@@ -165,13 +165,13 @@ def name(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=text, end=end, predicate=relation, subject=finder.speaker, kind=species, also=also)]
 
 
-def nickname(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def nickname(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one is called."""
     end = finder.reader.name_end(finder.words, at, clause.end)
     return [Value(text=finder.words.slice(at, end), end=end)] if end > at else []
 
 
-def introduction(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def introduction(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "Hi, I'm Ana" and "I'm Ana, …"; a capital alone is not enough."""
     words = finder.words
     end = finder.reader.name_end(words, at, clause.end)
@@ -187,7 +187,7 @@ def introduction(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=title(words.slice(at, end)), end=end)]
 
 
-def status(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def status(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "single", "divorced"; who is married together with somebody is married to them."""
     words = finder.words
     word = words.low[at]
@@ -196,7 +196,7 @@ def status(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=word, end=at + 1 + (words.at(at + 1) in ("again", "now")))]
 
 
-def is_relation(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def is_relation(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "my sister" in "Ana is my sister": whose sister she is is the fact."""
     words = finder.words
     if words.at(at) not in ("my", "our") or not clause.subject.names or clause.subject.speaker:
@@ -225,7 +225,7 @@ def is_relation(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return values
 
 
-def lives_with(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def lives_with(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read whom one lives with: a name, or a relation."""
     words = finder.words
     if words.at(at) not in ("my", "our"):
@@ -237,7 +237,7 @@ def lives_with(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=text, end=found.after) for text in texts]
 
 
-def relation_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def relation_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "Dieter" in "my boss is Dieter": the name of somebody spoken of by the relation."""
     words = finder.words
     end = finder.reader.name_end(words, at, clause.end)
@@ -247,7 +247,7 @@ def relation_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return name(finder, clause, at)
 
 
-def half(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def half(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read "half Greek"."""
     words = finder.words
     if words.low[at] not in ("half", "part") or words.at(at + 1) not in NATIONALITIES:
@@ -255,7 +255,7 @@ def half(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG00
     return [Value(text=words.slice(at, at + 2), end=at + 2)]
 
 
-def partner_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def partner_itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read who parted from the speaker: a name, or a relation without one."""
     subject = clause.subject
     if subject.speaker or subject.kind != "person" or not subject.name:
@@ -271,7 +271,7 @@ _PARTNERS = word_set("wife husband spouse partner girlfriend boyfriend fiance")
 _SPOUSES = word_set("wife husband spouse")
 
 
-def widowed(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def widowed(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read that somebody's spouse died: "my husband", or a name told to be the husband's."""
     name = clause.subject.name
     related = {f"{finder.speaker}'s {relation}" for relation in _SPOUSES}
@@ -281,6 +281,6 @@ def widowed(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text="widowed", end=at, subject=finder.speaker)] if known or name in related else []
 
 
-def lived_with(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def lived_with(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "parents" in "moved out of my parents' place"."""
     return lives_with(finder, clause, at - 1)

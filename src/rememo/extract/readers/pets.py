@@ -2,14 +2,14 @@
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 from rememo.extract.people import singular
 from rememo.extract.phrases import after_determiner, items, phrase_end
 from rememo.extract.readers.people import names_of
-from rememo.extract.table import Value
 
 
-def pets(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def pets(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read animals in what somebody has or got, by their names when they come with them."""
     words = finder.words
     found: list[Value] = []
@@ -32,7 +32,7 @@ def pets(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def _species(finder: Finder, begin: int, end: int) -> str:
+def _species(finder: FactFinder, begin: int, end: int) -> str:
     words = finder.words
     if end == begin:
         return ""
@@ -40,7 +40,7 @@ def _species(finder: Finder, begin: int, end: int) -> str:
     return pair if end - begin > 1 and pair in lexicon.SPECIES else head if head in lexicon.SPECIES else ""
 
 
-def _pet(finder: Finder, begin: int, noun: int, species: str) -> list[Value]:
+def _pet(finder: FactFinder, begin: int, noun: int, species: str) -> list[Value]:
     words = finder.words
     kind = singular(species)
     names, after = names_of(finder, noun)
@@ -55,7 +55,7 @@ def _pet(finder: Finder, begin: int, noun: int, species: str) -> list[Value]:
     return [Value(text=words.slice(begin, noun), end=noun, kind=kind)]
 
 
-def own_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def own_pet(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a pet that is known to be there: "my dog", "our parrot Kiwi", "the hamster"."""
     words = finder.words
     if words.at(at) not in ("my", "our", "the"):
@@ -70,7 +70,7 @@ def own_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=name, end=relation.after) for name in relation.names or (relation.species,)]
 
 
-def renamed_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def renamed_pet(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "the kitten Duchess" after "renamed": what sort of animal it is, and its new name."""
     words = finder.words
     noun = next((index for index in range(at, min(at + 4, clause.end)) if words.low[index] in lexicon.SPECIES), 0)
@@ -82,19 +82,19 @@ def renamed_pet(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=name, end=end, kind=kind, also=((name, "species", kind),))]
 
 
-def renamed_kind(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def renamed_kind(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the animal that has another name now: the one it had is over."""
     return [Value(text=value.kind, end=value.end, kind=value.kind) for value in renamed_pet(finder, clause, at)]
 
 
-def itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the pet that the clause is about, as something its owner has: "our cat died"."""
     subject = clause.subject
     text = subject.species if subject.name.startswith(f"{finder.speaker}'s ") else subject.name
     return [Value(text=text, end=at, subject=finder.speaker, kind=subject.species)] if text else []
 
 
-def breed(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def breed(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a breed: "a beagle", "a 4 year old beagle"; with a name it is the name that counts."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)

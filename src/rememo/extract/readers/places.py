@@ -2,9 +2,9 @@
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 from rememo.extract.phrases import after_determiner, place_end, points_elsewhere
-from rememo.extract.table import Value
 from rememo.text.wordlists import word_set
 
 _LONGEST_TOWN = 3
@@ -20,7 +20,7 @@ _NOT_TOWNS = word_set(
 )
 
 
-def place(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def place(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read somewhere one can live, the town rather than the flat in it."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -36,12 +36,12 @@ def place(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)] if _habitable(finder, at, begin, end) else []
 
 
-def _inner(finder: Finder, clause: Clause, end: int) -> int:
+def _inner(finder: FactFinder, clause: Clause, end: int) -> int:
     """Return where "a studio flat in Bristol" goes on with the town."""
     return end + 1 if finder.words.at(end) in ("in", "of") and end + 1 < clause.end else 0
 
 
-def _habitable(finder: Finder, start: int, begin: int, end: int) -> bool:
+def _habitable(finder: FactFinder, start: int, begin: int, end: int) -> bool:
     words = finder.words
     if not _ABSTRACT.isdisjoint(words.low[begin:end]) or points_elsewhere(words, begin, end):
         return False
@@ -62,7 +62,7 @@ def _habitable(finder: Finder, start: int, begin: int, end: int) -> bool:
     )
 
 
-def town(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def town(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a place by its name: "Austin, Texas", without any flat or street."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -71,7 +71,7 @@ def town(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return place(finder, clause, at)
 
 
-def dwelling(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def dwelling(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the town of "a proper flat in Lübeck": somewhere to live, and no car."""
     words = finder.words
     if words.at(at) not in ("a", "an", "our", "my", "the") or not _NOT_HOMES.isdisjoint(words.low):
@@ -82,7 +82,7 @@ def dwelling(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return town(finder, clause, link + 1) if link + 1 < clause.end else []
 
 
-def bought_home(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def bought_home(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the town of a house that was bought to live in; a cottage is for the holidays."""
     head = next((word for word in finder.words.low[at : at + 5] if word in _HOMES), "")
     return dwelling(finder, clause, at) if head in ("house", "flat", "apartment", "terrace", "home") else []
@@ -96,7 +96,7 @@ _NOT_HOMES = word_set(
 )
 
 
-def visited(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def visited(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read places one has been to: names with capitals, several if they follow each other."""
     words = finder.words
     found: list[Value] = []
@@ -118,7 +118,7 @@ def visited(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def street(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def street(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an address: "Maple Street", "22 Rue des Martyrs", "Apt 5, 80 King Street"."""
     words = finder.words
     end, known = at, False
@@ -145,7 +145,7 @@ def street(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end)] if known and end > at else []
 
 
-def quarter(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def quarter(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "the Alfama district (of Lisbon)": the part of a town."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)

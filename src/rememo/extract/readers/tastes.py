@@ -4,11 +4,11 @@ import re
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 from rememo.extract.phrases import after_determiner, closes, items, normal_case, phrase_end, points_elsewhere
 from rememo.extract.predicates import RELATION_WORDS
 from rememo.extract.predicates import favourite as favourite_predicate
-from rememo.extract.table import Value
 from rememo.text.wordlists import word_set
 
 _GENERIC = word_set(
@@ -44,7 +44,7 @@ _MILD = word_set("severe mild bad serious terrible slight strong food")
 _NO_ALLERGEN = word_set("seasonal skin any no many several")
 
 
-def liked(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def liked(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read each thing of a list that stands for itself, not for something in the conversation."""
     words = finder.words
     low = words.low
@@ -107,7 +107,7 @@ _AROUND_NOUN = frozenset({"about"})
 _GOES_ON = frozenset({"is", "are", "was", "has", "'s", "that", "which", "who"})
 
 
-def _generic(finder: Finder, first: int) -> bool:
+def _generic(finder: FactFinder, first: int) -> bool:
     """Tell "the mountains" and "the Beatles" from "the second option"."""
     words = finder.words
     if words.capital(first + 1) and words.low[first + 1].endswith("s") and not words.capital(first + 2):
@@ -115,7 +115,7 @@ def _generic(finder: Finder, first: int) -> bool:
     return words.at(first + 1) in _GENERIC and words.at(first + 2) in ("", ".", "!", ",", "and", "but", "so")
 
 
-def plain(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def plain(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a plain list of nouns: what one is afraid of, good at, allergic to."""
     words = finder.words
     if words.low[at] in _POINTED:
@@ -138,13 +138,13 @@ def plain(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def condition_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def condition_itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read the illness that a clause is about: "my back pain is gone"."""
     named = clause.subject.thing
     return [Value(text=named, end=at)] if named in lexicon.CONDITIONS else []
 
 
-def allergen(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def allergen(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "a peanut allergy", "a severe allergy to nuts", "a lactose intolerance"."""
     words = finder.words
     found: list[Value] = []
@@ -166,7 +166,7 @@ def replace_predicate(value: Value, predicate: str) -> Value:
     return Value(text=value.text, end=value.end, predicate=predicate)
 
 
-def illness(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def illness(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what somebody has that is an illness."""
     words = finder.words
     found: list[Value] = []
@@ -180,7 +180,7 @@ def illness(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def preferred(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def preferred(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one prefers; "the second draft" is none."""
     words = finder.words
     if words.low[at] in _POINTED or words.low[at] == "the":
@@ -193,7 +193,7 @@ def preferred(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)]
 
 
-def food(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what is eaten or drunk: any list of nouns that is no meal and no amount."""
     words = finder.words
     found: list[Value] = []
@@ -214,7 +214,7 @@ def food(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def named_food(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def named_food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what is known to be food or drink: after "gave up" and "can't do" anything else may stand."""
     words = finder.words
     again = clause.lemma in ("eat", "drink") and any(time.recurring for time in finder.times_of(clause, "past"))
@@ -231,7 +231,7 @@ def named_food(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def diet(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def diet(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a diet: "vegan", "a strict vegetarian", "gluten free", "on a low-carb diet"."""
     words = finder.words
     begin = at + (words.at(at) in ("on", "eating"))
@@ -254,7 +254,7 @@ def diet(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _FREE = frozenset(f"{food}-free" for food in ("gluten", "dairy", "sugar", "meat", "lactose", "wheat", "soy"))
 
 
-def fan(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def fan(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "a huge Arsenal fan", "more of a cat person"."""
     words = finder.words
     if words.low[at] == "more" and words.at(at + 1) == "of":
@@ -279,7 +279,7 @@ def fan(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _LIKED_BY_PERSONS = word_set("dog cat tea coffee beach mountain outdoors")
 
 
-def favourite(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def favourite(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what "my favourite <thing>" or "my go-to <thing>" is; the thing makes the predicate."""
     words = finder.words
     thing = clause.subject.thing
@@ -320,7 +320,7 @@ def favourite(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end, predicate=predicate)]
 
 
-def dose(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def dose(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a medicine: a known one, or any with a dose."""
     words = finder.words
     measured = _DOSE.match(finder.text, words.start[at])
@@ -343,7 +343,7 @@ def dose(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def intolerance(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def intolerance(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read "lactose intolerant", "lactose-intolerant"."""
     words = finder.words
     word = words.low[at]
@@ -352,7 +352,7 @@ def intolerance(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa
     return [Value(text=word, end=at + 2)] if words.at(at + 1) == "intolerant" and word.isalpha() else []
 
 
-def fear(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def fear(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what is feared: things, or one gerund ("flying"); "losing my job" says no fact."""
     words = finder.words
     if words.low[at] in ("the", "what", "your", "being"):
@@ -362,7 +362,7 @@ def fear(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return plain(finder, clause, at)
 
 
-def given_up(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def given_up(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read food or drink that was given up, as what is no longer eaten or drunk."""
     drunk = finder.words.at(at - 1) == "drinking"
     return [
@@ -371,12 +371,12 @@ def given_up(finder: Finder, clause: Clause, at: int) -> list[Value]:
     ]
 
 
-def again_food(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def again_food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one eats or drinks again, each as what it is."""
     return given_up(finder, clause, at)
 
 
-def avoided(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def avoided(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one avoids; "the question" and "being late" are no food."""
     words = finder.words
     if words.low[at] in ("the", "this", "these", "any", "being") or words.low[at].endswith("ing"):
@@ -384,7 +384,7 @@ def avoided(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return food(finder, clause, at)
 
 
-def team(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def team(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a team by its name; one supports ideas and people, too."""
     words = finder.words
     end = at
@@ -394,7 +394,7 @@ def team(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end)] if closed and words.low[at] != "i" else []
 
 
-def hobbies(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def hobbies(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what "my hobbies include"."""
     named = clause.subject.thing.rsplit(" ", 1)[-1] in ("hobbies", "interests", "passions")
     return plain(finder, clause, at) if named else []

@@ -2,10 +2,10 @@
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 from rememo.extract.phrases import after_determiner, items, phrase_end, points_elsewhere
 from rememo.extract.readers.work import capitals_end
-from rememo.extract.table import Value
 from rememo.text.wordlists import word_set
 
 _PRAISE = word_set("same similar great good question problem")
@@ -27,20 +27,20 @@ _DESCRIBING = word_set(
 )
 
 
-def _possession(finder: Finder, begin: int, end: int) -> bool:
+def _possession(finder: FactFinder, begin: int, end: int) -> bool:
     words = finder.words
     head, pair = words.low[end - 1], f"{words.at(end - 2)} {words.low[end - 1]}" if end - begin > 1 else ""
     return head in lexicon.POSSESSIONS or pair in lexicon.POSSESSIONS or _brand(finder, begin, end)
 
 
-def _brand(finder: Finder, begin: int, end: int) -> bool:
+def _brand(finder: FactFinder, begin: int, end: int) -> bool:
     words = finder.words
     last = words.capital(end - 1) or words.low[end - 1][0].isdigit()
     branded = any(words.low[at] in lexicon.POSSESSIONS and words.capital(at) for at in range(begin, end))
     return (last and branded) or (words.lower_case and not lexicon.POSSESSIONS.isdisjoint(words.low[begin:end]))
 
 
-def thing(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read things from the list of what people own, with their names: "a boat called Serendipity"."""
     words = finder.words
     found: list[Value] = []
@@ -55,7 +55,7 @@ def thing(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [value for value in found if value.text]
 
 
-def _named(finder: Finder, clause: Clause, begin: int, noun: int) -> Value:
+def _named(finder: FactFinder, clause: Clause, begin: int, noun: int) -> Value:
     """Return a thing, with where it is and what it is called."""
     words = finder.words
     text, end = words.slice(begin, noun), noun
@@ -78,13 +78,13 @@ def _bare(noun: list[str]) -> str:
     return " ".join(noun[max(first, len(noun) - 2) :])
 
 
-def name_end(finder: Finder, at: int, limit: int) -> int:
+def name_end(finder: FactFinder, at: int, limit: int) -> int:
     """Return the word after the name of a thing: capitals, with "and", "of", "&" between them."""
     end = capitals_end(finder.words, at, limit, finder.time_starts)
     return end if end > at and finder.words.raw[at] != "I" else at
 
 
-def anything(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def anything(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read whatever somebody says to own, in so many words."""
     words = finder.words
     if words.low[at] in ("it", "up", "the", "my", "your", "this", "that", "his", "her", "what"):
@@ -99,7 +99,7 @@ def anything(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def own_thing(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def own_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a thing that was there and is gone: "my car", "our old piano", "the van", "my AirPods"."""
     words = finder.words
     if words.at(at) not in ("my", "our", "the"):
@@ -117,7 +117,7 @@ def own_thing(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)]
 
 
-def itself_thing(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def itself_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read the thing that the clause is about: "my laptop got stolen"."""
     words = clause.subject.thing.split()
     pair = " ".join(words[-2:])
@@ -125,7 +125,7 @@ def itself_thing(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noq
     return [Value(text=clause.subject.thing, end=at)] if known else []
 
 
-def vehicle(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def vehicle(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one drives: "a Honda Civic", "an old van"; a bus is not one's own."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -140,7 +140,7 @@ def vehicle(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def business(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def business(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one runs: "a small bakery (called Crumb)"."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -155,7 +155,7 @@ def business(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, noun), end=value.end, also=value.also)]
 
 
-def title(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def title(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the name of a thing of one's own, as a fact about that thing: "our bakery is called Crumb & Co"."""
     words = finder.words
     end = name_end(finder, at, clause.end)
@@ -165,7 +165,7 @@ def title(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end, subject=f"{clause.subject.name}'s {_bare(noun)}")]
 
 
-def called(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def called(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "our boat Serendipity" after "named": what the thing is called."""
     words = finder.words
     if words.at(at) not in ("my", "our"):
@@ -180,7 +180,7 @@ def called(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(noun, end), end=end, subject=owned)]
 
 
-def tool(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def tool(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read something one uses: a product by its name, or a plain noun such as "oat milk"; no tab and no file."""
     words = finder.words
     if words.low[at] in (
@@ -215,7 +215,7 @@ def tool(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end, predicate="drinks" if drunk else "")]
 
 
-def product(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def product(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a product or service by its name; who is using it may only be trying, unless it is "now"."""
     words = finder.words
     if clause.progressive and {"now", "instead", "days"}.isdisjoint(words.low):
@@ -235,7 +235,7 @@ def product(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _FIRST_WORDS = word_set("the this that my your it")
 
 
-def switched(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def switched(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one switched or moved to: after "move" only what is known to be used and not lived in."""
     words = finder.words
     if clause.lemma not in ("switch", "migrate") and words.low[at] not in lexicon.TOOLS:
@@ -243,7 +243,7 @@ def switched(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return tool(finder, clause, at)
 
 
-def membership(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def membership(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "my gym membership", "our Netflix subscription"."""
     words = finder.words
     end = phrase_end(words, at + 1, clause.end, times=finder.time_starts)
@@ -258,7 +258,7 @@ _SUBSCRIPTIONS = word_set("membership subscription account")
 _PLANS = word_set("plan tier subscription")
 
 
-def plan(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def plan(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read which plan of a service somebody is on, as the value of their plan."""
     words = finder.words
     end = next((index for index in range(at, min(at + 4, clause.end)) if words.low[index] in ("plan", "tier")), at)
@@ -272,7 +272,7 @@ _TIERS = word_set(
 )
 
 
-def subscription(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def subscription(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the service of "a Netflix subscription"."""
     words = finder.words
     end = phrase_end(words, at + 1, clause.end, times=finder.time_starts)
@@ -285,13 +285,13 @@ def subscription(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _SUBSCRIBED = 2
 
 
-def known_tool(finder: Finder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
+def known_tool(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
     """Read a product that is known to be one: Rome and Paris are left, too."""
     words = finder.words
     return [Value(text=words.raw[at], end=at + 1)] if words.low[at] in lexicon.TOOLS else []
 
 
-def handle(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def handle(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "@inkbear on Instagram": the account is the value of one's handle there."""
     words = finder.words
     if words.low[at] != "@" or at + 1 >= clause.end:
@@ -303,7 +303,7 @@ def handle(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end + 2, subject=subject)]
 
 
-def bought(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def bought(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what was bought or got: things people own, or something by its name."""
     words = finder.words
     if clause.lemma == "get" and words.low[at] not in ("a", "an", "my", "our", "the"):
@@ -318,7 +318,7 @@ def bought(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at + 1, end), end=end)]
 
 
-def own_make(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def own_make(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what "my car" or "my laptop" is: a make by its name."""
     words = finder.words
     head = clause.subject.thing.rsplit(" ", 1)[-1]

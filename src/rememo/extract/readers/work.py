@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
 from rememo.extract.names import GIVEN_NAMES
+from rememo.extract.pattern_row import Value
 from rememo.extract.phrases import after_determiner, closes, items, phrase_end, points_elsewhere
 from rememo.extract.predicates import EVERY
-from rememo.extract.table import Value
 from rememo.extract.tokens import Words
 from rememo.text.wordlists import word_set
 
@@ -63,7 +63,7 @@ def _within_name(words: Words, at: int) -> bool:
     return words.low[at] == "'s" and words.capital(at - 1) and words.at(at + 1) in _AFTER_NAME
 
 
-def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def employer(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an employer: a name, or a kind of place that employs people."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -90,7 +90,7 @@ def employer(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def company(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def company(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an employer by its name only: joining a choir is no job."""
     words = finder.words
     if not words.capital(at) or words.low[at] in _NOT_NAMED_EMPLOYERS or words.start[at] in finder.time_starts:
@@ -98,7 +98,7 @@ def company(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return employer(finder, clause, at)
 
 
-def firm(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def firm(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an employer that cannot be a person: a name of several words, in capitals, or where work is spoken of."""
     words = finder.words
     found = company(finder, clause, at)
@@ -111,14 +111,14 @@ def firm(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _WORKING = word_set("job work company firm employer career team office working joined")
 
 
-def my_job(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def my_job(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what others made the speaker."""
     found = worked_as(finder, clause, at)
     made = found and closes(finder.words, found[0].end, clause.end, finder.time_starts)
     return [replace(value, subject=finder.speaker) for value in found] if made else []
 
 
-def my_office(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def my_office(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the office that others gave to the speaker."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -127,14 +127,14 @@ def my_office(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.raw[begin], end=begin + 1, subject=finder.speaker)]
 
 
-def me_go(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def me_go(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "me go" after "they let": whatever the job was, it is over."""
     words = finder.words
     gone = words.low[at : at + 2] == ["me", "go"] and closes(words, at + 2, clause.end, finder.time_starts)
     return [Value(text=EVERY, end=at + 2, subject=finder.speaker)] if gone else []
 
 
-def student_over(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def student_over(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read that somebody's studies are over, where that happened lately: who graduated in 2015 was a student long ago."""
     times = finder.happened(clause)
     lately = not times or finder.at - times[0].moment < _LATELY
@@ -144,7 +144,7 @@ def student_over(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _LATELY = timedelta(days=150)
 
 
-def role(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def role(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a profession or title: "(a) software engineer", "head of design"."""
     words = finder.words
     low = words.low
@@ -163,7 +163,7 @@ def role(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end, kind="student" if low[of - 1] in _STUDENTS else "")]
 
 
-def _title_end(finder: Finder, clause: Clause, of: int, end: int) -> int:
+def _title_end(finder: FactFinder, clause: Clause, of: int, end: int) -> int:
     """Return where "VP of Engineering (at Notion)" ends, and "CEO (of Brightleaf)"."""
     words = finder.words
     if words.low[of + 1] in lexicon.FIELDS or words.low[of + 1] in lexicon.DEPARTMENTS:
@@ -185,7 +185,7 @@ def _profession(words: Words, begin: int, end: int) -> bool:
     return head in lexicon.OCCUPATIONS and not (head in lexicon.NOT_OCCUPATIONS and end - begin == 1)
 
 
-def office(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def office(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a title that stands without "a": "head of design", "senior engineer"; one bare word is too little."""
     words = finder.words
     if words.low[at] in ("a", "an", "my", "our", "the"):
@@ -199,7 +199,7 @@ def office(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found if (ranked or placed) and not (words.capital(at) and end - at == 1 and not placed) else []
 
 
-def worked_as(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def worked_as(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what follows "work as": any noun will do."""
     words = finder.words
     if found := role(finder, clause, at):
@@ -213,7 +213,7 @@ def worked_as(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)]
 
 
-def field(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def field(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a trade: "insurance", "the film industry"."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -225,7 +225,7 @@ def field(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def school(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def school(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a school by its name."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -238,7 +238,7 @@ def school(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def subject(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def subject(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what is studied: a list of subjects, not "the menu"."""
     words = finder.words
     if words.low[at] in ("the", "this", "these", "your", "how", "at", "in", "for", "abroad", "with", "to", "on"):
@@ -253,7 +253,7 @@ def subject(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return found
 
 
-def course(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def course(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "a PhD", "my master's degree": what one does at a school."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -266,7 +266,7 @@ def course(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)]
 
 
-def degree(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def degree(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a degree one has: "a degree in chemistry"."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -282,7 +282,7 @@ def degree(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(begin, end), end=end)]
 
 
-def taught(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def taught(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what a teacher teaches, as the profession: "maths" is a "maths teacher"."""
     words = finder.words
     end = phrase_end(words, at, clause.end, times=finder.time_starts)
@@ -300,13 +300,13 @@ _SCHOOLS = word_set(
 )
 
 
-def named_school(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def named_school(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a school whose name says that it is one: "go to Rome" is no school."""
     found = school(finder, clause, at)
     return found if found and not _SCHOOLS.isdisjoint(found[0].text.lower().split()) else []
 
 
-def school_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def school_left(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read where somebody dropped out: "uni", "Bologna", "college"."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -315,7 +315,7 @@ def school_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return school(finder, clause, at)
 
 
-def subject_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def subject_left(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the subject of "law school", "my PhD program in physics"."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -331,7 +331,7 @@ def subject_left(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return []
 
 
-def first_day(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def first_day(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the employer in "my first day at Tesla (is Monday)"."""
     words = finder.words
     start = clause.subject.after - len(clause.subject.thing.split())
@@ -340,7 +340,7 @@ def first_day(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(start + 3, clause.subject.after), end=at)] if words.capital(start + 3) else []
 
 
-def left_name(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def left_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read whom or what one left, by a name alone: what it was to the speaker shows in what is known."""
     words = finder.words
     if not words.capital(at) or words.low[at] == "i" or words.start[at] in finder.time_starts:

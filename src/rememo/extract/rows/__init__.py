@@ -4,10 +4,10 @@ To teach a new one, add a row to the file of its theme: the verb, the frame that
 example. A test runs the examples of every row.
 """
 
+from rememo.extract.pattern_row import PatternRow
 from rememo.extract.rows import attributes, doings, health, home, people, tastes, things, work
-from rememo.extract.table import Row
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     *home.ROWS,
     *work.ROWS,
     *people.ROWS,

@@ -1,8 +1,8 @@
 """Values of things that have one at a time, whatever the thing: the last rows of all, where none before them knew more."""
 
-from rememo.extract.table import Row, state, thing
+from rememo.extract.pattern_row import PatternRow, state, thing
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     thing(
         "...", "<attribute>", "is",
         "My parking spot is number 14 => me's parking spot.is: number 14",

@@ -1,8 +1,8 @@
 """Habits that begin and end, appointments and trips; what is merely done is read by its time, see ``extract.doings``."""
 
-from rememo.extract.table import Row, change, ending, state, thing
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     change("start begin resume", "[doing] <activity>", "habit", "I started running => habit: running", "I've started going to therapy => habit: going to therapy", "I started the server => ", confidence=0.85),
     change("pick", "up <activity>", "habit", "I picked up knitting => habit: knitting", confidence=0.85),
     change("take", "up <hobby>", "habit", "I took up pottery => habit: pottery", confidence=0.85),

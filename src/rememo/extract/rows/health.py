@@ -1,8 +1,8 @@
 """Allergies, illnesses, medicines and what somebody is like."""
 
-from rememo.extract.table import Row, change, ending, state, thing
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     state(
         "be", "[very|severely|also|deathly|super] allergic to <plain>", "allergic_to",
         "I'm allergic to nuts and eggs => allergic_to: nuts; allergic_to: eggs",

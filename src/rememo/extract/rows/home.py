@@ -1,9 +1,9 @@
 """Where somebody lives, comes from and has been."""
 
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 from rememo.extract.predicates import EVERY
-from rememo.extract.table import Row, change, ending, state, thing
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     state(
         "live reside", "... in|near|outside|around <place>", "lives_in",
         "I live in Ghent => lives_in: Ghent",

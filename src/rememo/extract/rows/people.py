@@ -1,9 +1,9 @@
 """Who somebody is and whom they belong to: names, ages, relatives, love and parting."""
 
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 from rememo.extract.predicates import EVERY
-from rememo.extract.table import Row, change, ending, state, thing
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     thing("name full_name first_name", "<name>", "name", "My name is Jonas => name: Jonas", "My sister's name is Ana => sister: Ana"),
     thing("last_name surname family_name", "<nickname>", "surname", "My last name is Brown => surname: Brown"),
     thing("nickname", "<nickname>", "nickname", "My nickname is Bea => nickname: Bea"),

@@ -1,10 +1,10 @@
 """What somebody likes, prefers, eats and drinks."""
 
-from rememo.extract.table import Row, change, ending, state, thing
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 
 _KEEN = "[a|an|big|huge|massive|real|great|total|lifelong|too|particularly|super|so|really]"
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     state(
         "like love enjoy", "<liked>", "likes",
         "I love hiking and camping => likes: hiking; likes: camping",

@@ -1,8 +1,8 @@
 """Pets, belongings, tools, languages and skills."""
 
-from rememo.extract.table import Row, change, ending, state, thing
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     state(
         "have own keep", "<pets>", "has_pet",
         "I have a dog named Rex => has_pet: Rex; Rex.species: dog",

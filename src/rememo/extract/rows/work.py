@@ -1,11 +1,11 @@
 """Work and study: where and as what, and that it began or ended."""
 
+from rememo.extract.pattern_row import PatternRow, change, ending, state, thing
 from rememo.extract.predicates import EVERY
-from rememo.extract.table import Row, change, ending, state, thing
 
 _JOB = "[a|an|my|the|his|her|new|another|first|full-time|part-time|dream|summer|permanent|temporary] job|role|position|internship|gig|apprenticeship"
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[PatternRow, ...] = (
     state(
         "work", "... at|for <employer>", "works_at",
         "I work at Siemens => works_at: Siemens",

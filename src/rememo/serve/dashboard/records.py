@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from rememo.engine.standing import Standing, standings
+from rememo.engine.record_status import RecordStatus, record_statuses
 from rememo.errors import NotFound
 from rememo.model.filters import Condition
 from rememo.model.record import Record
@@ -57,12 +57,12 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _validity_status(visit: Visit, record: Record) -> Standing:
+def _validity_status(visit: Visit, record: Record) -> RecordStatus:
     """Return whether what a record says still holds."""
     view = visit.memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    view.wait_for_lessons()
+    view.wait_for_extraction()
     moment = visit.time("known_at") or visit.now
-    return standings(view.engine, view.scope.tenant, [record], moment, known_at=view.known_at)[record.id]
+    return record_statuses(view.engine, view.scope.tenant, [record], moment, known_at=view.known_at)[record.id]
 
 
 def _learned_records(visit: Visit, record: Record) -> list[Record]:

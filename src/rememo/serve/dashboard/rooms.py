@@ -7,7 +7,7 @@ from typing import Any, Final
 from rememo.collections.message import Message
 from rememo.errors import InvalidInput
 from rememo.learn.facts import is_fact
-from rememo.learn.relationships import CONNECTING, Link
+from rememo.learn.relationships import CONNECTING, LearnedRelationship
 from rememo.memory import Memory
 from rememo.model.filters import Condition
 from rememo.model.record import Record
@@ -114,7 +114,7 @@ def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]
         for id in mine:
             learned.setdefault(id, {})[fact.id] = fact
         if mine and fact.data.get("predicate") in CONNECTING:
-            link = Link.make_id(
+            link = LearnedRelationship.make_id(
                 engine, fact.scope, str(fact.data["subject"]), str(fact.data["object"]), fact.data["predicate"]
             )
             links.setdefault(link, set()).update(mine)

@@ -200,10 +200,10 @@ def _observation_item(name: str, text: str) -> dict[str, Any]:
 
 def _relation_item(relation: GraphRelation) -> dict[str, Any]:
     from rememo.extract.predicates import normalise_predicate  # noqa: PLC0415 - see the package
-    from rememo.learn.relationships import link_fields  # noqa: PLC0415 - the same
+    from rememo.learn.relationships import relationship_fields  # noqa: PLC0415 - the same
 
     type = normalise_predicate(relation.relation_type) or "related_to"
-    fields = link_fields({"entity": relation.begin, "target": relation.end, "type": type, "own": {}})
+    fields = relationship_fields({"entity": relation.begin, "target": relation.end, "type": type, "own": {}})
     data = {**fields["data"], _METADATA_KEY: {"relation": list(relation.parts)}}
     text = f"{relation.begin} {relation.relation_type} {relation.end}"
     return {"text": text, "kind": "relationship", "data": data, "metadata": {_METADATA_KEY: "relation"}}

@@ -126,10 +126,12 @@ def _check_facts(facts: list[FactArgument]) -> None:
 def _looks_suspicious(caller: ToolCaller, lines: list[str]) -> bool:
     """Return whether facts read like something that a person should see first."""
     from rememo.model.scope import Scope  # noqa: PLC0415 - the same
-    from rememo.safety.guard import Guard, Suspect  # noqa: PLC0415 - see the package
+    from rememo.safety.guard import Guard, IncomingRecord  # noqa: PLC0415 - see the package
     from rememo.settings import Settings  # noqa: PLC0415 - the same
 
-    suspect = Suspect(text="\n".join(lines), kind="note", role=None, source=caller.source, trust=0, scope=Scope())
+    suspect = IncomingRecord(
+        text="\n".join(lines), kind="note", role=None, source=caller.source, trust=0, scope=Scope()
+    )
     return Guard(Settings.load()).examine(suspect) is not None
 
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from rememo.context.current import wants_past
 from rememo.engine.engine import Engine
+from rememo.engine.record_status import record_statuses
 from rememo.engine.search import Query, search, with_sources
-from rememo.engine.standing import standings
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
@@ -184,7 +184,7 @@ def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition)
     filters: list[tuple[Engine, Filter]] = []
     for alternative in given.parse_filters():
         view = view_of(asked.view(alternative.labels))
-        view.wait_for_lessons()
+        view.wait_for_extraction()
         filter = view.filter(
             kind=sorted(alternative.kinds or ()), ids=None if alternative.ids is None else sorted(alternative.ids), after=alternative.after,
             before=alternative.before, conditions=(*alternative.conditions, *conditions),
@@ -196,8 +196,8 @@ def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition)
 def _with_status(asked: Mem0Request, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return records as memories, each with whether it still holds."""
     view = view_of(asked.view())
-    view.wait_for_lessons()
-    statuses = standings(view.engine, view.scope.tenant, records, view.engine.now())
+    view.wait_for_extraction()
+    statuses = record_statuses(view.engine, view.scope.tenant, records, view.engine.now())
     return [{**to_memory(record), **statuses[record.id].to_dict()} for record in records]
 
 

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from rememo.errors import Forbidden, InvalidInput, RememoError, Unauthorised, Unavailable
 from rememo.keep.changes import changes, present
-from rememo.model.changed import Changed, mark_of
+from rememo.model.change_event import ChangeEvent, parse_cursor
 from rememo.serve.auth import ApiKey
 from rememo.serve.http_errors import error_body
 from rememo.serve.limits import SERVER, current_requester
@@ -67,7 +67,7 @@ class ChangeStreams:
         if "as_of" in scope:
             raise InvalidInput("the past does not change: follow it without as_of")
         after = request.headers.get("last-event-id") or rest.get("after")
-        mark_of(None if after is None else parse_moment(after))
+        parse_cursor(None if after is None else parse_moment(after))
         with ExitStack() as stack:
             stack.enter_context(service.streams.place(current_requester()))
             bound = await service.run(lambda: service.view(key, scope).bound)
@@ -98,10 +98,10 @@ class ChangeStreams:
                 watch.close()
                 self._watches.pop(follower.tenant, None)
 
-    async def _read(self, follower: Follower, after: str | None) -> tuple[str, list[Changed]]:
+    async def _read(self, follower: Follower, after: str | None) -> tuple[str, list[ChangeEvent]]:
         """Return the next changes and where they begin; the key must still be good."""
 
-        def read() -> tuple[str, list[Changed]]:
+        def read() -> tuple[str, list[ChangeEvent]]:
             self._service.reauthenticate(follower.request, follower.key)
             memory = self._service.view(follower.key, follower.scope)
             view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from rememo.engine.audit import who_acts
+from rememo.engine.audit import current_actor
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.receipt import Receipt
@@ -58,7 +58,7 @@ def reset(memory: Memory) -> ResetReport:
         profiles=memory.profiles.forget_all(),
         sessions=sum(memory.sessions.delete(name) for name in sessions),
     )
-    who = who_acts()
+    who = current_actor()
     _log.warning(
         "reset of %s by %s from %s, request %s: %s",
         asdict(memory.bound), who.actor, who.address, who.session, asdict(done),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, g
 from pydantic import AfterValidator, Base64Bytes
 
 from rememo.model.record import Record
-from rememo.model.unset import NOTHING, Unset
+from rememo.model.unset import UNSET, Unset
 from rememo.serve.serializer import field_names, from_json
 
 _NOT_ON_THE_WIRE = (Path, timedelta)
@@ -60,7 +60,7 @@ def wire_type(hint: Any) -> Any:
     if what == "map":
         return dict[str, Any]
     if what == "choice":
-        kept = tuple(part for part in parts if part is not NOTHING)
+        kept = tuple(part for part in parts if part is not UNSET)
         return Literal[kept] if kept else None
     if hint is bytes:
         return Base64Bytes
@@ -95,7 +95,7 @@ def schema(hint: Any, known: dict[str, Any]) -> dict[str, Any]:
     if what == "map":
         return {"type": "object", "additionalProperties": schema(parts[0], known) if parts else True}
     if what == "choice":
-        return {"enum": [part for part in parts if part is not NOTHING]}
+        return {"enum": [part for part in parts if part is not UNSET]}
     if hint in _SIMPLE:
         return dict(_SIMPLE[hint])
     kind: type | None = hint if isinstance(hint, type) else None

@@ -15,7 +15,7 @@ from rememo import aio
 from rememo.context.state import State
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
-from rememo.model.unset import NOTHING
+from rememo.model.unset import UNSET
 from rememo.serve.rest.operations import Operation
 from rememo.serve.rest.overrides import OVERRIDES
 from rememo.serve.rest.schemas import takes_objects, type_parts, wire_type
@@ -90,7 +90,7 @@ class OperationSpec:
                 f"{operation.name}: nothing of {parameter.name} can come over a wire; leave it out in the table"
             )
         required = parameter.default is parameter.empty
-        default = None if required or parameter.default is NOTHING else parameter.default
+        default = None if required or parameter.default is UNSET else parameter.default
         what, parts = type_parts(hint)
         lists = "list" in ((what, *(type_parts(part)[0] for part in parts)) if what == "union" else (what,))
         return Parameter(

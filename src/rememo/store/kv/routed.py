@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from rememo.errors import StorageError, Unavailable
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.health import Health
 from rememo.store.kv.protocol import Entry, KeyValue, KeyValueErasure, KeyValueServer
 
@@ -59,7 +59,7 @@ class RoutedKeyValue:
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value and return its version; None when it is not the expected one, or a cache cannot hold it now."""
         try:
@@ -71,11 +71,13 @@ class RoutedKeyValue:
                 return None
             raise
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry; False when there was none."""
         return self._of(space).delete(tenant, space, key, moment, note=note)
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+    def invalidate(
+        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
+    ) -> int:
         """Remove every key that a glob pattern matches; returns how many."""
         return self._of(space).invalidate(tenant, space, pattern, moment, note=note)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from rememo.model.audit import AuditHead, Note
+from rememo.model.audit import AuditHead, NewAuditEntry
 from rememo.store.audit_chain import AuditRow, Half, empty_head, next_audit_row
 from rememo.store.audit_trail import AUDIT_COLUMNS, REDACTED_COLUMNS, AuditTrail
 from rememo.store.cipher.codec import FieldCodec
@@ -28,7 +28,7 @@ _HEAD = """SELECT audited, hash, (SELECT max(number) FROM audit WHERE tenant = %
 FROM (SELECT 1) AS always LEFT JOIN trails ON tenant = %(tenant)s"""
 
 
-def append_audit_entry(session: Session, note: Note) -> None:
+def append_audit_entry(session: Session, note: NewAuditEntry) -> None:
     """Add a line behind the last one, as the last thing of a transaction."""
     tenant = note.scope.tenant
     count, last = session.row(_TAKE, (tenant,))
@@ -45,7 +45,7 @@ class PostgresAudit(AuditTrail, PostgresPart):
 
     _value_sign: ClassVar[str] = "%s"
 
-    def note(self, note: Note) -> None:
+    def note(self, note: NewAuditEntry) -> None:
         """Append a line in a transaction of its own."""
         self._database.write(lambda session: append_audit_entry(session, note))
 
@@ -60,7 +60,7 @@ class PostgresAudit(AuditTrail, PostgresPart):
     def _audit_contents(self, tenant: str) -> FieldCodec | None:
         return self._codecs.readable(tenant)
 
-    def _take_out(self, note: Note, chosen: dict[int, Sequence[Half]]) -> None:
+    def _take_out(self, note: NewAuditEntry, chosen: dict[int, Sequence[Half]]) -> None:
         tenant = note.scope.tenant
 
         def run(session: Session) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rememo.errors import Busy
 from rememo.model.check import dump_json
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.record import Record
 from rememo.model.times import from_micros, to_micros
 from rememo.store.byte_patterns import BytePatterns
@@ -84,7 +84,7 @@ class PostgresErasure(PostgresPart):
 
     # ---- what is under way
 
-    def begin_erasure(self, target: Target, moment: datetime) -> int:
+    def begin_erasure(self, target: ErasureTarget, moment: datetime) -> int:
         """Note that an erasure has begun and return its number; the same one that was interrupted goes on."""
         tenant, text = target.scope.tenant, target.dumped()
 
@@ -97,10 +97,10 @@ class PostgresErasure(PostgresPart):
 
         return self._database.write(begin, repeatable=True)
 
-    def erasures(self, tenant: str) -> list[tuple[int, Target | None]]:
+    def erasures(self, tenant: str) -> list[tuple[int, ErasureTarget | None]]:
         """Return what is being erased, or was when somebody was interrupted; None where only bytes are left to clean."""
         rows = self._database.rows(_UNDER_WAY, (tenant,))
-        return [(number, None if target is None else Target.loaded(target)) for number, target in rows]
+        return [(number, None if target is None else ErasureTarget.loaded(target)) for number, target in rows]
 
     def erasure(self, number: int, tenant: str) -> tuple[datetime | None, dict[str, int]]:
         """Return when an erasure began, and what it has removed so far."""
@@ -139,7 +139,7 @@ class PostgresErasure(PostgresPart):
 
     # ---- records
 
-    def weigh(self, target: Target) -> dict[str, int]:
+    def weigh(self, target: ErasureTarget) -> dict[str, int]:
         """Count the records that have a version within a target, and all versions of these."""
         inside, values = within(target.scope)
         if target.ids is not None:
@@ -151,7 +151,7 @@ class PostgresErasure(PostgresPart):
         )
         return {"records": records, "versions": versions}
 
-    def doomed(self, target: Target, limit: int) -> list[Record]:
+    def doomed(self, target: ErasureTarget, limit: int) -> list[Record]:
         """Return all versions of the first so many records that have one within a target."""
         tenant, codec = target.scope.tenant, self._codecs.get(target.scope.tenant)
         inside, values = within(target.scope)
@@ -203,7 +203,7 @@ class PostgresErasure(PostgresPart):
 
     # ---- what else tells of them
 
-    def forget(self, number: int, target: Target, moment: datetime) -> int:
+    def forget(self, number: int, target: ErasureTarget, moment: datetime) -> int:
         """Remove the idempotency keys, jobs and snapshots of what an erasure removed.
 
         Returns how many jobs are just being done on it; they are left, and removed when it is called again.
@@ -262,7 +262,7 @@ class PostgresErasure(PostgresPart):
             return "dead rows, whose tables others are vacuuming: erase again when they are done"
         return None
 
-    def remains(self, target: Target, terms: Sequence[str]) -> dict[str, int]:
+    def remains(self, target: ErasureTarget, terms: Sequence[str]) -> dict[str, int]:
         """Count what the store still has of a target: records, words, and rows of words that lead nowhere."""
         scope = target.scope
         found = {"records": len(self.doomed(target, 10))}

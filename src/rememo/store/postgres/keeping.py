@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rememo.errors import AlreadyExists, StorageError
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
@@ -77,7 +77,7 @@ WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
 class PostgresKeeping(PostgresPart):
     """The `Keeping` half of the store, but for `verify`."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
+    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: NewAuditEntry | None = None) -> datetime:
         """Name the present state; returns its system time."""
 
         def put(session: Session) -> int:
@@ -152,7 +152,9 @@ class PostgresKeeping(PostgresPart):
                         found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[StoredVersion], note: Note | None = None, *, model: int | None = None) -> int:
+    def load(
+        self, versions: Sequence[StoredVersion], note: NewAuditEntry | None = None, *, model: int | None = None
+    ) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
         def store(session: Session) -> int:

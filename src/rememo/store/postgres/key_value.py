@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, LiteralString
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.times import from_micros, to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.audit_trail import mask_key_names
@@ -118,7 +118,7 @@ class PostgresKeyValue:
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
@@ -148,7 +148,7 @@ class PostgresKeyValue:
                 return version
         return None
 
-    def _set_sealed(self, session: Session, values: dict[str, Any], note: Note | None) -> int | None:
+    def _set_sealed(self, session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
         """Store a value that is encrypted for its version, which must be known first."""
         codec = self._codecs.locked(session, values["tenant"])
         name, expected = values["key"], values["expected"]
@@ -169,7 +169,7 @@ class PostgresKeyValue:
             append_audit_entry(session, mask_key_names(note, codec))
         return version
 
-    def _replace(self, values: dict[str, Any], note: Note | None) -> Any:
+    def _replace(self, values: dict[str, Any], note: NewAuditEntry | None) -> Any:
         if note is None:
             return self._database.write_at_once(_REPLACE, values)
 
@@ -181,7 +181,7 @@ class PostgresKeyValue:
 
         return self._database.write(replace_and_note)
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry; False when there was none."""
         values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
 
@@ -193,7 +193,9 @@ class PostgresKeyValue:
         gone = self._codecs.write(self._database, delete, tenant)
         return any(alive for _, alive in gone)
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+    def invalidate(
+        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
+    ) -> int:
         """Remove every key that a glob pattern matches; returns how many there were."""
         values: dict[str, Any] = {"tenant": tenant, "space": space, "now": to_micros(moment)}
 
@@ -306,7 +308,7 @@ def sweep_expired(database: PostgresDatabase, now: int, limit: int) -> int:
     return swept
 
 
-def _add(session: Session, values: dict[str, Any], note: Note | None) -> int | None:
+def _add(session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
     session.execute(_MAKE_FLOOR, values)
     floor: int = session.value(_FLOOR, values)
     version: int | None = session.value(_ADD, {**values, "version": floor + 1})
@@ -316,7 +318,7 @@ def _add(session: Session, values: dict[str, Any], note: Note | None) -> int | N
 
 
 def _remove(
-    session: Session, sql: str, values: dict[str, Any], note: Note | None = None, *, count: bool = False
+    session: Session, sql: str, values: dict[str, Any], note: NewAuditEntry | None = None, *, count: bool = False
 ) -> list[Any]:
     """Remove entries and see to it that their versions are never given again."""
     session.execute(_MAKE_FLOOR, values)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rememo.model.audit import AuditHead, Note
+from rememo.model.audit import AuditHead, NewAuditEntry
 from rememo.model.scope import Scope
 from rememo.store.audit_chain import AuditRow
 
@@ -12,7 +12,7 @@ from rememo.store.audit_chain import AuditRow
 class AuditLog(Protocol):
     """The audit trail of each tenant: lines that only ever follow each other, and the head that is kept beside them."""
 
-    def note(self, note: Note) -> None:
+    def note(self, note: NewAuditEntry) -> None:
         """Append a line in a transaction of its own."""
         ...
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
-from rememo.model.audit import Note
-from rememo.model.erasure import Target
+from rememo.model.audit import NewAuditEntry
+from rememo.model.erasure import ErasureTarget
 from rememo.model.record import Record
 from rememo.store.audit_chain import AuditRow, Half
 from rememo.store.byte_patterns import BytePatterns
@@ -15,11 +15,11 @@ from rememo.store.byte_patterns import BytePatterns
 class RecordErasure(Protocol):
     """Removing for good, in short steps that are taken up again when somebody was interrupted: what a store may be able to do."""
 
-    def begin_erasure(self, target: Target, moment: datetime) -> int:
+    def begin_erasure(self, target: ErasureTarget, moment: datetime) -> int:
         """Note that an erasure has begun and return its number; the same one that was interrupted goes on."""
         ...
 
-    def erasures(self, tenant: str) -> list[tuple[int, Target | None]]:
+    def erasures(self, tenant: str) -> list[tuple[int, ErasureTarget | None]]:
         """Return what is being erased, or was when somebody was interrupted; None where only bytes are left to clean."""
         ...
 
@@ -43,11 +43,11 @@ class RecordErasure(Protocol):
         """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
         ...
 
-    def weigh(self, target: Target) -> dict[str, int]:
+    def weigh(self, target: ErasureTarget) -> dict[str, int]:
         """Count the records that have a version within a target, and all versions of these."""
         ...
 
-    def doomed(self, target: Target, limit: int) -> list[Record]:
+    def doomed(self, target: ErasureTarget, limit: int) -> list[Record]:
         """Return all versions of the first so many records that have one within a target."""
         ...
 
@@ -66,7 +66,7 @@ class RecordErasure(Protocol):
         """Give every version of some kinds, past ones too, record by record."""
         ...
 
-    def forget(self, number: int, target: Target, moment: datetime) -> int:
+    def forget(self, number: int, target: ErasureTarget, moment: datetime) -> int:
         """Remove the idempotency keys, jobs and snapshots of what an erasure removed.
 
         Returns how many jobs are just being done on it; they are left, and removed when it is called again.
@@ -77,7 +77,7 @@ class RecordErasure(Protocol):
         """Remove jobs, and take the errors of others out, by their ids; what was removed counts for an erasure."""
         ...
 
-    def redact(self, note: Note, choose: Callable[[AuditRow], Sequence[Half]]) -> int:
+    def redact(self, note: NewAuditEntry, choose: Callable[[AuditRow], Sequence[Half]]) -> int:
         """Take halves out of audit lines, those that `choose` names of each; a line of its own says which. Returns how many."""
         ...
 
@@ -85,7 +85,7 @@ class RecordErasure(Protocol):
         """Make the bytes of what was removed go; returns what others kept from going all the time that was given."""
         ...
 
-    def remains(self, target: Target, terms: Sequence[str]) -> dict[str, int]:
+    def remains(self, target: ErasureTarget, terms: Sequence[str]) -> dict[str, int]:
         """Count what the store still has of a target, and rows of words under some terms that lead nowhere."""
         ...
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 
 
 class SnapshotStore(Protocol):
     """Named states of a tenant."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
+    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: NewAuditEntry | None = None) -> datetime:
         """Name the present state; returns its system time. A name that is taken raises `AlreadyExists`."""
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
 from rememo.store.protocol.audit import AuditLog
@@ -47,7 +47,7 @@ class Store(
         key: str | None = None,
         after: Callable[[Written], Sequence[NewJob]] | None = None,
         *,
-        note: Callable[[Commit], Note | None] | None = None,
+        note: Callable[[Commit], NewAuditEntry | None] | None = None,
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.scope import Scope
 from rememo.store.versions import StoredVersion
 
@@ -25,7 +25,9 @@ class VersionTransfer(Protocol):
         """Return the ids of versions that are there already with another content."""
         ...
 
-    def load(self, versions: Sequence[StoredVersion], note: Note | None = None, *, model: int | None = None) -> int:
+    def load(
+        self, versions: Sequence[StoredVersion], note: NewAuditEntry | None = None, *, model: int | None = None
+    ) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new.
 
         `model` is the number of the one that made their vectors; None where they have none. When the store has another

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rememo.errors import InvalidInput
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.health import Health
 from rememo.model.times import from_micros, to_micros
 from rememo.store.audit_chain import with_counts
@@ -33,7 +33,7 @@ class RedisKeyValue:
     others may come in between. A `note` is told to `record` once the change is made.
     """
 
-    def __init__(self, server: Server, *, compress_above: int = 0, record: Callable[[Note], object]) -> None:
+    def __init__(self, server: Server, *, compress_above: int = 0, record: Callable[[NewAuditEntry], object]) -> None:
         self._server = server
         self._above = compress_above
         self._record = record
@@ -58,7 +58,7 @@ class RedisKeyValue:
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         place, now = _Place(self._server.prefix, tenant, space), to_micros(moment)
@@ -82,14 +82,16 @@ class RedisKeyValue:
             self._record(note)
         return int(version)
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry; False when there was none."""
         gone, alive = self._remove(tenant, space, [key], to_micros(moment))
         if gone and note is not None:
             self._record(note)
         return alive == 1
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+    def invalidate(
+        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
+    ) -> int:
         """Remove every key that a glob pattern matches; returns how many there were."""
         total = found = 0
         for keys in self._matching(tenant, space, pattern):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from rememo.errors import Corrupt
-from rememo.model.audit import AuditHead, Note
+from rememo.model.audit import AuditHead, NewAuditEntry
 from rememo.store.audit_chain import AuditRow, Half, empty_head, next_audit_row
 from rememo.store.audit_trail import AUDIT_COLUMNS, REDACTED_COLUMNS, AuditTrail
 from rememo.store.cipher.codec import FieldCodec
@@ -26,7 +26,7 @@ _KEEP = """INSERT INTO tenants (audited, audit_hash, tenant) VALUES (?, ?, ?)
 ON CONFLICT (tenant) DO UPDATE SET audited = excluded.audited, audit_hash = excluded.audit_hash"""
 
 
-def append_audit_entry(connection: Connection, note: Note, head: AuditHead | None = None) -> AuditHead:
+def append_audit_entry(connection: Connection, note: NewAuditEntry, head: AuditHead | None = None) -> AuditHead:
     """Add a line behind the last one and return the new head; `head` saves looking where that is."""
     tenant = note.scope.tenant
     one = next_audit_row(note, head or _head(connection, tenant))
@@ -52,7 +52,7 @@ class SqliteAudit(AuditTrail, SqlitePart):
 
     _value_sign: ClassVar[str] = "?"
 
-    def note(self, note: Note) -> None:
+    def note(self, note: NewAuditEntry) -> None:
         """Append a line in a transaction of its own."""
         self._database.write(lambda connection: append_audit_entry(connection, note))
 
@@ -79,7 +79,7 @@ class SqliteAudit(AuditTrail, SqlitePart):
     def _audit_contents(self, tenant: str) -> FieldCodec | None:
         return self._codecs.readable(tenant)
 
-    def _take_out(self, note: Note, chosen: dict[int, Sequence[Half]]) -> None:
+    def _take_out(self, note: NewAuditEntry, chosen: dict[int, Sequence[Half]]) -> None:
         tenant = note.scope.tenant
 
         def run(connection: Connection) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rememo.model.check import dump_json
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.record import Record
 from rememo.model.times import from_micros, to_micros
 from rememo.store.byte_patterns import BytePatterns
@@ -36,7 +36,7 @@ class SqliteErasure(SqlitePart):
 
     # ---- what is under way
 
-    def begin_erasure(self, target: Target, moment: datetime) -> int:
+    def begin_erasure(self, target: ErasureTarget, moment: datetime) -> int:
         """Note that an erasure has begun and return its number; the same one that was interrupted goes on."""
         tenant, text = target.scope.tenant, target.dumped()
 
@@ -54,10 +54,10 @@ class SqliteErasure(SqlitePart):
 
         return self._database.write(begin)
 
-    def erasures(self, tenant: str) -> list[tuple[int, Target | None]]:
+    def erasures(self, tenant: str) -> list[tuple[int, ErasureTarget | None]]:
         """Return what is being erased, or was when somebody was interrupted; None where only bytes are left to clean."""
         rows = self._database.rows("SELECT number, target FROM erasures WHERE tenant = ? ORDER BY number", (tenant,))
-        return [(number, None if target is None else Target.loaded(target)) for number, target in rows]
+        return [(number, None if target is None else ErasureTarget.loaded(target)) for number, target in rows]
 
     def erasure(self, number: int, tenant: str) -> tuple[datetime | None, dict[str, int]]:
         """Return when an erasure began, and what it has removed so far."""
@@ -100,7 +100,7 @@ class SqliteErasure(SqlitePart):
 
     # ---- records
 
-    def weigh(self, target: Target) -> dict[str, int]:
+    def weigh(self, target: ErasureTarget) -> dict[str, int]:
         """Count the records that have a version within a target, and all versions of these."""
         inside, values = _inside(target)
         row = self._database.value(
@@ -110,7 +110,7 @@ class SqliteErasure(SqlitePart):
         )
         return {"records": row[0], "versions": row[1]}
 
-    def doomed(self, target: Target, limit: int) -> list[Record]:
+    def doomed(self, target: ErasureTarget, limit: int) -> list[Record]:
         """Return all versions of the first so many records that have one within a target."""
         inside, values = _inside(target)
         tenant = target.scope.tenant
@@ -173,7 +173,7 @@ class SqliteErasure(SqlitePart):
 
     # ---- what else tells of them
 
-    def forget(self, number: int, target: Target, moment: datetime) -> int:
+    def forget(self, number: int, target: ErasureTarget, moment: datetime) -> int:
         """Remove the idempotency keys, jobs and snapshots of what an erasure removed.
 
         Returns how many jobs are just being done on it; they are left, and removed when it is called again.
@@ -253,7 +253,7 @@ class SqliteErasure(SqlitePart):
 
         return self._database.write(merge)
 
-    def remains(self, target: Target, terms: Sequence[str]) -> dict[str, int]:
+    def remains(self, target: ErasureTarget, terms: Sequence[str]) -> dict[str, int]:
         """Count what the store still has of a target: records, words, and rows of words that lead nowhere."""
         scope = target.scope
         found = {"records": len(self.doomed(target, 10))}
@@ -323,7 +323,7 @@ class SqliteErasure(SqlitePart):
         return [path for (path,) in rows if Path(path).exists()]
 
 
-def _inside(target: Target) -> Sql:
+def _inside(target: ErasureTarget) -> Sql:
     """Return the condition of versions within a target."""
     inside, values = within(target.scope)
     if target.ids is None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import AlreadyExists, StorageError
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -57,7 +57,7 @@ WHERE tenant IS NOT NULL ORDER BY tenant"""
 class SqliteKeeping(SqlitePart):
     """The `Keeping` half of the store, but for `verify`."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: Note | None = None) -> datetime:
+    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: NewAuditEntry | None = None) -> datetime:
         """Name the present state; returns its system time."""
 
         def put(connection: Connection) -> int:
@@ -136,7 +136,9 @@ class SqliteKeeping(SqlitePart):
                     found.append(one.record.id)
         return found
 
-    def load(self, versions: Sequence[StoredVersion], note: Note | None = None, *, model: int | None = None) -> int:
+    def load(
+        self, versions: Sequence[StoredVersion], note: NewAuditEntry | None = None, *, model: int | None = None
+    ) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
         def run(connection: Connection) -> int:

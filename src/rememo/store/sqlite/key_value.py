@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.times import from_micros, to_micros
 from rememo.store.audit_chain import with_counts
@@ -87,7 +87,7 @@ class SqliteKeyValue:
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
@@ -117,7 +117,7 @@ class SqliteKeyValue:
         self._codecs.ensure_keys(tenant)
         return self._database.write(run)
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry; False when there was none."""
         now = to_micros(moment)
 
@@ -137,7 +137,9 @@ class SqliteKeyValue:
 
         return self._database.write(run)
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+    def invalidate(
+        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
+    ) -> int:
         """Remove every key that a glob pattern matches; returns how many there were."""
         now = to_micros(moment)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.model.audit import AuditHead, Note
+from rememo.model.audit import AuditHead, NewAuditEntry
 from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
@@ -95,7 +95,7 @@ class SqliteTransaction(WriteRules):
             model_changed=self._model_changed,
         )
 
-    def audit(self, note: Note) -> None:
+    def audit(self, note: NewAuditEntry) -> None:
         """Append to the audit trail what this batch did."""
         self._head = append_audit_entry(self._connection, note, self._head)
 

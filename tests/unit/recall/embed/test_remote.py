@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rememo import Memory, Settings
-from rememo.engine.embedding import fetch
 from rememo.engine.engine import Engine
+from rememo.engine.remote_embedding import fetch_vectors
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
 from rememo.jobs.worker import Worker
 from rememo.keep.checkup import checkup
@@ -244,7 +244,7 @@ def test_one_text_that_is_refused_stops_no_others(tmp_path: Path, endpoint: Scri
 def test_a_key_that_is_refused_is_not_tried_for_each_text(endpoint: ScriptedEndpoint):
     endpoint.script(*[ErrorReply(401, "bad key")] * 30, path=EMBEDDINGS)
     with embedder(endpoint) as remote:
-        found = fetch([f"text {number}" for number in range(256)], remote.embed, None)
+        found = fetch_vectors([f"text {number}" for number in range(256)], remote.embed, None)
     assert all(isinstance(one, EmbeddingFailed) for one in found)
     assert len(endpoint.requests) <= 20
 

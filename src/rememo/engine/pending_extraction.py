@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from rememo.engine.audit import acts_as_worker
-from rememo.engine.learning import LESSONS
+from rememo.engine.learning import RULE_TASKS
 from rememo.model.scope import Scope
 from rememo.store.protocol.store import Store
 
@@ -16,21 +16,21 @@ _MOST_LESSONS: Final = 256
 _MOST_REMEMBERED: Final = 4_096
 
 
-class Teacher(Protocol):
+class ExtractionWorker(Protocol):
     """Who does the lessons."""
 
-    def finish_lessons(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
+    def finish_extraction(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
         """Have rules learn, or wait until others have done so, for so long at the most; says whether it is done."""
         ...
 
 
-class PendingLessons:
+class PendingExtraction:
     """What is known about which scopes have nothing left to learn; thread-safe.
 
     Where nothing was written since a scope had no lesson open, asking again costs one look at the tenant's clock.
     """
 
-    def __init__(self, store: Store, seconds: float, teacher: Callable[[], Teacher | None]) -> None:
+    def __init__(self, store: Store, seconds: float, teacher: Callable[[], ExtractionWorker | None]) -> None:
         """`seconds` is how long a read waits; `teacher` finds who does the lessons, or None where nobody does here."""
         self._store = store
         self._seconds = seconds
@@ -49,7 +49,7 @@ class PendingLessons:
         clock = self._store.clock(scope.tenant)
         if self._learned.get(person) == clock:
             return
-        found = self._store.pending_jobs(person, LESSONS, most=_MOST_OPEN)
+        found = self._store.pending_jobs(person, RULE_TASKS, most=_MOST_OPEN)
         if found is None:
             return
         lessons = [id for id in found if id not in self._given_up]
@@ -59,7 +59,7 @@ class PendingLessons:
             teacher = self._teacher()
             if teacher is None:
                 return
-            if not teacher.finish_lessons(scope.tenant, lessons, self._seconds):
+            if not teacher.finish_extraction(scope.tenant, lessons, self._seconds):
                 self._remember_given_up(lessons)
         if len(self._learned) >= _MOST_REMEMBERED:
             self._learned.clear()

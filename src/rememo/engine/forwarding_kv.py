@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.store.kv.protocol import Entry, KeyValue
 
 
@@ -29,18 +29,20 @@ class ForwardingKeyValue:
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value."""
         return self._kv.set(
             tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
         )  # fmt: skip
 
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: Note | None = None) -> bool:
+    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry."""
         return self._kv.delete(tenant, space, key, moment, note=note)
 
-    def invalidate(self, tenant: str, space: str, pattern: str, moment: datetime, *, note: Note | None = None) -> int:
+    def invalidate(
+        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
+    ) -> int:
         """Remove what a pattern matches."""
         return self._kv.invalidate(tenant, space, pattern, moment, note=note)
 

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from rememo.extract.clauses import Clause
-from rememo.extract.found import FoundFact
+from rememo.extract.extracted_fact import ExtractedFact
 from rememo.extract.people import Subject, SubjectReader
 from rememo.extract.predicates import EVERY, normalise_object
 from rememo.extract.tokens import Words
@@ -33,7 +33,7 @@ _LONGEST_NUMBER = 3
 _SHORTEST_MONTH = 28
 
 
-class Finder:
+class FactFinder:
     """Collects facts. Rules call ``add``; everything else answers their questions about the sentence."""
 
     def __init__(self, text: str, *, speaker: str, at: datetime, addressee: str | None) -> None:
@@ -41,7 +41,7 @@ class Finder:
         self.speaker = speaker
         self.at = at
         self.reader = SubjectReader(speaker, addressee)
-        self.facts: list[FoundFact] = []
+        self.facts: list[ExtractedFact] = []
         self.words = Words(text, 0, 0)
         self.limit = 0
         self.conditional = False
@@ -190,13 +190,13 @@ class Finder:
         if not clause.subject.speaker:
             confidence = round(confidence - 0.1, 2)
         self.put(
-            FoundFact(
+            ExtractedFact(
                 subject=whom, predicate=predicate, object=value, confidence=confidence, valid_from=begun, valid_to=ended, ends=over, kind=kind,
                 corrects=corrects or self._corrected(clause), wording=self.text[position[0] : position[1]], position=position,
             )
         )  # fmt: skip
 
-    def put(self, fact: FoundFact) -> None:
+    def put(self, fact: ExtractedFact) -> None:
         """Note a finished fact once. What is over in the same breath was only named: "our cat Miso died"."""
         if fact.ends:
             named = (fact.subject, fact.predicate, fact.object)

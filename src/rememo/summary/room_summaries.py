@@ -16,7 +16,16 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.store.writes import Remove, Write
-from rememo.summary.chapters import MAX_TOKENS, MOST_MESSAGES, Terms, again, beside, chapter, chapters_of, is_chapter
+from rememo.summary.stored import (
+    MAX_TOKENS,
+    MOST_MESSAGES,
+    SummaryOptions,
+    is_stored_summary,
+    read_summaries,
+    rewrite_summary,
+    summarised_ids,
+    summary_write,
+)
 from rememo.text.windows import call_ids, units
 
 Originals = Literal["keep", "remove"]
@@ -54,9 +63,9 @@ class SummaryPolicy:
         if self.originals not in get_args(Originals):
             raise InvalidInput(f'originals must be "keep" or "remove", not {self.originals!r}')
 
-    def terms(self, made_by: str) -> Terms:
+    def terms(self, made_by: str) -> SummaryOptions:
         """Return the terms on which chapters are made by it."""
-        return Terms(made_by=made_by, kept=self.originals == "keep", max_tokens=self.max_tokens)
+        return SummaryOptions(made_by=made_by, kept=self.originals == "keep", max_tokens=self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +121,7 @@ class RoomSummaries:
             return []
         return self.gather(policy.terms("policy"), keep=policy.keep, least=policy.threshold)
 
-    def gather(self, terms: Terms, *, keep: int, least: int = 1) -> list[Receipt]:
+    def gather(self, terms: SummaryOptions, *, keep: int, least: int = 1) -> list[Receipt]:
         """Summarise all messages but the latest that stay, if there are `least` of them: each chapter in one transaction.
 
         Pinned and system messages are left as they are, a tool call goes with its results, and one that waits for them
@@ -120,8 +129,8 @@ class RoomSummaries:
         """
         done: list[Receipt] = []
         for _ in range(_MOST_TRIES):
-            chapters = chapters_of(self._engine, self._scope)
-            open_ones = self._open(beside(chapters))
+            chapters = read_summaries(self._engine, self._scope)
+            open_ones = self._open(summarised_ids(chapters))
             if self._come_back(chapters, open_ones):
                 continue
             parts = _parts(open_ones, keep, least)
@@ -135,8 +144,8 @@ class RoomSummaries:
         self._count()
         return done
 
-    def _write(self, part: Sequence[Record], terms: Terms, chapters: Sequence[Record]) -> Receipt:
-        writes: list[Write] = [chapter(self._engine, self._scope, part, terms, chapters)]
+    def _write(self, part: Sequence[Record], terms: SummaryOptions, chapters: Sequence[Record]) -> Receipt:
+        writes: list[Write] = [summary_write(self._engine, self._scope, part, terms, chapters)]
         # A model may have taken its time over it: what was erased meanwhile must not be summarised.
         if len(self._current([one.id for one in part])) < len(part):
             raise NotFound("a message was removed while it was being summarised")
@@ -171,7 +180,7 @@ class RoomSummaries:
         if not self.known:
             return
         changed = set(ids)
-        for one in chapters_of(self._engine, self._scope):
+        for one in read_summaries(self._engine, self._scope):
             if not changed.isdisjoint([*one.data["sources"], *one.data.get("left_out", ())]):
                 self._renew(one)
         self._count()
@@ -179,7 +188,7 @@ class RoomSummaries:
     def write_again(self, id: str) -> None:
         """Let the writer make a chapter anew that an erasure made of sentences. Doing it again changes nothing."""
         held = self._engine.store.get(Filter(scope=self._scope, ids=(id,)), self._engine.now())
-        if held is not None and is_chapter(held):
+        if held is not None and is_stored_summary(held):
             self._renew(held)
 
     def recount(self) -> None:
@@ -203,14 +212,14 @@ class RoomSummaries:
                 write = Remove(id=held.id, scope=held.scope, expected=held.version)
             else:
                 stays = [one.id for one in records if one.id in now and (one.id in kept or one.id in lost)]
-                write = again(self._engine, held, records, kept=stays, left_out=gone)
+                write = rewrite_summary(self._engine, held, records, kept=stays, left_out=gone)
             if write is None:
                 return
             try:
                 self._engine.commit(self._scope, [write])
             except (NotFound, VersionConflict):
                 fresh = self._engine.store.get(Filter(scope=self._scope, ids=(held.id,)), self._engine.now())
-                if fresh is None or not is_chapter(fresh):
+                if fresh is None or not is_stored_summary(fresh):
                     return
                 held = fresh
             else:
@@ -235,7 +244,7 @@ class RoomSummaries:
 
     def _count(self) -> None:
         """Note how many messages are there that a chapter stands for, so that the next message need not count them."""
-        stood = len(self._current(sorted(beside(chapters_of(self._engine, self._scope)))))
+        stood = len(self._current(sorted(summarised_ids(read_summaries(self._engine, self._scope)))))
         if self._read()[0].beside != stood:
             self._change(beside=stood)
 
@@ -262,7 +271,7 @@ class RoomSummaries:
         )
 
 
-def free(records: Sequence[Record]) -> list[tuple[int, ...]]:
+def removable_units(records: Sequence[Record]) -> list[tuple[int, ...]]:
     """Return the positions of messages that may leave, those that belong together as one: no pinned, no system ones."""
     return [
         one
@@ -271,7 +280,7 @@ def free(records: Sequence[Record]) -> list[tuple[int, ...]]:
     ]
 
 
-def waiting(records: Sequence[Record]) -> bool:
+def awaits_result(records: Sequence[Record]) -> bool:
     """Whether a tool call among records waits for a result that is not among them."""
     answered = {one.data.get("tool_call_id") for one in records}
     return any(id not in answered for one in records for id in call_ids(one.data))
@@ -283,11 +292,15 @@ def _parts(records: Sequence[Record], keep: int, least: int) -> list[list[Record
     if len(talk) < max(least, keep + 1):
         return []
     latest = set(talk[len(talk) - keep :])
-    chosen = [one for one in free(records) if latest.isdisjoint(one) and not waiting([records[place] for place in one])]
-    return packed([[records[place] for place in one] for one in chosen])
+    chosen = [
+        one
+        for one in removable_units(records)
+        if latest.isdisjoint(one) and not awaits_result([records[place] for place in one])
+    ]
+    return pack_groups([[records[place] for place in one] for one in chosen])
 
 
-def packed(groups: Iterable[Sequence[Record]]) -> list[list[Record]]:
+def pack_groups(groups: Iterable[Sequence[Record]]) -> list[list[Record]]:
     """Return messages in parts that a chapter can stand for, each in order; what belongs together stays together."""
     parts: list[list[Record]] = []
     for group in groups:

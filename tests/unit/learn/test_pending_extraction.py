@@ -82,13 +82,13 @@ def test_a_lesson_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch)
         assert begun.wait(60)
         waited: list[Sequence[str]] = []
         worker = runner_of(memory)
-        finish = worker.finish_lessons
+        finish = worker.finish_extraction
 
         def count(tenant: str, jobs: Sequence[str], seconds: float) -> bool:
             waited.append(jobs)
             return finish(tenant, jobs, seconds)
 
-        monkeypatch.setattr(worker, "finish_lessons", count)
+        monkeypatch.setattr(worker, "finish_extraction", count)
         assert homes(ana) == homes(ana) == []
         memory.scope(user="bob").add("green tea")
         assert homes(ana) == []

@@ -1,7 +1,7 @@
 """Statements whose verb is not the speaker's, read wherever they stand: "everyone calls me Bea", "green is my favourite colour"."""
 
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
 from rememo.extract.phrases import after_determiner, phrase_end, points_elsewhere
 from rememo.extract.predicates import favourite
 from rememo.extract.readers.numbers import EMAIL, PHONE
@@ -24,7 +24,7 @@ _NAMED = word_set(
 _LONGEST_FAVOURITE = 4
 
 
-def read_nicknames(finder: Finder, limit: int) -> None:
+def read_nicknames(finder: FactFinder, limit: int) -> None:
     """Read "(you can) call me Bea", "everyone calls me Bea", "I go by Bea"."""
     words = finder.words
     low = words.low
@@ -40,7 +40,7 @@ def read_nicknames(finder: Finder, limit: int) -> None:
             finder.add(clause, "nickname", words.slice(at + 2, end), confidence=0.85)
 
 
-def read_favourites(finder: Finder, limit: int) -> None:
+def read_favourites(finder: FactFinder, limit: int) -> None:
     """Read "green is my favourite colour", whatever stands in front."""
     words = finder.words
     low = words.low
@@ -60,7 +60,7 @@ def read_favourites(finder: Finder, limit: int) -> None:
         return
 
 
-def read_named_things(finder: Finder, limit: int) -> None:
+def read_named_things(finder: FactFinder, limit: int) -> None:
     """Read "my podcast, Late Bloomers, …" and "the name of my bakery is Flour Power"."""
     words = finder.words
     low = words.low
@@ -77,7 +77,7 @@ def read_named_things(finder: Finder, limit: int) -> None:
             finder.add(clause, "name", words.slice(begin, end), subject=f"{finder.speaker}'s {low[at]}", confidence=0.8)
 
 
-def read_contacts(finder: Finder, limit: int) -> None:
+def read_contacts(finder: FactFinder, limit: int) -> None:
     """Read "new number: 555-0199" and "use my new address: 7 Pine Road", whatever stands in front."""
     words = finder.words
     if "use" in words.low and "@" in words.low and not {"instead", "now"}.isdisjoint(words.low):
@@ -115,7 +115,7 @@ _SENDING = word_set("parcels parcel deliveries delivery deliver post letters mai
 _CONTACTING = _SENDING | {"me", "reached"}
 
 
-def _read_ways(finder: Finder, limit: int) -> None:
+def _read_ways(finder: FactFinder, limit: int) -> None:
     """Read where the speaker is reached, and where parcels go."""
     words = finder.words
     for at in range(limit - 2):
@@ -128,7 +128,7 @@ def _read_ways(finder: Finder, limit: int) -> None:
                 finder.add(clause, "address", value.text, confidence=0.8)
 
 
-def _read_reachable(finder: Finder, at: int, limit: int) -> None:
+def _read_reachable(finder: FactFinder, at: int, limit: int) -> None:
     """Read "reach me at …", "you can write to me at …"."""
     words = finder.words
     if words.low[at - 1] == "to" and words.at(at - 2) not in ("write", "mail", "text", "reply"):
@@ -144,7 +144,7 @@ def _read_reachable(finder: Finder, at: int, limit: int) -> None:
             return
 
 
-def read_prescriptions(finder: Finder, limit: int) -> None:
+def read_prescriptions(finder: FactFinder, limit: int) -> None:
     """Read "Dr Ames has put me on losartan", whoever did it."""
     words = finder.words
     if "me" not in words.low:
@@ -164,7 +164,7 @@ _CONTACTS = {
 }
 
 
-def read_last_day(finder: Finder, limit: int) -> None:
+def read_last_day(finder: FactFinder, limit: int) -> None:
     """Read "today was my last day at IKEA": when it is, the job is over."""
     words = finder.words
     for at in range(limit - 4):
@@ -182,7 +182,7 @@ def read_last_day(finder: Finder, limit: int) -> None:
             )
 
 
-def read_as(finder: Finder, limit: int) -> None:
+def read_as(finder: FactFinder, limit: int) -> None:
     """Read "As a vegetarian, I …": what one speaks as."""
     words = finder.words
     if words.at(0) != "as" or words.at(1) not in ("a", "an"):

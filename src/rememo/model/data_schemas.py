@@ -1,7 +1,7 @@
 """What the data of each kind of record looks like where Rememo itself made it.
 
 Callers may use a kind for something of their own, and may import what others wrote. So whatever reads such data asks first
-whether it is of the shape that its makers write (`is_own`), and what could be mistaken for it is refused when it is stored
+whether it is of the shape that its makers write (`matches_schema`), and what could be mistaken for it is refused when it is stored
 (`check_data`).
 """
 
@@ -18,18 +18,18 @@ _MICROS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 """The years 1 to 9999."""
 
 
-def is_own(kind: str, data: Mapping[str, Any]) -> bool:
+def matches_schema(kind: str, data: Mapping[str, Any]) -> bool:
     """Whether data has everything that Rememo writes into a record of this kind, each of the right type and range."""
-    return all(name in data for name in _REQUIRED[kind]) and wrong_field(kind, data) is None
+    return all(name in data for name in _REQUIRED[kind]) and first_invalid_field(kind, data) is None
 
 
 def check_data(kind: str, data: Mapping[str, Any]) -> None:
     """Refuse data whose fields would be read as those of its kind and cannot be."""
-    if kind in _REFUSED and (name := wrong_field(kind, data)) is not None:
+    if kind in _REFUSED and (name := first_invalid_field(kind, data)) is not None:
         raise InvalidInput(f"data.{name} cannot be {str(data[name])[:60]!r} in a record of the kind {kind!r}")
 
 
-def wrong_field(kind: str, data: Mapping[str, Any]) -> str | None:
+def first_invalid_field(kind: str, data: Mapping[str, Any]) -> str | None:
     """Return the first field that is there and cannot be what a field of its name is in a record of this kind."""
     for name, test in _FIELDS.get(kind, {}).items():
         if name in data and not test(data[name]):

@@ -8,9 +8,9 @@ import logging
 from datetime import datetime, timedelta
 from typing import Final
 
-from rememo.engine.forwarding import ForwardingKeyValue
+from rememo.engine.forwarding_kv import ForwardingKeyValue
 from rememo.errors import StorageError
-from rememo.model.audit import Note
+from rememo.model.audit import NewAuditEntry
 from rememo.runtime.locks import ForkLock
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol.store import Store
@@ -22,7 +22,7 @@ STEP: Final = 100
 _log = logging.getLogger("rememo.engine")
 
 
-class Reclaimer:
+class ExpirySweeper:
     """Sweeps a store after writes; thread-safe, and one thread at a time does it."""
 
     def __init__(self, store: Store, key_days: float) -> None:
@@ -49,10 +49,10 @@ class Reclaimer:
             self._due = moment
 
 
-class ReclaimingKeyValue(ForwardingKeyValue):
+class SweepingKeyValue(ForwardingKeyValue):
     """Key-value state whose writes sweep what has expired."""
 
-    def __init__(self, kv: KeyValue, reclaimer: Reclaimer) -> None:
+    def __init__(self, kv: KeyValue, reclaimer: ExpirySweeper) -> None:
         super().__init__(kv)
         self._reclaimer = reclaimer
 
@@ -68,7 +68,7 @@ class ReclaimingKeyValue(ForwardingKeyValue):
         sliding: bool = False,
         keep_ttl: bool = False,
         expected: int | None = None,
-        note: Note | None = None,
+        note: NewAuditEntry | None = None,
     ) -> int | None:
         """Store a value, and reclaim if it is time."""
         version = super().set(

@@ -8,7 +8,7 @@ from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, ModelFailed, StorageError
 from rememo.llm.openai import OpenAICompatible
-from rememo.llm.protocol import LLM, Completion, Message, Streaming, Usage
+from rememo.llm.protocol import LLM, ChatMessage, Completion, Streaming, Usage
 from rememo.llm.spending import Booking, Ledger
 from rememo.model.check import dump_json
 from rememo.settings import Settings
@@ -23,7 +23,7 @@ _UNPAID: Final = frozenset({"unreachable", "busy", "rejected"})
 _log = logging.getLogger("rememo.llm")
 
 
-class Models:
+class ModelGateway:
     """The model behind one engine. Closing the memory ends whatever is being asked."""
 
     def __init__(self, engine: Engine, llm: LLM, *, owned: bool = False) -> None:
@@ -35,7 +35,7 @@ class Models:
 
     def by(self, tenant: str, operation: str) -> LLM:
         """Return the model as one tenant asks it for one purpose."""
-        return _Asked(self, tenant, operation)
+        return _TenantModel(self, tenant, operation)
 
     def stop(self) -> None:
         """End what is being asked, and ask no more."""
@@ -44,10 +44,10 @@ class Models:
             self.llm.close()
 
 
-class _Asked:
+class _TenantModel:
     """A model as one tenant asks it for one purpose: each call is booked before it is made, and after."""
 
-    def __init__(self, models: Models, tenant: str, operation: str) -> None:
+    def __init__(self, models: ModelGateway, tenant: str, operation: str) -> None:
         self._models = models
         self._tenant = tenant
         self._operation = operation
@@ -59,7 +59,7 @@ class _Asked:
 
     def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
@@ -68,22 +68,22 @@ class _Asked:
         """Return the answer; raises `OverBudget` instead of asking where the ceiling would be passed."""
         models, longest = self._models, max_tokens or getattr(self._models.llm, "max_tokens", MAX_TOKENS)
         prompt = prompt_tokens(messages, schema)
-        booking = models.ledger.reserve(self._tenant, self._operation, at_most(prompt, longest))
+        booking = models.ledger.reserve(self._tenant, self._operation, upper_bound(prompt, longest))
         try:
             with cancelled_by(models.cancel_token):
                 answer = models.llm.complete(messages, schema=schema, max_tokens=longest, timeout=timeout)
         except BaseException as error:
-            settle(models.ledger, booking, spent_on(error, booking.usage), failed=True)
+            settle_booking(models.ledger, booking, usage_of_failure(error, booking.usage), failed=True)
             raise
         usage = answer.usage if answer.usage.total else Usage(prompt, default_counter().count(answer.text))
-        settle(models.ledger, booking, usage, requests=answer.tries)
+        settle_booking(models.ledger, booking, usage, requests=answer.tries)
         return answer
 
-    def stream(self, messages: Sequence[Message]) -> Iterator[str]:
+    def stream(self, messages: Sequence[ChatMessage]) -> Iterator[str]:
         """Give the answer in pieces; it is booked when it has ended, or is let go of."""
         models, prompt = self._models, prompt_tokens(messages)
         longest = getattr(models.llm, "max_tokens", MAX_TOKENS)
-        booking = models.ledger.reserve(self._tenant, self._operation, at_most(prompt, longest))
+        booking = models.ledger.reserve(self._tenant, self._operation, upper_bound(prompt, longest))
         usage, failed, said = booking.usage, True, list[str]()
         pieces = models.llm.stream(messages)
         try:
@@ -98,12 +98,12 @@ class _Asked:
             usage = told or Usage(prompt, default_counter().count("".join(said)))
             failed = False
         except ModelFailed as error:
-            usage = booking.usage if said else spent_on(error, booking.usage)
+            usage = booking.usage if said else usage_of_failure(error, booking.usage)
             raise
         finally:
             if isinstance(pieces, Streaming):
                 pieces.close()
-            settle(models.ledger, booking, usage, failed=failed)
+            settle_booking(models.ledger, booking, usage, failed=failed)
 
 
 def model_for(engine: Engine, tenant: str, operation: str) -> LLM | None:
@@ -112,7 +112,7 @@ def model_for(engine: Engine, tenant: str, operation: str) -> LLM | None:
     Its calls are booked to the tenant and the purpose, and raise `OverBudget` where they would pass the day's ceiling.
     """
     models = engine.models
-    return models.by(tenant, operation) if isinstance(models, Models) else None
+    return models.by(tenant, operation) if isinstance(models, ModelGateway) else None
 
 
 def model_of_settings(settings: Settings) -> OpenAICompatible | None:
@@ -128,19 +128,19 @@ def model_of_settings(settings: Settings) -> OpenAICompatible | None:
     )
 
 
-def prompt_tokens(messages: Sequence[Message], schema: Mapping[str, Any] | None = None) -> int:
+def prompt_tokens(messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None = None) -> int:
     """Return about how many tokens a model reads."""
     count = default_counter().count
     shape = 0 if schema is None else count(dump_json(dict(schema)))
     return shape + sum(count(one.content) + MESSAGE_TOKENS for one in messages)
 
 
-def at_most(prompt: int, longest: int) -> Usage:
+def upper_bound(prompt: int, longest: int) -> Usage:
     """Return the most that a call may cost."""
     return Usage(int(prompt * _MARGIN) + 1, longest)
 
 
-def settle(ledger: Ledger, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
+def settle_booking(ledger: Ledger, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
     """Put what a call did cost into the ledger, where that can be written now."""
     try:
         ledger.settle(booking, usage, requests=requests, failed=failed)
@@ -149,7 +149,7 @@ def settle(ledger: Ledger, booking: Booking, usage: Usage, *, requests: int = 1,
         _log.warning("what %s cost could not be corrected in the ledger: %s", booking.operation, error)
 
 
-def spent_on(error: BaseException, most: Usage) -> Usage:
+def usage_of_failure(error: BaseException, most: Usage) -> Usage:
     """Return what a call cost that gave nothing: what the endpoint says, nothing, or the most that it may be."""
     if not isinstance(error, ModelFailed):
         return most

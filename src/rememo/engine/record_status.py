@@ -11,7 +11,7 @@ from rememo.model.revision import HitStatus, Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class RecordStatus:
     """Whether what a record says still holds."""
 
     status: HitStatus = "unknown"
@@ -24,9 +24,9 @@ class Standing:
         return {"status": self.status, "superseded_by": self.superseded_by}
 
 
-def standings(
+def record_statuses(
     engine: Engine, tenant: str, records: Sequence[Record], moment: datetime, *, known_at: datetime | None = None
-) -> dict[str, Standing]:
+) -> dict[str, RecordStatus]:
     """Return how records stand at a moment, by their ids.
 
     A record of which only a part was revised is not superseded. A fact stands as its own status and validity say.
@@ -37,19 +37,21 @@ def standings(
     return {record.id: _standing(engine, record, revisions, moment) for record in records}
 
 
-def _standing(engine: Engine, record: Record, revisions: dict[str, dict[str, Revision]], moment: datetime) -> Standing:
+def _standing(
+    engine: Engine, record: Record, revisions: dict[str, dict[str, Revision]], moment: datetime
+) -> RecordStatus:
     if record.kind == "fact":
         status = record.data.get("status")
         if status in ("current", "disputed") and (record.valid_to is None or record.valid_to > moment):
-            return Standing(status="current")
+            return RecordStatus(status="current")
         about = [revision for id in _sources(record) for revision in revisions.get(id, {}).values()]
-        return Standing(
+        return RecordStatus(
             status="superseded", superseded_by=_newest(revision for revision in about if revision.by != record.id)
         )
     active = active_revisions(revisions.get(record.id, {}).values(), max(moment, record.at))
     if active and wholly_revised(engine, record.text, active):
-        return Standing(status="superseded", superseded_by=_newest(active))
-    return Standing()
+        return RecordStatus(status="superseded", superseded_by=_newest(active))
+    return RecordStatus()
 
 
 def _sources(record: Record) -> Sequence[str]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import PatternRow, Reader, Value
 from rememo.extract.phrases import closes, items
-from rememo.extract.table import Reader, Row, Value
 from rememo.text.wordlists import word_set
 
 BEFORE_VERB = frozenset((
@@ -33,7 +33,7 @@ TOPICS: Mapping[str, frozenset[str]] = {
 _WIDEST_GAP = 6
 _NO = -1
 
-Step = Callable[[Finder, Clause, int, list[Value]], int]
+Step = Callable[[FactFinder, Clause, int, list[Value]], int]
 """Tries one part of a frame at a word: returns the word after it or ``_NO``, and adds the values it read."""
 
 
@@ -41,7 +41,7 @@ Step = Callable[[Finder, Clause, int, list[Value]], int]
 class Frame:
     """A row made ready: its frame as steps (None is a gap), its moods as sets."""
 
-    row: Row
+    row: PatternRow
     steps: tuple[Step | None, ...]
     first: frozenset[str] | None
     """The words it can begin with; None when any will do."""
@@ -49,7 +49,7 @@ class Frame:
     over: frozenset[str]
     who: frozenset[str]
 
-    def match(self, finder: Finder, clause: Clause, at: int) -> tuple[list[Value], int] | None:
+    def match(self, finder: FactFinder, clause: Clause, at: int) -> tuple[list[Value], int] | None:
         """Return the values that the frame reads from this word on and where it ends, or None when it does not fit."""
         values: list[Value] = []
         end = _follow(self.steps, finder, clause, at, values)
@@ -57,7 +57,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Table:
+class PatternTable:
     """All rows, by verb and by thing."""
 
     by_verb: dict[str, list[Frame]] = field(default_factory=dict[str, list[Frame]])
@@ -72,7 +72,7 @@ class Table:
         return self._by_word.get((verb, word)) or self._by_any.get(verb, ())
 
     @classmethod
-    def of(cls, rows: Iterable[Row], readers: Mapping[str, Reader]) -> "Table":
+    def of(cls, rows: Iterable[PatternRow], readers: Mapping[str, Reader]) -> "PatternTable":
         """Make rows ready. Raises KeyError for a frame that names an unknown reader, AttributeError for an unknown list."""
         table = cls()
         for row in rows:
@@ -93,7 +93,7 @@ class Table:
                 self._by_word[verb, word] = [frame for frame in frames if frame.first is None or word in frame.first]
 
 
-def _ready(row: Row, readers: Mapping[str, Reader]) -> Frame:
+def _ready(row: PatternRow, readers: Mapping[str, Reader]) -> Frame:
     parts = row.frame.split()
     return Frame(
         row,
@@ -140,17 +140,17 @@ def _step(part: str, readers: Mapping[str, Reader]) -> Step | None:
     return _skipping(words) if part.startswith("[") else _wanting(words)
 
 
-def _closing(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+def _closing(finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
     return at if closes(finder.words, at, clause.end, finder.time_starts) else _NO
 
 
-def _ending(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+def _ending(finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
     words = finder.words
     return at if at >= clause.end or words.low[at] in _ENDS or words.start[at] in finder.time_starts else _NO
 
 
 def _wanting(wanted: frozenset[str]) -> Step:
-    def step(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+    def step(finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
         words = finder.words
         fits = at < clause.end and words.low[at] in wanted and words.start[at] not in finder.time_starts
         return at + 1 if fits else _NO
@@ -159,18 +159,18 @@ def _wanting(wanted: frozenset[str]) -> Step:
 
 
 def _speaking_of(topic: frozenset[str], *, wanted: bool) -> Step:
-    def step(finder: Finder, _clause: Clause, at: int, _: list[Value]) -> int:
+    def step(finder: FactFinder, _clause: Clause, at: int, _: list[Value]) -> int:
         return at if topic.isdisjoint(finder.words.low) != wanted else _NO
 
     return step
 
 
-def _said_now(_finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+def _said_now(_finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
     return at if "now" in clause.adverbs else _NO
 
 
 def _skipping(skipped: frozenset[str]) -> Step:
-    def step(finder: Finder, clause: Clause, at: int, _: list[Value]) -> int:
+    def step(finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
         low = finder.words.low
         while at < clause.end and low[at] in skipped:
             at += 1
@@ -180,7 +180,7 @@ def _skipping(skipped: frozenset[str]) -> Step:
 
 
 def _reading(reader: Reader, *, kept: bool, anywhere: bool) -> Step:
-    def step(finder: Finder, clause: Clause, at: int, values: list[Value]) -> int:
+    def step(finder: FactFinder, clause: Clause, at: int, values: list[Value]) -> int:
         found = reader(finder, clause, at) if anywhere or at < clause.end else ()
         if not found:
             return _NO
@@ -191,7 +191,7 @@ def _reading(reader: Reader, *, kept: bool, anywhere: bool) -> Step:
     return step
 
 
-def _follow(steps: Sequence[Step | None], finder: Finder, clause: Clause, at: int, values: list[Value]) -> int:
+def _follow(steps: Sequence[Step | None], finder: FactFinder, clause: Clause, at: int, values: list[Value]) -> int:
     for number, step in enumerate(steps):
         if step is None:
             return _leap(steps[number + 1 :], finder, clause, at, values)
@@ -201,7 +201,7 @@ def _follow(steps: Sequence[Step | None], finder: Finder, clause: Clause, at: in
     return at
 
 
-def _leap(steps: Sequence[Step | None], finder: Finder, clause: Clause, at: int, values: list[Value]) -> int:
+def _leap(steps: Sequence[Step | None], finder: FactFinder, clause: Clause, at: int, values: list[Value]) -> int:
     """Try the rest of a frame from each of the next words on."""
     words = finder.words
     for start in range(at, min(clause.end, at + _WIDEST_GAP + 1)):
@@ -224,7 +224,7 @@ def _term(names: str) -> Reader:
     """Return a reader of one listed term, whatever follows it."""
     known = _lists(names)
 
-    def read(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    def read(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         words = finder.words
         for end in range(min(at + _LONGEST_TERM, clause.end), at, -1):
             if " ".join(words.low[at:end]) in known:
@@ -238,7 +238,7 @@ def _members(names: str) -> Reader:
     """Return a reader of listed words: it takes those items of an enumeration that are on one of the lists."""
     known = _lists(names)
 
-    def read(finder: Finder, clause: Clause, at: int) -> list[Value]:
+    def read(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         words = finder.words
         found: list[Value] = []
         for begin, end in items(words, at, clause.end, times=finder.time_starts):

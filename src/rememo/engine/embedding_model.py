@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rememo.engine.embedders import embedder_of_model
-from rememo.engine.embedding import check_answers
+from rememo.engine.remote_embedding import check_endpoint
 from rememo.errors import Closed, ReadOnlyStore, StorageError
 from rememo.model.health import Health
 from rememo.recall.embed.background import background
@@ -32,7 +32,7 @@ _BEING_OPENED: Final = "it is being opened"
 _log = logging.getLogger("rememo.engine")
 
 
-class ActiveModel:
+class ActiveEmbedder:
     """What a process embeds with at one moment; it does not change, another one takes its place."""
 
     def __init__(
@@ -76,7 +76,7 @@ class ActiveModel:
         return Health(name="embedder", place=self.missing.name, ok=False, says=told)
 
 
-class _Opening:
+class _ModelLoad:
     """A model that is being opened by a thread of this process."""
 
     def __init__(self, model: ModelInUse) -> None:
@@ -85,7 +85,7 @@ class _Opening:
         self.done = threading.Event()
 
 
-class ModelFollower:
+class EmbeddingModelTracker:
     """Keeps the model of one engine in step with its store; thread-safe."""
 
     def __init__(self, store: Store, settings: Settings, own: Callable[[RemoteEmbedder], None]) -> None:
@@ -95,17 +95,17 @@ class ModelFollower:
         self._own = own
         self._known: dict[tuple[str, int], Embedder] = {}
         """Embedders that were in use here, or are about to be, by what identifies their vectors."""
-        self._opening: _Opening | None = None
+        self._opening: _ModelLoad | None = None
         self._changing = ForkLock()
         self._looked = float("-inf")
         self._retry_at = float("-inf")
         self._retry_after = _FIRST_RETRY
-        self.active = ActiveModel(None)
+        self.active = ActiveEmbedder(None)
 
     def use(self, embedder: Embedder | None) -> None:
         """Embed by this from now on; a model that the store does not hold raises `EmbeddingMismatch`."""
         if embedder is None:
-            self.active = ActiveModel(None)
+            self.active = ActiveEmbedder(None)
             return
         if isinstance(embedder, RemoteEmbedder):
             self._meet(embedder, embedder.name)
@@ -114,15 +114,15 @@ class ModelFollower:
         except ReadOnlyStore:
             # It has no vectors, and none can be added: it is searched by words.
             _log.warning("the store is read-only and holds no vectors of %s: searches go by words", embedder.name)
-            self.active = ActiveModel(None)
+            self.active = ActiveEmbedder(None)
             return
         self.expect(embedder)
-        self.active = ActiveModel(embedder, number)
+        self.active = ActiveEmbedder(embedder, number)
 
     def _meet(self, remote: RemoteEmbedder, name: str) -> None:
         """Look whether an endpoint answers as was said, before the store relies on it; vectors of its own prove it."""
         if not self._store.has_vectors():
-            check_answers(remote)
+            check_endpoint(remote)
         elif (held := self._store.model()) is not None and held.name == name:
             remote.expect(held.dimension)
 
@@ -137,7 +137,7 @@ class ModelFollower:
         except StorageError as error:
             _log.debug("which model the store has in use will be seen later: %s", error)
 
-    def follow(self, *, wait: float = _OPENING_SECONDS) -> ActiveModel:
+    def follow(self, *, wait: float = _OPENING_SECONDS) -> ActiveEmbedder:
         """Look which model the store has in use, open it if it is another one by now, and return what to embed with.
 
         For a model that takes its time to be opened the caller waits so many seconds at most. A process that was opened
@@ -159,15 +159,15 @@ class ModelFollower:
             return active
         opening = self._opening
         if opening is None or opening.model != held or opening.process != os.getpid():
-            opening = self._opening = _Opening(held)
+            opening = self._opening = _ModelLoad(held)
             threading.Thread(target=self._open, args=(opening,), name="rememo-open-model", daemon=True).start()
         if not opening.done.wait(wait):
             with self._changing:
                 if self.active is active:
-                    self.active = ActiveModel(None, missing=held, why=_BEING_OPENED)
+                    self.active = ActiveEmbedder(None, missing=held, why=_BEING_OPENED)
         return self.active
 
-    def _open(self, opening: _Opening) -> None:
+    def _open(self, opening: _ModelLoad) -> None:
         held = opening.model
         try:
             embedder = embedder_of_model(held.name, held.dimension, self._settings)
@@ -183,11 +183,11 @@ class ModelFollower:
                 self._opening = None
             opening.done.set()
 
-    def _adopt(self, embedder: Embedder, held: ModelInUse) -> ActiveModel:
+    def _adopt(self, embedder: Embedder, held: ModelInUse) -> ActiveEmbedder:
         self.expect(embedder)
         self._retry_after = _FIRST_RETRY
         with self._changing:
-            self.active = ActiveModel(embedder, held.number)
+            self.active = ActiveEmbedder(embedder, held.number)
         _log.info("the store has another embedding model in use, and so has this process now: %s", held.name)
         return self.active
 
@@ -196,6 +196,6 @@ class ModelFollower:
         self._retry_at = time.monotonic() + self._retry_after
         self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
         with self._changing:
-            self.active = ActiveModel(None, missing=held, why=why)
+            self.active = ActiveEmbedder(None, missing=held, why=why)
         if first:
             _log.warning("%s", self.active.words_only)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from rememo.engine.audit import noting
+from rememo.engine.audit import new_audit_entry
 from rememo.engine.engine import Engine
 from rememo.errors import Busy
 from rememo.model.derived_ids import (
@@ -25,17 +25,17 @@ from rememo.model.derived_ids import (
     replace_older,
 )
 from rememo.model.derived_names import (
-    chapter_name,
     chunk_name,
     copy_name,
     document_name,
     external_name,
     fact_name,
     relationship_name,
+    summary_name,
     typed_name,
     value_name,
 )
-from rememo.model.erasure import Target
+from rememo.model.erasure import ErasureTarget
 from rememo.model.scope import Scope
 from rememo.store.audit_chain import AuditRow, Half
 from rememo.store.id_renaming import STEP, IdChanges, IdRenaming, VersionIdentity
@@ -54,7 +54,7 @@ _CONVERSATION: Final = {"pydantic_ai": "conversation"}
 """The mark of what one of them keeps beside entries whose ids it was given."""
 
 
-def rename_older(engine: Engine) -> None:
+def migrate_derived_ids(engine: Engine) -> None:
     """Give the tenants of a store the derived ids of this release, where they still have those of an earlier one."""
     store = engine.store
     if not isinstance(store, IdRenaming):
@@ -90,7 +90,7 @@ def _rename_tenant(engine: Engine, store: IdRenaming, tenant: str) -> None:
 def plan_renames(engine: Engine, tenant: str, versions: Iterable[VersionIdentity]) -> IdChanges | None:
     """Return which records have derived ids of an earlier release, and their ids of now; None where there are none."""
     cipher = engine.ids.cipher(tenant)
-    sorted_out = _Sorting()
+    sorted_out = _IdClassifier()
     for version in versions:
         sorted_out.take(version)
     names = sorted_out.names(lambda id: name_of(id, cipher))
@@ -107,7 +107,7 @@ def plan_renames(engine: Engine, tenant: str, versions: Iterable[VersionIdentity
     return IdChanges(ids=ids, rewrite=lambda text: replace_older(text, found))
 
 
-class _Sorting:
+class _IdClassifier:
     """Sorts records by where their ids come from."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ def _document_names(scope: Scope, data: Mapping[str, Any]) -> Iterator[str]:
 
 def _chapter_names(scope: Scope, data: Mapping[str, Any]) -> Iterator[str]:
     for first in data["sources"][:1]:
-        yield chapter_name(scope, first)
+        yield summary_name(scope, first)
 
 
 def _message_names(_: Scope, data: Mapping[str, Any]) -> Iterator[str]:
@@ -243,13 +243,13 @@ def _hide_traces(engine: Engine, tenant: str) -> None:
         return ("what",) if named else ()
 
     if engine.store.audit_head(tenant)[0].count:
-        store.redact(noting("redact", Scope(tenant=tenant), engine.now(), {"reason": "derived ids"}), choose)
+        store.redact(new_audit_entry("redact", Scope(tenant=tenant), engine.now(), {"reason": "derived ids"}), choose)
     _clean(store, tenant, engine.now())
 
 
 def _clean(store: RecordErasure, tenant: str, moment: datetime) -> None:
     """Make the bytes of former ids go; where others keep them from going, `maintain()` does it later."""
-    number = store.begin_erasure(Target(scope=Scope(tenant=tenant), ids=()), moment)
+    number = store.begin_erasure(ErasureTarget(scope=Scope(tenant=tenant), ids=()), moment)
     store.end_erasure(number, tenant, cleaned=False)
     try:
         unclean = store.purge(tenant, _PURGE_SECONDS)

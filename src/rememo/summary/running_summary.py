@@ -9,9 +9,9 @@ from rememo.engine.view import View
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
-from rememo.summary.chapters import beside, body, chapters_of, shortened, turns_of
-from rememo.summary.extractive import choose, joined
-from rememo.summary.rooms import RoomSummaries
+from rememo.summary.extractive import choose, join_by_turn
+from rememo.summary.room_summaries import RoomSummaries
+from rememo.summary.stored import read_summaries, shortened, summarised_ids, summary_body, turns_of
 from rememo.text.tokens import default_counter
 
 _MOST_CHAPTERS = 1_000
@@ -38,13 +38,13 @@ class RunningSummary:
     """The ids of the summaries that it is made of, oldest first."""
 
 
-def running(view: View, max_tokens: int) -> RunningSummary | None:
+def running_summary(view: View, max_tokens: int) -> RunningSummary | None:
     """Return what the chapters of the view's room say together in at most so many tokens; None when there are none.
 
     The newest are there in whole, as far as they fit; of each older one only the line that says most, and of these the
     weightiest.
     """
-    found = chapters_of(view.engine, view.scope, limit=_MOST_CHAPTERS, known_at=view.known_at)
+    found = read_summaries(view.engine, view.scope, limit=_MOST_CHAPTERS, known_at=view.known_at)
     if not found:
         return None
     count = sum(one.data["count"] for one in found)
@@ -64,7 +64,7 @@ def departed(view: View) -> list[Record]:
     if room is None or (view.scope.user is None and view.scope.agent is None):
         return []
     whole = Scope(tenant=view.scope.tenant, room=room)
-    chapters = chapters_of(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
+    chapters = read_summaries(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
     unseen = [one for one in chapters if not view.scope.contains(one.scope)]
     left = [id for one in unseen for id in one.data["sources"] if id not in set(one.data.get("kept", ()))]
     found: list[Record] = []
@@ -82,7 +82,7 @@ def digest(engine: Engine, records: Sequence[Record], max_tokens: int) -> str:
     counter, turns = default_counter(), turns_of(records)
     left = max_tokens - counter.count(head)
     chosen = choose(turns, max_tokens=max(left, 0), counter=counter, analyzer=engine.analyzer)
-    lines = [f"{line.speaker}: {line.text}" for line in joined(turns, chosen)]
+    lines = [f"{line.speaker}: {line.text}" for line in join_by_turn(turns, chosen)]
     text = _fitting(lines, left)
     return f"{head}\n{text}" if text else ""
 
@@ -92,24 +92,24 @@ def _head(count: int, since: datetime, until: datetime) -> str:
     return f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
 
 
-def stood_for(view: View) -> set[str]:
+def summarised_message_ids(view: View) -> set[str]:
     """Return the ids of messages that a window passes over, because chapters which this view sees stand for them."""
     room = view.scope.room
     if room is None or not RoomSummaries(view.engine, view.scope.tenant, room).known:
         return set()
-    return beside(chapters_of(view.engine, view.scope, limit=_NEWEST, known_at=view.known_at))
+    return summarised_ids(read_summaries(view.engine, view.scope, limit=_NEWEST, known_at=view.known_at))
 
 
 def _within(engine: Engine, found: Sequence[Record], most: int) -> tuple[tuple[str, ...], list[str]]:
     """Return the ids and texts of chapters that fit: the newest whole, of the older ones a line each."""
     counter = default_counter()
-    costs = [counter.count(body(one)) + 1 for one in found]
+    costs = [counter.count(summary_body(one)) + 1 for one in found]
     shown: dict[int, str] = {}
     left = room = most
     if sum(costs) > most and len(found) > 1:
         room = int(most * _WHOLE)
     for place in range(len(found) - 1, -1, -1):
-        text = body(found[place])
+        text = summary_body(found[place])
         if costs[place] > room:
             text = "" if shown else _fitting(shortened(engine, found[place], room), room)
         if not text:

@@ -13,14 +13,14 @@ from rememo.errors import EmbeddingFailed
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.store.kv.protocol import EMBED_CACHE, KeyValue
 
-Ask = Callable[[Sequence[str]], list[Vector | None]]
+EmbedTexts = Callable[[Sequence[str]], list[Vector | None]]
 """Asks a model; raises `EmbeddingFailed`."""
 
 _log = logging.getLogger("rememo.engine")
 _SECONDS_OF_A_DAY = 86_400.0
 
 
-def check_answers(embedder: RemoteEmbedder) -> None:
+def check_endpoint(embedder: RemoteEmbedder) -> None:
     """See whether an endpoint answers with vectors of the length that was said; one that is away is asked later.
 
     Raises `EmbeddingMismatch`.
@@ -31,7 +31,7 @@ def check_answers(embedder: RemoteEmbedder) -> None:
         _log.warning("whether the endpoint answers as was said will be seen when it is back: %s", error)
 
 
-class PaidVectors:
+class EmbeddingCache:
     """Vectors of one model that a tenant has paid for, by the hash of their texts, kept for some days.
 
     They are kept with the tenant's keys, encrypted where these are, and go with any erasure. In half precision, as search
@@ -70,7 +70,9 @@ class PaidVectors:
         return blake2b(self._salt + text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
-def fetch(texts: Sequence[str], ask: Ask, paid: PaidVectors | None) -> list[Vector | EmbeddingFailed | None]:
+def fetch_vectors(
+    texts: Sequence[str], ask: EmbedTexts, paid: EmbeddingCache | None
+) -> list[Vector | EmbeddingFailed | None]:
     """Return the vector of each text, or why the model refuses just that one; None for a text without content.
 
     A text that stands here twice, or was paid for before, is not asked for. What fails for all alike is raised as
@@ -83,7 +85,7 @@ def fetch(texts: Sequence[str], ask: Ask, paid: PaidVectors | None) -> list[Vect
 
 
 def _ask_for(
-    texts: list[str], ask: Ask, paid: PaidVectors | None, known: dict[str, Vector | EmbeddingFailed | None]
+    texts: list[str], ask: EmbedTexts, paid: EmbeddingCache | None, known: dict[str, Vector | EmbeddingFailed | None]
 ) -> None:
     """Ask for texts; when they are refused, ask for their halves, so that one bad text stops no others."""
     if not texts:

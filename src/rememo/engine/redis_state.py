@@ -3,7 +3,7 @@
 from functools import lru_cache
 from importlib.util import find_spec
 
-from rememo.engine.audit import space_of
+from rememo.engine.audit import parse_namespace
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.settings import Settings
 from rememo.store.cipher.protocol import MasterKeys
@@ -16,13 +16,13 @@ _HELD = {"": "kv", "flows": "flows", "cached": "caches", "sessions": "sessions",
 _WITHOUT = "records and whatever else is in the store go on; caches are passed over; {} raise until it is back"
 
 
-def open_shared(kv: KeyValue, store: Store, settings: Settings, encryption: MasterKeys | None) -> RoutedKeyValue:
+def open_redis_state(kv: KeyValue, store: Store, settings: Settings, encryption: MasterKeys | None) -> RoutedKeyValue:
     """Return the keys of a store with short-term state on the server that the settings name."""
     if encryption is not None:
         raise InvalidInput(
             "an encrypted memory keeps its state in its file: a Redis server would see it plain; leave kv out, or encryption"
         )
-    need_driver()
+    require_redis_driver()
     # Only now: those who have no server need not have the driver.
     from rememo.store.redis.address import parse_address  # noqa: PLC0415
     from rememo.store.redis.key_value import RedisKeyValue  # noqa: PLC0415
@@ -35,7 +35,7 @@ def open_shared(kv: KeyValue, store: Store, settings: Settings, encryption: Mast
 
     @lru_cache(maxsize=10_000)
     def where(space: str) -> Where:
-        held = _HELD.get(space_of("", space)[1])
+        held = _HELD.get(parse_namespace("", space)[1])
         if held not in holds:
             return "kept"
         return "cache" if held == "caches" else "shared"
@@ -43,7 +43,7 @@ def open_shared(kv: KeyValue, store: Store, settings: Settings, encryption: Mast
     return RoutedKeyValue(kv, shared, where)
 
 
-def need_driver() -> None:
+def require_redis_driver() -> None:
     """Raise what to install, where the driver is missing."""
     if find_spec("redis") is None:
         raise MissingExtra('state on a Redis server needs its driver: pip install "rememo[redis]"')

@@ -16,7 +16,7 @@ _OF_KIN: Final = 0.9
 """What is left of the score of what is said of the speaker's sister, where the question is about the speaker."""
 
 
-class About:
+class PersonMatcher:
     """Tells how well records fit the persons that a question means."""
 
     def __init__(self, names: Iterable[str], question: Question, terms_of: Callable[[str], Sequence[str]]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
 from rememo.recall.time import TimeMention
 from rememo.text import verbs
 from rememo.text.wordlists import word_set
@@ -41,7 +41,7 @@ _LONGEST_DOING = 18
 _WIDE = frozenset({"day", "part", "week", "weekend", "month", "year", "season"})
 
 
-def read_doing(finder: Finder, clause: Clause) -> None:
+def read_activity(finder: FactFinder, clause: Clause) -> None:
     """Note a habit, a plan or an event that the clause tells with its time."""
     subject = clause.subject
     if not subject.name or not subject.known or subject.kind == "thing" or clause.negated or clause.ends:
@@ -58,7 +58,7 @@ def read_doing(finder: Finder, clause: Clause) -> None:
         _event(finder, clause)
 
 
-def _intention(finder: Finder, clause: Clause) -> None:
+def _intention(finder: FactFinder, clause: Clause) -> None:
     """Read "plan to run a marathon in October", "planning on moving to Rome in May"."""
     words = finder.words
     at = clause.rest
@@ -68,7 +68,7 @@ def _intention(finder: Finder, clause: Clause) -> None:
     _plan(finder, replace(clause, verb_at=at + 1, lemma=known[0], form=known[1], rest=at + 2, going_to=True))
 
 
-def _habit(finder: Finder, clause: Clause) -> bool:
+def _habit(finder: FactFinder, clause: Clause) -> bool:
     words = finder.words
     if clause.modal or clause.past or clause.going_to or clause.passive or clause.lemma not in _HABITUAL:
         return False
@@ -93,7 +93,7 @@ def _habit(finder: Finder, clause: Clause) -> bool:
     return True
 
 
-def _plan(finder: Finder, clause: Clause) -> None:
+def _plan(finder: FactFinder, clause: Clause) -> None:
     words = finder.words
     if clause.lemma not in _PLANNED or clause.perfect or clause.past or clause.passive:
         return
@@ -113,7 +113,7 @@ def _plan(finder: Finder, clause: Clause) -> None:
     finder.add(clause, "plans", words.slice(start, end), when=(time.start, time.end), confidence=0.8)
 
 
-def _somewhere(finder: Finder, at: int) -> bool:
+def _somewhere(finder: FactFinder, at: int) -> bool:
     words = finder.words
     return words.capital(at) or words.lower_case or words.at(at) in ("the", "a", "an", "my", "our", "see", "visit")
 
@@ -122,7 +122,7 @@ _TIMETABLED = word_set("fly leave travel graduate return move")
 """Verbs whose present tells a plan: "I fly to Oslo on Friday"."""
 
 
-def _event(finder: Finder, clause: Clause) -> None:
+def _event(finder: FactFinder, clause: Clause) -> None:
     low = finder.words.low
     times = finder.happened(clause)
     if (
@@ -146,11 +146,11 @@ def _event(finder: Finder, clause: Clause) -> None:
     finder.add(clause, "event", finder.words.slice(clause.verb_at, end), when=when, confidence=0.8)
 
 
-def _vague(finder: Finder, clause: Clause, end: int) -> bool:
+def _vague(finder: FactFinder, clause: Clause, end: int) -> bool:
     return not _VAGUE.isdisjoint(finder.words.low[clause.verb_at + 1 : end])
 
 
-def _doing_end(finder: Finder, clause: Clause, keep: Sequence[TimeMention]) -> int:
+def _doing_end(finder: FactFinder, clause: Clause, keep: Sequence[TimeMention]) -> int:
     """Return where the doing ends: before its time, unless that time belongs to it, and before the next thing said."""
     words = finder.words
     kept = {time.position[0]: time.position[1] for time in keep}
@@ -173,7 +173,7 @@ def _doing_end(finder: Finder, clause: Clause, keep: Sequence[TimeMention]) -> i
     return at
 
 
-def read_death(finder: Finder, clause: Clause) -> bool:
+def read_death(finder: FactFinder, clause: Clause) -> bool:
     """Read "my father passed away in 2017", "Rex died last week"."""
     if clause.lemma not in ("die", "pass") or (clause.lemma == "pass" and finder.words.at(clause.rest) != "away"):
         return False

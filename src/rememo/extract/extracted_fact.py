@@ -5,7 +5,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFact:
+class ExtractedFact:
     """One fact that a text states about somebody, before it is compared with what is known."""
 
     subject: str

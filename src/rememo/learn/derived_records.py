@@ -9,23 +9,23 @@ from typing import Any, Final
 
 from rememo.engine.engine import Engine
 from rememo.learn.facts import is_fact
-from rememo.learn.relationships import link_fields
+from rememo.learn.relationships import relationship_fields
 from rememo.learn.statements import Statement
 from rememo.model.record import Record
 from rememo.model.revision import is_revision
 from rememo.store.writes import Remove, Revise, Write
-from rememo.summary.chapters import is_chapter
+from rememo.summary.stored import is_stored_summary
 
 _BY_HAND: Final = ("metadata", "pinned", "expires_at", "quarantine")
 """Fields that learning never changes."""
 
 
-def is_derived(record: Record) -> bool:
+def is_derived_record(record: Record) -> bool:
     """Whether learning made a record, or may change it."""
     return _KINDS.get(record.kind, _NONE).is_kind(record)
 
 
-def changed_by_hand(before: Record | None, after: Record | None) -> bool:
+def manually_changed(before: Record | None, after: Record | None) -> bool:
     """Whether somebody changed a derived record between two states, and not only what was learned since."""
     if before is None or after is None:
         # What nobody made by hand comes with its first source and goes with its last.
@@ -36,7 +36,7 @@ def changed_by_hand(before: Record | None, after: Record | None) -> bool:
     return not same or kind.grown(before, after) or kind.parts(before) != kind.parts(after)
 
 
-def going_back_by_hand(engine: Engine, was: Record | None, now: Record | None) -> Write | None:
+def restore_manual_parts(engine: Engine, was: Record | None, now: Record | None) -> Write | None:
     """Return the write that makes what was made by hand what it was, and leaves what was learned since; None for nothing to do."""
     record = was or now
     return None if record is None else _KINDS[record.kind].merge(engine, was, now)
@@ -76,7 +76,7 @@ def _merge_link(engine: Engine, was: Record | None, now: Record | None) -> Write
     own, learned = _own(was), None if now is None else now.data.get("learned")
 
     def fields(held: Record) -> dict[str, Any]:
-        return link_fields({**held.data, "own": own, "learned": learned})
+        return relationship_fields({**held.data, "own": own, "learned": learned})
 
     return _merged(engine, was, now, fields if own or learned else None)
 
@@ -131,5 +131,5 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "fact": _Kind(is_fact, lambda record: _statements(record, by_hand=True), _merge_fact),
     "relationship": _Kind(_is_link, _own, _merge_link),
     "revision": _Kind(is_revision, lambda _: None, lambda _engine, _was, _now: None),
-    "summary": _Kind(is_chapter, lambda _: None, _merge_chapter, _gained),
+    "summary": _Kind(is_stored_summary, lambda _: None, _merge_chapter, _gained),
 }

@@ -8,29 +8,29 @@ other beyond that stands side by side, and whoever sees both decides.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from rememo.learn.conflicts import Policy, Run, arrange
+from rememo.learn.conflicts import Policy, ValidityPeriod, arrange_periods
 from rememo.learn.statements import Statement, reach_of
 from rememo.model.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisibleTimeline:
     """What held when, as it is arranged for those with one sight."""
 
-    runs: Sequence[Run]
+    runs: Sequence[ValidityPeriod]
     against: Sequence[Statement]
     """What was said of other matters that ends values here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class FactPart:
     """What of a run is kept in one fact: the statements of one scope whose makers had the same sight."""
 
-    run: Run
+    run: ValidityPeriod
     scope: Scope
     bound: tuple[str, ...]
     statements: list[Statement]
-    seen: "Seen"
+    seen: "VisibleTimeline"
 
     @property
     def reach(self) -> Scope:
@@ -41,13 +41,13 @@ class Share:
 _Place = tuple[Scope, tuple[str, ...]]
 
 
-def shares_of(
+def split_into_facts(
     statements: Sequence[Statement],
     predicate: str,
     policy: Policy,
     within: Collection[Scope] | None = None,
     against: Sequence[Statement] = (),
-) -> Iterator[Share]:
+) -> Iterator[FactPart]:
     """Give what held when, fact by fact; with `within`, only of the scopes that lie in one of these.
 
     `against` is what was said of other matters that ends values here.
@@ -56,28 +56,28 @@ def shares_of(
     for one in statements:
         kept.setdefault((one.scope, one.kept_by), []).append(one)
     if not any(one.bound for one in (*statements, *against)):
-        seen = Seen(arrange(statements, predicate, policy, against), against)
+        seen = VisibleTimeline(arrange_periods(statements, predicate, policy, against), against)
         for run in seen.runs:
             parts: dict[Scope, list[Statement]] = {}
             for one in run.statements:
                 parts.setdefault(one.scope, []).append(one)
             for scope, share in parts.items():
                 if is_within(scope, within):
-                    yield Share(run, scope, (), share, seen)
+                    yield FactPart(run, scope, (), share, seen)
         return
-    arranged: dict[tuple[int, ...], Seen] = {}
+    arranged: dict[tuple[int, ...], VisibleTimeline] = {}
     for place in kept:
         if not is_within(place[0], within):
             continue
-        world, other = _world(place, statements, policy), _seen_from(place, against)
+        world, other = _deciding_statements(place, statements, policy), _seen_from(place, against)
         # Most scopes see the same, and it is arranged once.
         name = (*map(id, world), 0, *map(id, other))
         if name not in arranged:
-            arranged[name] = Seen(arrange(world, predicate, policy, other), other)
+            arranged[name] = VisibleTimeline(arrange_periods(world, predicate, policy, other), other)
         for run in arranged[name].runs:
             share = [one for one in run.statements if (one.scope, one.kept_by) == place]
             if share:
-                yield Share(run, *place, share, arranged[name])
+                yield FactPart(run, *place, share, arranged[name])
 
 
 def is_within(scope: Scope, within: Collection[Scope] | None) -> bool:
@@ -92,7 +92,7 @@ def _seen_from(place: _Place, against: Sequence[Statement]) -> list[Statement]:
     return [one for one in against if one.reach.contains(scope) and (not bound or sight.contains(one.scope))]
 
 
-def _world(place: _Place, statements: Sequence[Statement], policy: Policy) -> list[Statement]:
+def _deciding_statements(place: _Place, statements: Sequence[Statement], policy: Policy) -> list[Statement]:
     """Return the statements that decide what becomes of those of one place."""
     scope, bound = place
     sight = reach_of(scope, bound)

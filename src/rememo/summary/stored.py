@@ -14,16 +14,16 @@ from weakref import WeakKeyDictionary
 
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, InvalidInput, StorageError
-from rememo.llm.models import model_for
+from rememo.llm.gateway import model_for
 from rememo.model.check import check_function, check_text, dump_json
-from rememo.model.derived_names import chapter_name
+from rememo.model.data_schemas import matches_schema
+from rememo.model.derived_names import summary_name
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.model.shapes import is_own
 from rememo.model.times import to_utc
 from rememo.store.writes import Put, Revise, Write
-from rememo.summary.extractive import Line, Summariser, choose, condense, joined
+from rememo.summary.extractive import Summariser, SummaryLine, choose, condense, join_by_turn
 from rememo.summary.model_summariser import ModelSummariser
 from rememo.summary.salience import Turn
 from rememo.text.fence import without_recalled
@@ -62,7 +62,7 @@ def use_summariser(engine: Engine, summariser: Summariser | None) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class SummaryOptions:
     """On which terms a chapter is made."""
 
     made_by: str
@@ -77,20 +77,20 @@ class Terms:
 # ---- reading
 
 
-def chapters_of(
+def read_summaries(
     engine: Engine, scope: Scope, *, limit: int | None = None, known_at: datetime | None = None
 ) -> list[Record]:
     """Return the chapters within a scope, oldest first; of more than `limit`, the latest."""
     filter = Filter(scope=scope, kinds=("summary",), known_at=known_at)
-    return [one for one in engine.store.read(filter, engine.now(), limit=limit) if is_chapter(one)]
+    return [one for one in engine.store.read(filter, engine.now(), limit=limit) if is_stored_summary(one)]
 
 
-def is_chapter(record: Record) -> bool:
+def is_stored_summary(record: Record) -> bool:
     """Whether a record is a summary that was made here, and not one that somebody put there as a plain record."""
-    return record.kind == "summary" and is_own("summary", record.data)
+    return record.kind == "summary" and matches_schema("summary", record.data)
 
 
-def beside(chapters: Iterable[Record]) -> set[str]:
+def summarised_ids(chapters: Iterable[Record]) -> set[str]:
     """Return the ids of messages that chapters stand for and that are still there."""
     return {id for one in chapters for id in one.data.get("kept", ())}
 
@@ -98,8 +98,8 @@ def beside(chapters: Iterable[Record]) -> set[str]:
 # ---- writing
 
 
-def chapter(
-    engine: Engine, room: Scope, records: Sequence[Record], terms: Terms, chapters: Sequence[Record] = ()
+def summary_write(
+    engine: Engine, room: Scope, records: Sequence[Record], terms: SummaryOptions, chapters: Sequence[Record] = ()
 ) -> Put | Revise:
     """Return the write of a chapter that stands for messages: added to the last of `chapters` while that is small.
 
@@ -112,7 +112,7 @@ def chapter(
         # Two workers that are at the same messages make the same id, and one of them is refused.
         return engine.put(
             scope,
-            {**fields, "id": engine.ids.derive(scope.tenant, chapter_name(scope, records[0].id))}
+            {**fields, "id": engine.ids.derive(scope.tenant, summary_name(scope, records[0].id))}
             if terms.kept
             else fields,
         )
@@ -125,23 +125,23 @@ def chapter(
     return engine.revise(last, fields)
 
 
-def again(
+def rewrite_summary(
     engine: Engine, held: Record, records: Sequence[Record], *, kept: list[str], left_out: list[str]
 ) -> Write | None:
     """Return the write of a chapter made anew of what its sources are now; None when it says just that already."""
     if _made_of(records) == held.data.get("made_of") and held.data.get("left_out", []) == left_out:
         return None
-    terms = Terms(made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS))
+    terms = SummaryOptions(made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS))
     fields = _fields(engine, records, terms, ids=[one.id for one in records])
     fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
     return engine.revise(held, fields)
 
 
-def without_sources(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
+def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
     """Return the write of a chapter made anew of the sources that are not erased; None when it has none left.
 
     It is made of sentences at once: nobody waits for a model while a chapter still says what is to be erased. Where there
-    is a writer (`has_writer`), `again` makes it anew whenever that is asked for.
+    is a writer (`has_writer`), `rewrite_summary` makes it anew whenever that is asked for.
     """
     scope = Scope(tenant=held.scope.tenant)
     beside_it: set[str] = set(held.data.get("kept", ()))
@@ -161,7 +161,7 @@ def without_sources(engine: Engine, held: Record, erased: Container[str]) -> Rev
         return None
     records.sort(key=lambda one: one.at)
     limit = held.data.get("max_tokens", MAX_TOKENS)
-    terms = Terms(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
+    terms = SummaryOptions(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
     fields = _fields(engine, records, terms, ids=[one.id for one in records])
     fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
     if has_writer(engine, terms.made_by):
@@ -174,12 +174,12 @@ def has_writer(engine: Engine, made_by: str) -> bool:
     return engine in _summarisers or (engine.models is not None and made_by != "limit")
 
 
-def parted(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Write], set[str]]:
+def release_messages(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Write], set[str]]:
     """Return the writes by which chapters learn that messages beside them leave, and which messages those are."""
     gone = set(leaving)
     writes: list[Write] = []
     stood: set[str] = set()
-    for one in chapters_of(engine, Scope(tenant=room.tenant, room=room.room)):
+    for one in read_summaries(engine, Scope(tenant=room.tenant, room=room.room)):
         kept: list[str] = one.data.get("kept", [])
         if not gone.isdisjoint(kept):
             stood |= gone.intersection(kept)
@@ -187,7 +187,7 @@ def parted(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Wr
     return writes, stood
 
 
-def _growing(chapters: Sequence[Record], scope: Scope, more: int, terms: Terms) -> Record | None:
+def _growing(chapters: Sequence[Record], scope: Scope, more: int, terms: SummaryOptions) -> Record | None:
     """Return the last chapter where more messages belong into it.
 
     The answer hangs on the chapters alone where messages stay: of two workers at the same messages, either both add to
@@ -201,7 +201,7 @@ def _growing(chapters: Sequence[Record], scope: Scope, more: int, terms: Terms) 
 
 
 def _fields(
-    engine: Engine, records: Sequence[Record], terms: Terms, *, ids: list[str], last: Record | None = None
+    engine: Engine, records: Sequence[Record], terms: SummaryOptions, *, ids: list[str], last: Record | None = None
 ) -> dict[str, Any]:
     times = [record.at for record in records]
     trust = [record.trust for record in records]
@@ -239,7 +239,7 @@ def _fields(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Text:
+class _SummaryText:
     lines: list[str]
     writer: str
     gist: str
@@ -249,7 +249,7 @@ class _Text:
     """Why a model that was to write did not."""
 
 
-def _text(engine: Engine, records: Sequence[Record], terms: Terms, last: Record | None) -> _Text:
+def _text(engine: Engine, records: Sequence[Record], terms: SummaryOptions, last: Record | None) -> _SummaryText:
     max_tokens = terms.max_tokens
     turns = turns_of(records)
     counter = default_counter()
@@ -266,26 +266,26 @@ def _text(engine: Engine, records: Sequence[Record], terms: Terms, last: Record 
             failed = f"{type(error).__name__}: {error}"[:500]
             _log.warning("a summary is made of sentences, because its writer failed: %s", failed)
     chosen = choose(turns, max_tokens=budget, counter=counter, analyzer=engine.analyzer)
-    lines = joined(turns, chosen)
+    lines = join_by_turn(turns, chosen)
     best = max(chosen, key=lambda one: one.worth, default=None)
     gist, worth = ("", 0.0) if best is None else (f"{turns[best.place].speaker}: {best.text}", best.worth)
     if last is not None:
         if last.data.get("worth", 0.0) > worth:
             gist, worth = last.data.get("gist", ""), last.data["worth"]
-        lines = [*lines_of(last), *lines]
+        lines = [*summary_lines(last), *lines]
         if sum(counter.count(line.text) for line in lines) > max_tokens:
             machines = {*_machines(records), *last.data.get("machines", ())}
             lines = _fewer(engine, lines, int(max_tokens * _SPARE), machines, last.at)
-    return _Text(lines=_shown(lines), writer=EXTRACTIVE, gist=gist, worth=worth, fallback=failed)
+    return _SummaryText(lines=_format_lines(lines), writer=EXTRACTIVE, gist=gist, worth=worth, fallback=failed)
 
 
 def _written(
     engine: Engine, summariser: Summariser, turns: Sequence[Turn], max_tokens: int, last: Record | None
-) -> _Text:
+) -> _SummaryText:
     """Return what a model made of it; what cannot stand for a conversation is refused."""
     said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
     if last is not None:
-        said = f"{body(last)}\n{said}"
+        said = f"{summary_body(last)}\n{said}"
     text = check_text(
         summariser.summarise(said, max_tokens=max_tokens), "the summary", max_bytes=engine.settings.max_text_bytes
     ).strip()
@@ -296,10 +296,10 @@ def _written(
         raise InvalidInput(f"the summary has {length:,} tokens where {max_tokens:,} were asked for")
     lines = [line for line in text.split("\n") if line.strip()]
     writer = str(getattr(summariser, "name", type(summariser).__name__))
-    return _Text(lines=lines, writer=writer, gist=lines[0], worth=1.0)
+    return _SummaryText(lines=lines, writer=writer, gist=lines[0], worth=1.0)
 
 
-def _model_summariser(engine: Engine, records: Sequence[Record], terms: Terms) -> Summariser | None:
+def _model_summariser(engine: Engine, records: Sequence[Record], terms: SummaryOptions) -> Summariser | None:
     """Return the memory's language model as a writer; None without one, and where a message would wait for it."""
     if terms.made_by == "limit" or not records:
         return None
@@ -330,35 +330,39 @@ def speaker_of(record: Record) -> str:
     return str(record.data.get("name") or label or role)
 
 
-def body(record: Record) -> str:
+def summary_body(record: Record) -> str:
     """Return what a chapter says, without the line that says how much it stands for."""
     return record.text.partition("\n")[2]
 
 
-def lines_of(record: Record) -> list[Line]:
+def summary_lines(record: Record) -> list[SummaryLine]:
     """Return the lines of a chapter."""
-    lines: list[Line] = []
-    for line in body(record).split("\n"):
+    lines: list[SummaryLine] = []
+    for line in summary_body(record).split("\n"):
         speaker, found, said = line.partition(": ")
         if line.strip():
-            lines.append(Line(speaker, said) if found else Line("", line))
+            lines.append(SummaryLine(speaker, said) if found else SummaryLine("", line))
     return lines
 
 
 def shortened(engine: Engine, record: Record, max_tokens: int) -> list[str]:
     """Return the lines of a chapter that say most in at most so many tokens, in their order."""
-    lines, counter = lines_of(record), default_counter()
+    lines, counter = summary_lines(record), default_counter()
     # Who said it takes room too.
     spare = max_tokens - sum(counter.count(line.speaker) + 1 for line in lines)
-    return _shown(_fewer(engine, lines, max(spare, max_tokens // 2), set(record.data.get("machines", ())), record.at))
+    return _format_lines(
+        _fewer(engine, lines, max(spare, max_tokens // 2), set(record.data.get("machines", ())), record.at)
+    )
 
 
-def _fewer(engine: Engine, lines: Sequence[Line], max_tokens: int, machines: set[str], at: datetime) -> list[Line]:
+def _fewer(
+    engine: Engine, lines: Sequence[SummaryLine], max_tokens: int, machines: set[str], at: datetime
+) -> list[SummaryLine]:
     turns = [Turn(speaker=one.speaker, text=one.text, at=at, personal=one.speaker not in machines) for one in lines]
     return condense(turns, max_tokens=max_tokens, counter=default_counter(), analyzer=engine.analyzer)
 
 
-def _shown(lines: Sequence[Line]) -> list[str]:
+def _format_lines(lines: Sequence[SummaryLine]) -> list[str]:
     return [f"{line.speaker}: {line.text}" if line.speaker else line.text for line in lines]
 
 

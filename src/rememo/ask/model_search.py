@@ -2,30 +2,30 @@
 
 from dataclasses import replace
 
-from rememo.ask.reranking import need_reranker, pool, reranked
-from rememo.ask.rewriting import TURNS, joined, need_rewriter, rewritten
+from rememo.ask.reranking import pool, require_reranker, rerank_hits
+from rememo.ask.rewriting import TURNS, merge_hits, require_rewriter, rewrite_question
 from rememo.context.gather import recent
 from rememo.engine.search import Query, search
 from rememo.engine.view import View
 from rememo.model.hit import Hit
 
 
-def sharpened(view: View, query: Query, *, rerank: bool, rewrite: bool) -> list[Hit]:
+def search_with_model(view: View, query: Query, *, rerank: bool, rewrite: bool) -> list[Hit]:
     """Return the best records as `search` does, with a model's help; where that fails, without it.
 
     Raises `InvalidInput` where there is no model to ask.
     """
     engine, tenant = view.engine, view.scope.tenant
-    reranker = need_reranker(engine, tenant) if rerank else None
-    llm = need_rewriter(engine, tenant) if rewrite else None
+    reranker = require_reranker(engine, tenant) if rerank else None
+    llm = require_rewriter(engine, tenant) if rewrite else None
     texts = [query.text]
     if llm is not None:
         turns = [f"{one.speaker}: {one.text}" for one in recent(view, TURNS)] if view.scope.room is not None else []
-        texts = rewritten(llm, query.text, at=query.at, turns=turns)
+        texts = rewrite_question(llm, query.text, at=query.at, turns=turns)
     if reranker is None:
-        return joined([search(engine, replace(query, text=text)) for text in texts], query.limit)
+        return merge_hits([search(engine, replace(query, text=text)) for text in texts], query.limit)
     # The threshold is for the scores that a caller sees.
     wide = replace(query, limit=pool(query.limit), threshold=0.0)
-    hits = joined([search(engine, replace(wide, text=text)) for text in texts], wide.limit)
-    found = reranked(reranker, query.text, hits, explain=query.explain)
+    hits = merge_hits([search(engine, replace(wide, text=text)) for text in texts], wide.limit)
+    found = rerank_hits(reranker, query.text, hits, explain=query.explain)
     return [hit for hit in (hits if found is None else found) if hit.score >= query.threshold][: query.limit]

@@ -15,7 +15,7 @@ _PAST_ALL: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class ChangeEvent:
     """A record that was added, changed or ended."""
 
     cursor: str
@@ -33,12 +33,12 @@ class Changed:
         return self.record.id
 
 
-def cursor_of(mark: tuple[int, int, int]) -> str:
+def format_cursor(mark: tuple[int, int, int]) -> str:
     """Return the text of a place among changes."""
     return "-".join(f"{part:x}" for part in mark)
 
 
-def mark_of(after: datetime | str | None) -> tuple[int, int, int]:
+def parse_cursor(after: datetime | str | None) -> tuple[int, int, int]:
     """Return the place among changes that a cursor names, or the end of a moment; the beginning of all for None."""
     if after is None:
         return 0, 0, 0

@@ -2,9 +2,9 @@
 
 from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
+from rememo.extract.pattern_row import Value
 from rememo.extract.phrases import after_determiner, items, phrase_end, place_end, points_elsewhere
-from rememo.extract.table import Value
 from rememo.text.wordlists import word_set
 
 _SPORTIVE = word_set(
@@ -36,7 +36,7 @@ _UNTAUGHT = word_set("be not live let accept do fix get feel make use say explai
 _GENERAL = word_set("work sleep bed school it that this him her them you")
 
 
-def activity(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def activity(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read something one does again and again: "running", "going to the gym", "yoga"."""
     words = finder.words
     low = words.low
@@ -73,7 +73,7 @@ def activity(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end)]
 
 
-def hobby(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def hobby(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what was taken up or given up: any one noun or gerund."""
     words = finder.words
     end = phrase_end(words, at, clause.end, times=finder.time_starts)
@@ -82,7 +82,7 @@ def hobby(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [] if points_elsewhere(words, at, end) else [Value(text=words.slice(at, end), end=end)]
 
 
-def skill(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def skill(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a doing in its plain form: "sail", "play the ukulele"."""
     words = finder.words
     through = frozenset({"the", "a", "in", "on", "with"})
@@ -92,7 +92,7 @@ def skill(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at, end), end=end)]
 
 
-def appointment(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def appointment(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an appointment with whom it is: "a meeting with Karl"."""
     words = finder.words
     begin, end = next(items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts), (0, 0))
@@ -109,7 +109,7 @@ _PREPOSITION = 5
 """Characters that "for " or "on " may take before a time."""
 
 
-def coming(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def coming(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "my exam (is) on the 20th": the thing itself is the appointment, and the time must follow at once."""
     words = finder.words
     thing = clause.subject.thing
@@ -122,14 +122,14 @@ def coming(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=_spelled(finder, clause), end=clause.end)]
 
 
-def _spelled(finder: Finder, clause: Clause) -> str:
+def _spelled(finder: FactFinder, clause: Clause) -> str:
     """Return the thing a clause is about as it was written, without "my"."""
     after = clause.subject.after
     count = len(clause.subject.thing.split())
     return finder.words.slice(after - count, after)
 
 
-def off(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def off(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what is cancelled: an appointment or a trip."""
     words = finder.words
     if words.at(at) not in ("my", "our", "the"):
@@ -143,7 +143,7 @@ def off(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=text, end=end, predicate="plans")]
 
 
-def planned(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def planned(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "(be) in London": where one will be."""
     words = finder.words
     end = place_end(words, at, clause.end, finder.time_starts)
@@ -152,7 +152,7 @@ def planned(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=f"be {words.slice(at - 1, end)}", end=end)]
 
 
-def trip(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def trip(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "a trip to Vienna"."""
     words = finder.words
     begin = after_determiner(words, at, clause.end)
@@ -170,7 +170,7 @@ def trip(finder: Finder, clause: Clause, at: int) -> list[Value]:
 _TRIPS = word_set("holiday vacation weekend getaway visit honeymoon trip flight flights tickets train cruise")
 
 
-def off_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def off_itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what the clause is about as something that is cancelled: "my meeting with Karl is off"."""
     named = clause.subject.thing.split()
     if not {"trip", "flight", "holiday", "vacation", "visit"}.isdisjoint(named):
@@ -178,7 +178,7 @@ def off_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [] if lexicon.APPOINTMENTS.isdisjoint(named) else [Value(text=_spelled(finder, clause), end=at)]
 
 
-def gone_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def gone_to(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read where somebody no longer goes: "to the gym"; the habit is the going."""
     words = finder.words
     end = phrase_end(words, at + 1, clause.end, through=_LINKS, times=finder.time_starts)
@@ -189,7 +189,7 @@ def gone_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=f"go {words.slice(at, end)}", end=end)]
 
 
-def off_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def off_to(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read where one is off to."""
     words = finder.words
     end = place_end(words, at, clause.end, finder.time_starts)
@@ -198,14 +198,14 @@ def off_to(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=f"off to {words.slice(at, end)}", end=end)]
 
 
-def moved(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def moved(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the appointment that a clause puts to another time: what was said of it before is no longer so."""
     if lexicon.APPOINTMENTS.isdisjoint(clause.subject.thing.split()):
         return []
     return [Value(text=_spelled(finder, clause), end=at, corrects=True)]
 
 
-def moved_object(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def moved_object(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the appointment that somebody puts to another time: "we postponed the wedding"."""
     words = finder.words
     if words.at(at) not in ("my", "our", "the"):
@@ -216,6 +216,6 @@ def moved_object(finder: Finder, clause: Clause, at: int) -> list[Value]:
     return [Value(text=words.slice(at + 1, end), end=end, corrects=True)]
 
 
-def verb_itself(finder: Finder, clause: Clause, at: int) -> list[Value]:
+def verb_itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the verb as what is done: "I don't run anymore"."""
     return [Value(text=clause.lemma, end=at)] if finder.words.low[clause.verb_at] else []

@@ -1,15 +1,15 @@
-"""The table's shape: a row says which frame of words states which fact. How frames are written is told in ``Row``."""
+"""The table's shape: a row says which frame of words states which fact. How frames are written is told in ``PatternRow``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rememo.extract.clauses import Clause
-from rememo.extract.finder import Finder
+from rememo.extract.fact_finder import FactFinder
 
 Mood = Literal["now", "ing", "can", "perfect", "been", "past", "gone", "negated", "cannot", "future", "never"]
 """How a clause is put: "I live", "I'm living", "I can live", "I've lived", "I've been living", "I lived", "I no longer live", "I don't live",
-"I can't live", "I'll live", "I've never lived". ``Row.holds`` may also name "ahead" (a present or future that comes with a
+"I can't live", "I'll live", "I've never lived". ``PatternRow.holds`` may also name "ahead" (a present or future that comes with a
 coming date), "planned" (a past that does), "since" (a perfect that says since when) and "lasting" (a present without any time)."""
 
 
@@ -32,12 +32,12 @@ class Value:
     """Further facts that come with it, when it holds: subject, predicate, object."""
 
 
-Reader = Callable[[Finder, Clause, int], Sequence[Value]]
+Reader = Callable[[FactFinder, Clause, int], Sequence[Value]]
 """Returns the values that stand at a word, none when it is not of this sort."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PatternRow:
     """One way to say one kind of fact.
 
     ``frame`` is what must follow the verb, its parts between spaces:
@@ -79,36 +79,36 @@ class Row:
 
 
 def state(verbs: str, frame: str, gives: str, *examples: str, holds: str = "now ing perfect been", over: str = "gone past negated",
-          opposite: str = "", who: str = "person pet", value: str = "", passive: bool | None = False, confidence: float = 0.9) -> Row:  # fmt: skip
+          opposite: str = "", who: str = "person pet", value: str = "", passive: bool | None = False, confidence: float = 0.9) -> PatternRow:  # fmt: skip
     """Return a row for something that lasts: "I live in …"."""
-    return Row(
+    return PatternRow(
         verbs=verbs, frame=frame, gives=gives, holds=holds, over=over, opposite=opposite, who=who, value=value,
         passive=passive, confidence=confidence, examples=examples,
     )  # fmt: skip
 
 
 def change(verbs: str, frame: str, gives: str, *examples: str, holds: str = "past perfect", who: str = "person pet",
-           value: str = "", passive: bool | None = False, confidence: float = 0.9) -> Row:  # fmt: skip
+           value: str = "", passive: bool | None = False, confidence: float = 0.9) -> PatternRow:  # fmt: skip
     """Return a row for a verb with which something begins: "I moved to …"."""
-    return Row(
+    return PatternRow(
         verbs=verbs, frame=frame, gives=gives, holds=holds, change=True, who=who, value=value, passive=passive,
         confidence=confidence, examples=examples,
     )  # fmt: skip
 
 
 def ending(verbs: str, frame: str, gives: str, *examples: str, over: str = "past perfect", who: str = "person pet",
-           value: str = "", passive: bool | None = False, aside: bool = False, confidence: float = 0.9) -> Row:  # fmt: skip
+           value: str = "", passive: bool | None = False, aside: bool = False, confidence: float = 0.9) -> PatternRow:  # fmt: skip
     """Return a row for a verb with which something is over: "I sold my …"."""
-    return Row(
+    return PatternRow(
         verbs=verbs, frame=frame, gives=gives, over=over, change=True, who=who, value=value, passive=passive,
         aside=aside, confidence=confidence, examples=examples,
     )  # fmt: skip
 
 
 def thing(things: str, frame: str, gives: str, *examples: str, holds: str = "now", over: str = "gone", value: str = "",
-          confidence: float = 0.9) -> Row:  # fmt: skip
+          confidence: float = 0.9) -> PatternRow:  # fmt: skip
     """Return a row for "my <thing> is …"."""
-    return Row(
+    return PatternRow(
         things=things, frame=frame, gives=gives, holds=holds, over=over, who="thing", value=value, confidence=confidence,
         examples=examples,
     )  # fmt: skip
