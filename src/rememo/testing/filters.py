@@ -30,7 +30,7 @@ class FilterSuite(Suite):
 
     @pytest.mark.requirement("search.metadata", "record.search-filters")
     @pytest.mark.parametrize(
-        ("wanted", "found"),
+        ("wanted", "expected_ids"),
         [
             ({"n": 1}, "one"),
             ({"n": 1.0}, "one"),

@@ -173,7 +173,7 @@ class SnapshotSuite(Suite):
             with pytest.raises(NotFound, match=r"no snapshot 'tuesday'.*snapshots\(\)"):
                 verb("tuesday")
 
-    @pytest.mark.parametrize("moment", ["", "x\x00", 7, None, datetime(2026, 1, 1)])  # noqa: DTZ001 - the fault shown
+    @pytest.mark.parametrize("time", ["", "x\x00", 7, None, datetime(2026, 1, 1)])  # noqa: DTZ001 - the fault shown
     def test_a_moment_that_cannot_be_meant_is_an_error(self, memory: Memory, time: Any) -> None:
         for verb in (memory.as_of, memory.diff, memory.rollback):
             with pytest.raises(InvalidInput):
