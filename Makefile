@@ -32,6 +32,11 @@ serve: $(VENV)/.serving
 	$(BIN)/python tools/peers.py
 	@touch $@
 
+# The files that are made from others: the async twins, and the client's remote collections.
+generate: $(VENV)/.installed
+	$(BIN)/python tools/generate_async.py
+	$(BIN)/python tools/generate_client.py
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -2,8 +2,6 @@
 
 import asyncio
 import inspect
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
@@ -34,13 +32,6 @@ def public(kind: type) -> dict[str, Any]:
     """Return what can be called or asked for; constants of a class are its own affair."""
     found = {name: value for name, value in inspect.getmembers(kind) if not name.startswith("_")}
     return {name: value for name, value in found.items() if callable(value) or isinstance(value, property)}
-
-
-def test_the_async_file_is_what_the_tool_makes():
-    made = subprocess.run(
-        [sys.executable, ROOT / "tools" / "mirror.py", "--check"], capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stderr
 
 
 def test_every_collection_has_its_twin():

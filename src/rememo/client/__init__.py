@@ -10,10 +10,10 @@ from typing import Any, Self, TypeVar
 
 from rememo.client import files
 from rememo.client.change_stream import stream_changes
-from rememo.client.faces import RemoteMemory
 from rememo.client.flow import ClientFlow
 from rememo.client.overrides import ClientAudit, ClientKeyValues, ClientWorking
 from rememo.client.pending_batch import PendingBatch
+from rememo.client.remote import RemoteMemory
 from rememo.client.transport import Transport, open_http_client
 from rememo.client.typed import RemoteTyped, remote_view
 from rememo.errors import InvalidInput

@@ -5,8 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from rememo.client.faces import RemoteAudit, RemoteContextValues, RemoteKeyValues, RemoteWorking
 from rememo.client.files import download
+from rememo.client.remote import RemoteAudit, RemoteContextValues, RemoteKeyValues, RemoteWorking
 from rememo.errors import VersionConflict
 from rememo.model.check import check_function
 

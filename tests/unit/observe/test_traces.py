@@ -112,7 +112,7 @@ def test_while_nobody_watches_the_methods_are_their_own(provider: TracerProvider
 
 
 def test_every_class_that_is_mirrored_has_its_operations():
-    mirror = ast.parse((Path(__file__).parents[3] / "tools" / "mirror.py").read_text())
+    mirror = ast.parse((Path(__file__).parents[3] / "tools" / "generate_async.py").read_text())
     (classes,) = [
         ast.literal_eval(one.value)
         for one in mirror.body
