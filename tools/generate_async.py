@@ -30,7 +30,7 @@ CLASSES = {
     "Posts": "collections/posts.py",
     "Summaries": "collections/summaries.py",
     "Profiles": "working/profiles.py",
-    "ContextValues": "working/values.py",
+    "ContextValues": "working/context_values.py",
     "Todos": "working/todos.py",
     "Working": "working/working.py",
     "Sessions": "working/sessions.py",
@@ -43,7 +43,7 @@ CLASSES = {
     "Archive": "keep/archive.py",
     "Memory": "memory.py",
     "BatchView": "memory.py",
-    "RecentMessages": "working/recent.py",
+    "RecentMessages": "working/recent_messages.py",
 }
 # What a user opens, and so closes.
 CLOSEABLE = {"Memory", "RecentMessages"}
@@ -129,7 +129,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 from types import TracebackType
 from collections.abc import Callable
 from rememo.errors import Closed
-from rememo.context.pool import caller_loop
+from rememo.context.provider_pool import caller_loop
 from rememo.collections.records import Duration, Records
 from rememo.memory import BatchView, Memory
 """

@@ -8,7 +8,7 @@ from rememo._version import __version__ as __version__
 if TYPE_CHECKING:
     from rememo.aio import AsyncMemory, AsyncRecentMessages
     from rememo.client import Client
-    from rememo.context.providers import Asked, Provided
+    from rememo.context.providers import ProviderRequest, ProviderResponse
     from rememo.errors import RememoError
     from rememo.keep.encrypt import Keyring
     from rememo.memory import Memory
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from rememo.model.scope import Scope
     from rememo.settings import Settings
     from rememo.summary.room_summaries import SummaryPolicy
-    from rememo.working.recent import RecentMessages
+    from rememo.working.recent_messages import RecentMessages
     from rememo.working.working import Working
 
 __all__ = [
-    "Asked",
     "AsyncMemory",
     "AsyncRecentMessages",
     "Change",
@@ -30,7 +29,8 @@ __all__ = [
     "Hit",
     "Keyring",
     "Memory",
-    "Provided",
+    "ProviderRequest",
+    "ProviderResponse",
     "Receipt",
     "RecentMessages",
     "Record",
@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 _PLACES: Final = {
-    "Asked": "context.providers",
     "AsyncMemory": "aio",
     "AsyncRecentMessages": "aio",
     "Change": "model.receipt",
@@ -50,9 +49,10 @@ _PLACES: Final = {
     "Hit": "model.hit",
     "Keyring": "keep.encrypt",
     "Memory": "memory",
-    "Provided": "context.providers",
+    "ProviderRequest": "context.providers",
+    "ProviderResponse": "context.providers",
     "Receipt": "model.receipt",
-    "RecentMessages": "working.recent",
+    "RecentMessages": "working.recent_messages",
     "Record": "model.record",
     "RememoError": "errors",
     "Scope": "model.scope",

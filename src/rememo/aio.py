@@ -14,13 +14,13 @@ from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
 
 from rememo.ask.answer import Answer
 from rememo.collections.actions import Action, Actions
+from rememo.collections.base import ExternalId
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
 from rememo.collections.documents import Documents
 from rememo.collections.facts import Facts
-from rememo.collections.fields import ExternalId
 from rememo.collections.goals import Goal, Goals
 from rememo.collections.jobs import Jobs
-from rememo.collections.limits import Evict, Limits
+from rememo.collections.limits import Evict, MessageLimits
 from rememo.collections.message import Message
 from rememo.collections.messages import Messages
 from rememo.collections.posts import Post, Posts
@@ -34,7 +34,7 @@ from rememo.collections.thoughts import Thought, Thoughts
 from rememo.collections.turn import Image
 from rememo.collections.working_limits import WorkingLimits
 from rememo.context.item import Context, Recall
-from rememo.context.pool import caller_loop
+from rememo.context.provider_pool import caller_loop
 from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Providers
 from rememo.context.state import State
 from rememo.engine.audit import ActorContext, ComplianceCheck
@@ -79,18 +79,18 @@ from rememo.summary.stored import MAX_TOKENS
 from rememo.summary.summary import Compressed, Summary
 from rememo.text.tokens import TokenCounter
 from rememo.working.cached import Cached
-from rememo.working.call import Call
+from rememo.working.context_values import ContextValues
 from rememo.working.flows import Flow, FlowState
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
 from rememo.working.profiles import Profile, Profiles
-from rememo.working.recent import RecentMessages
+from rememo.working.recent_messages import RecentMessages
 from rememo.working.sessions import Session, Sessions
-from rememo.working.shapes import V
 from rememo.working.stats import WorkingStats
 from rememo.working.todos import Todo, Todos
-from rememo.working.typed import Typed, Version
-from rememo.working.values import ContextValues
+from rememo.working.tool_call import ToolCall
+from rememo.working.type_schema import V
+from rememo.working.typed import Typed, TypedVersion
 from rememo.working.working import Working
 
 T = TypeVar("T")
@@ -737,7 +737,7 @@ class AsyncMessages(Mirror):
         evict: Evict = "fifo",
         keep_roles: Iterable[str] = ("system",),
         on_overflow: Callable[[list[Message]], object] | None = None,
-    ) -> Limits:
+    ) -> MessageLimits:
         """Limit this room (of all its users and agents) from now on, in every process and over restarts.
 
         What is too much leaves after each `add`, and at once now: the oldest first (`fifo`), the oldest into a summary
@@ -755,7 +755,7 @@ class AsyncMessages(Mirror):
             on_overflow=on_overflow,
         )
 
-    async def limits(self) -> Limits | None:
+    async def limits(self) -> MessageLimits | None:
         """Return the limits of this room, or None when it has none."""
         return await self._call(self._own.limits)
 
@@ -1868,7 +1868,7 @@ class AsyncWorking(Mirror):
     @asynccontextmanager
     async def tool(
         self, name: str, params: Mapping[str, Any] | None = None, *, metadata: Mapping[str, Any] | None = None
-    ) -> AsyncGenerator["Call"]:
+    ) -> AsyncGenerator["ToolCall"]:
         """Use a tool: set `call.result` inside, and when the block ends it is remembered as an action with its time.
 
         An exception is remembered as the action's error and goes on. Without one, `call.fail(reason)` says that it went
@@ -2171,7 +2171,7 @@ class AsyncTyped(Mirror, Generic[V]):
         """Go back to the default; False when nothing was stored. The past stays readable."""
         return await self._call(self._own.clear)
 
-    async def history(self) -> list[Version[V]]:
+    async def history(self) -> list[TypedVersion[V]]:
         """Return every value it had, oldest first; empty when nothing was ever stored."""
         return await self._call(self._own.history)
 
@@ -2647,7 +2647,7 @@ class AsyncMemory(AsyncRecords):
     ) -> Callable[[F], F]:
         """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
 
-        It is told what is `Asked` and returns text, `Provided(text=, values=, data=)`, a mapping with these names, or
+        It is told what is `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
         None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
         does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
         """

@@ -19,7 +19,7 @@ from rememo.ask.answer import Answer
 from rememo.collections.message import Message
 from rememo.collections.records import Duration, Records
 from rememo.context.item import Context, Recall
-from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, Asked, Providers, Saying
+from rememo.context.providers import DEFAULT_POSITION, DEFAULT_TIMEOUT, ProviderOutput, ProviderRequest, Providers
 from rememo.context.state import State
 from rememo.engine.audit import ActorContext, ComplianceCheck, acting
 from rememo.engine.batch import Batch
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from rememo.working.kv import KeyValues
     from rememo.working.profiles import Profiles
     from rememo.working.sessions import Sessions
-    from rememo.working.shapes import V
+    from rememo.working.type_schema import V
     from rememo.working.typed import Typed
     from rememo.working.working import Working
 
@@ -85,7 +85,7 @@ _DOORS: Final = (
     "collections.relationships", "collections.revisions", "collections.summaries", "context.compose", "keep.audit",
     "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "ask.answering", "learn.model_learning",
     "learn.revise.succession",
-    "working.flowing", "working.hooks", "working.imported", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
+    "working.flow_provider", "working.hooks", "working.import_checks", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
 )  # fmt: skip
 """These bring everything with them that is loaded later than this file."""
@@ -94,7 +94,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 M = TypeVar("M", bound="Memory")
-F = TypeVar("F", bound="Callable[[Asked[Memory]], Saying | Awaitable[Saying]]")
+F = TypeVar("F", bound="Callable[[ProviderRequest[Memory]], ProviderOutput | Awaitable[ProviderOutput]]")
 
 
 class Memory(Records):
@@ -297,11 +297,11 @@ class Memory(Records):
         where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
         the data under a step's name.
         """
-        from rememo.working.flowing import declare
+        from rememo.working.flow_provider import declare_flow
         from rememo.working.flows import Flow
 
         made = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
-        return declare(self._view, made)
+        return declare_flow(self._view, made)
 
     def typed(
         self,
@@ -344,7 +344,7 @@ class Memory(Records):
     ) -> Callable[[F], F]:
         """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
 
-        It is told what is `Asked` and returns text, `Provided(text=, values=, data=)`, a mapping with these names, or
+        It is told what is `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
         None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
         does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
         """
@@ -583,7 +583,7 @@ class Memory(Records):
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
         from rememo.keep.export import import_file
-        from rememo.working.imported import check_entry
+        from rememo.working.import_checks import check_entry
 
         self._view.need_present()
         return import_file(self._engine, self.bound, path, check_entry)
@@ -771,9 +771,9 @@ def _worker(engine: Engine) -> Runner:
 
 
 def _composer(engine: Engine) -> Composing:
-    from rememo.context.builtin import BUILT_IN
+    from rememo.context.builtin_providers import BUILT_IN
     from rememo.context.compose import Composer
-    from rememo.working.flowing import flows_provider
+    from rememo.working.flow_provider import flows_provider
 
     return Composer(engine, (*BUILT_IN, flows_provider(engine)))
 

@@ -19,8 +19,8 @@ from rememo.serve.rest.operations import NOT_SERVED, OPERATIONS
 from rememo.serve.rest.routes import SPECS
 from rememo.serve.rest.signature import hints_of
 from rememo.serve.service import ServerOptions, Service
+from rememo.working.context_values import ContextValues
 from rememo.working.todos import Todos
-from rememo.working.values import ContextValues
 
 ROUTES = [(verb, path, told) for path, verbs in openapi_document()["paths"].items() for verb, told in verbs.items()]
 BAD_BODIES = [

@@ -13,7 +13,6 @@ from rememo import errors, memory
 
 def test_the_names_of_the_package():
     assert sorted(rememo.__all__) == [
-        "Asked",
         "AsyncMemory",
         "AsyncRecentMessages",
         "Change",
@@ -21,7 +20,8 @@ def test_the_names_of_the_package():
         "Hit",
         "Keyring",
         "Memory",
-        "Provided",
+        "ProviderRequest",
+        "ProviderResponse",
         "Receipt",
         "RecentMessages",
         "Record",

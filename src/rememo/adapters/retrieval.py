@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final, Literal, cast
 
 from rememo.adapters.json_values import storable_text
-from rememo.context.current import wants_past
+from rememo.context.revision_filter import is_about_past
 from rememo.engine.record_status import RecordStatus, record_statuses
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
@@ -115,7 +115,7 @@ def from_hit(hit: Hit) -> RetrievedRecord:
 
 def drop_superseded(query: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits that may be put before a model as they are: those that were superseded only for questions about the past."""
-    past = wants_past(query, now())
+    past = is_about_past(query, now())
     return [hit for hit in hits if past or hit.status != "superseded"]
 
 

@@ -13,9 +13,9 @@ from typing import Final
 from rememo.ask.answer import NOT_FOUND, Answer
 from rememo.context.context import context
 from rememo.context.dates import day
-from rememo.context.gather import PASSAGES, passages, recalling
-from rememo.context.item import Context, Item, Recall
-from rememo.context.lines import line
+from rememo.context.gather import PASSAGES, passages, recall_view
+from rememo.context.item import Context, ContextItem, Recall
+from rememo.context.rendering import format_item
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, MissingExtra, ModelFailed, OverBudget
 from rememo.learn.facts import holds, is_fact
@@ -67,7 +67,7 @@ def answer_question(
             spent = Usage(*error.tokens) if isinstance(error, ModelFailed) else spent
             counts.add("answers_without_model")
             _log.warning("a question is answered in the words of records, because the model failed: %s", failed)
-    wide = recalling(view, recall, user=user)
+    wide = recall_view(view, recall, user=user)
     wide.wait_for_extraction()
     found = answer_extractively(wide, question, at=moment, threshold=threshold)
     return replace(found, fallback=failed, usage=spent)
@@ -132,7 +132,7 @@ def answer_extractively(view: View, question: str, *, at: datetime, threshold: f
     )
 
 
-def _may_answer(item: Item, question: str, moment: datetime) -> bool:
+def _may_answer(item: ContextItem, question: str, moment: datetime) -> bool:
     """Whether an item can be an answer: a fact that holds, or what somebody said, and not a question alone."""
     if item.kind == "fact":
         return item.record is not None and is_fact(item.record) and holds(item.record, moment)
@@ -145,7 +145,7 @@ def _covered(terms: frozenset[str], text: str, analyzer: Analyzer) -> float:
     return len(terms & set(analyzer.terms(text))) / len(terms) if terms else 0.0
 
 
-def _quoted(item: Item, terms: frozenset[str], analyzer: Analyzer, now: datetime) -> str:
+def _quoted(item: ContextItem, terms: frozenset[str], analyzer: Analyzer, now: datetime) -> str:
     """Return an item in a line, a long one by its best sentence and the one after it."""
     said = " ".join(item.text.split())
     if len(said) > _WHOLE:
@@ -154,7 +154,7 @@ def _quoted(item: Item, terms: frozenset[str], analyzer: Analyzer, now: datetime
         best = max(range(len(parts)), key=lambda place: (covered[place], -place))
         said = " ".join(parts[best : best + 2])
     dated = "" if item.at is None or item.kind == "fact" else f" ({day(item.at)})"
-    return line(item, now, said) + dated
+    return format_item(item, now, said) + dated
 
 
 def _sentences(text: str) -> Iterator[str]:

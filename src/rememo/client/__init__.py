@@ -23,7 +23,7 @@ from rememo.model.check import check_label
 from rememo.model.receipt import Receipt
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import to_utc
-from rememo.working.shapes import V
+from rememo.working.type_schema import V
 from rememo.working.typed import Typed
 
 __all__ = ["Client"]

@@ -9,10 +9,10 @@ from typing import Any, cast
 from rememo.ask.answer import Answer
 from rememo.client.transport import Transport
 from rememo.collections.actions import Action
+from rememo.collections.base import ExternalId
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
-from rememo.collections.fields import ExternalId
 from rememo.collections.goals import Goal
-from rememo.collections.limits import Evict, Limits
+from rememo.collections.limits import Evict, MessageLimits
 from rememo.collections.message import Message
 from rememo.collections.posts import Post
 from rememo.collections.pruning import Pruned
@@ -258,7 +258,7 @@ class RemoteMessages:
         evict: Evict = "fifo",
         keep_roles: Iterable[str] = ("system",),
         on_overflow: Callable[[list[Message]], object] | None = None,
-    ) -> Limits:
+    ) -> MessageLimits:
         """Limit this room (of all its users and agents) from now on, in every process and over restarts.
 
         What is too much leaves after each `add`, and at once now: the oldest first (`fifo`), the oldest into a summary
@@ -268,7 +268,7 @@ class RemoteMessages:
         elsewhere, and after a restart until `limit()` is called again, the oldest leave and no handler is called.
         """
         return cast(
-            "Limits",
+            "MessageLimits",
             self._transport.call(
                 "messages.limit",
                 {
@@ -281,9 +281,9 @@ class RemoteMessages:
             ),
         )
 
-    def limits(self) -> Limits | None:
+    def limits(self) -> MessageLimits | None:
         """Return the limits of this room, or None when it has none."""
-        return cast("Limits | None", self._transport.call("messages.limits", {}))
+        return cast("MessageLimits | None", self._transport.call("messages.limits", {}))
 
     def unlimit(self) -> bool:
         """Take the limits of this room away; False when it had none."""

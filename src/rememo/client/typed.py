@@ -17,7 +17,7 @@ from rememo.model.scope import Scope
 from rememo.runtime.lazy import lazy
 from rememo.settings import Settings
 from rememo.store.writes import Remove
-from rememo.working.shapes import V
+from rememo.working.type_schema import V
 from rememo.working.typed import Typed
 
 _MAX_BYTES = 2**40

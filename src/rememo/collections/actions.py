@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rememo.collections.fields import Kind, present
+from rememo.collections.base import Collection, drop_none
 from rememo.collections.pruning import enforce_limits
-from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, check_text, dump_json
 from rememo.model.receipt import Receipt
@@ -64,13 +63,10 @@ class Action:
         return self.record.at
 
 
-class Actions(Kind):
+class Actions(Collection):
     """The actions within a view."""
 
     kind = "action"
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     def add(
         self,
@@ -106,7 +102,7 @@ class Actions(Kind):
             check_json(value, name, max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
             for value, name in ((parameters, "parameters"), (result, "result"))
         )
-        data = present(
+        data = drop_none(
             tool=tool,
             parameters=given or None,
             result=came,
@@ -114,9 +110,9 @@ class Actions(Kind):
             duration=_seconds(duration),
             error=error,
         )
-        said = [tool, *(_shown(value) for value in (given, error, came) if value not in (None, {}, []))]
+        parts = [tool, *(_searchable_text(value) for value in (given, error, came) if value not in (None, {}, []))]
         fields: dict[str, Any] = {
-            "text": "\n".join(said), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": at, "id": id,
+            "text": "\n".join(parts), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": at, "id": id,
             "pinned": pinned, "importance": importance, "source": source, "trust": trust,
         }  # fmt: skip
         receipt = self._view.put([fields], key)
@@ -170,5 +166,5 @@ def _seconds(value: object) -> float | None:
     return float(seconds)
 
 
-def _shown(value: Any) -> str:
+def _searchable_text(value: Any) -> str:
     return (value if isinstance(value, str) else dump_json(value))[:_SHOWN]

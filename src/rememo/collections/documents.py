@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import PurePath
 from typing import Any, cast
 
+from rememo.collections.base import Collection, check_not_blank, drop_none
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
-from rememo.collections.fields import Kind, need_text, present
 from rememo.engine.search import Mode, Query, search
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
@@ -20,6 +20,7 @@ from rememo.model.derived_names import chunk_name, document_name
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.runtime.retry import retry_on_conflict
 from rememo.safety.guard import hold_whole_documents
 from rememo.store.writes import Remove, Write
 from rememo.summary.extractive import summarise
@@ -38,7 +39,7 @@ _PARTICULARS = ("media_type", "size", "hash", "characters", "source", "tags")
 """What a document's data holds of where it came from."""
 
 
-class Documents(Kind):
+class Documents(Collection):
     """The documents within a view."""
 
     kind = "document"
@@ -83,13 +84,13 @@ class Documents(Kind):
         content = self._content(name, original, text, wanted)
         if source is None and path is not None and name.isprintable():
             source = name
-        particulars = {**content.particulars, **present(source=source, tags=filed or None)}
+        particulars = {**content.particulars, **drop_none(source=source, tags=filed or None)}
         named = None if path is None else PurePath(path).stem
         titled, more = self._view.engine.redact(title or _title(content.extracted, named))
         items = self._items(id, titled, content.extracted.text, particulars, metadata)
         if self._view.engine.settings.redact:
-            for place, one in enumerate(items):
-                one["redacted"] = content.redacted + more if place == 0 else {}
+            for place, item in enumerate(items):
+                item["redacted"] = content.redacted + more if place == 0 else {}
         return self._put(id, items, key)
 
     def update(
@@ -126,7 +127,8 @@ class Documents(Kind):
             content = self._content(name, original, text, wanted)
         elif title is source is filed is metadata is None:
             raise InvalidInput("update() was given nothing to change; give text=, path= or data=, a title or tags")
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> "list[Write]":
             record = self._record(id)
             if expected_version is not None and record.version != check_version(expected_version):
                 raise VersionConflict(
@@ -141,19 +143,22 @@ class Documents(Kind):
                 body = content.extracted.text
                 particulars |= content.particulars
                 titled = title or _own_title(content.extracted)
-            particulars |= present(source=source) | ({} if filed is None else {"tags": filed})
+            particulars |= drop_none(source=source) | ({} if filed is None else {"tags": filed})
             if not particulars.get("tags"):
                 particulars.pop("tags", None)
             named, taken = self._view.engine.redact(titled or Document(record).title)
             taken += Counter() if content is None else content.redacted
             kept = record.metadata if metadata is None else metadata
-            try:
-                writes = self._changes(record, named, body, particulars, kept, redacted=taken)
-                return _receipt(self._view.commit(writes, key))
-            except (NotFound, VersionConflict):
-                if expected_version is not None:
-                    raise
-        raise VersionConflict(f"document {id!r} changed {_MOST_TRIES} times while it was being updated; try again")
+            return self._changes(record, named, body, particulars, kept, redacted=taken)
+
+        def write(writes: "list[Write]") -> DocumentReceipt:
+            return _receipt(self._view.commit(writes, key))
+
+        if expected_version is not None:
+            return write(prepare())
+        return retry_on_conflict(
+            prepare, write, f"document {id!r}", attempts=_MOST_TRIES, conflicts=(NotFound, VersionConflict)
+        )
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
@@ -187,7 +192,7 @@ class Documents(Kind):
         """Return the whole text of a document, exactly as it was read."""
         document = self.get(id, known_at=known_at)
         chunks = self._chunks(self._chunk_ids(document.id, document.chunks), known_at)
-        text = join_chunks([(one.start, one.end, one.text) for one in chunks])
+        text = join_chunks([(chunk.start, chunk.end, chunk.text) for chunk in chunks])
         if len(text) != document.characters:
             raise NotFound(f"document {id!r} lacks some of its chunks: they were deleted; add the document again")
         return text
@@ -213,8 +218,8 @@ class Documents(Kind):
             return self._chunks(ids[offset:end], known_at)
         most = offset + (10 if limit is None else check_limit(limit, maximum=_MOST_HITS))
         filter = self._view.filter(kind="chunk", ids=ids, known_at=known_at)
-        asked = self._query(relevant_to, filter, min(most, _MOST_HITS))
-        return [Chunk(hit.record) for hit in search(self._view.engine, asked)][offset:]
+        ranked = self._query(relevant_to, filter, min(most, _MOST_HITS))
+        return [Chunk(hit.record) for hit in search(self._view.engine, ranked)][offset:]
 
     def search(
         self,
@@ -230,12 +235,12 @@ class Documents(Kind):
     ) -> "list[Passage]":
         """Return the chunks of all documents that answer a question, each with its document, best first."""
         filter = self._where("chunk", tags, source, known_at=known_at)
-        asked = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
-        asked = replace(asked, threshold=check_unit(threshold, "threshold"), mode=self._mode(mode), explain=explain)
-        hits = search(self._view.engine, asked)
+        wanted = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
+        wanted = replace(wanted, threshold=check_unit(threshold, "threshold"), mode=self._mode(mode), explain=explain)
+        hits = search(self._view.engine, wanted)
         ids = sorted({str(hit.record.data.get("document")) for hit in hits})
-        found = self._read(self._view.filter(kind="document", ids=ids, known_at=known_at), None)
-        documents = {record.id: Document(record) for record in found}
+        records = self._read(self._view.filter(kind="document", ids=ids, known_at=known_at), None)
+        documents = {record.id: Document(record) for record in records}
         return [
             Passage(document=documents[chunk.document], chunk=chunk, score=hit.score, reasons=hit.reasons)
             for hit, chunk in ((hit, Chunk(hit.record)) for hit in hits)
@@ -280,13 +285,13 @@ class Documents(Kind):
     def _content(self, name: str, original: bytes, text: str | None, media_type: str | None) -> "_Content":
         """Read what was given."""
         if text is not None and media_type in (None, TEXT):
-            found, extracted = TEXT, self._given(text, original)
+            kind, extracted = TEXT, self._given(text, original)
         else:
-            found, extracted = extract(original, name, media_type, self._limits)
+            kind, extracted = extract(original, name, media_type, self._limits)
         # Before it is split: the places of its parts are counted in what is stored.
         clean, taken = self._view.engine.redact(extracted.text)
         hash = sha256(original).hexdigest()
-        particulars = {"media_type": found, "size": len(original), "hash": hash, "characters": len(clean)}
+        particulars = {"media_type": kind, "size": len(original), "hash": hash, "characters": len(clean)}
         return _Content(extracted=replace(extracted, text=clean), particulars=particulars, redacted=taken)
 
     def _changes(
@@ -313,13 +318,13 @@ class Documents(Kind):
         ids = self._chunk_ids(record.id, Document(record).chunks)[len(chunks) :]
         filter = Filter(scope=record.scope, kinds=("chunk",), ids=ids, quarantined=None)
         rest = engine.store.read(filter, engine.now()) if ids else []
-        return [revised, *puts, *(Remove(id=one.id, scope=one.scope, expected=one.version) for one in rest)]
+        return [revised, *puts, *(Remove(id=chunk.id, scope=chunk.scope, expected=chunk.version) for chunk in rest)]
 
     def _original(
         self, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
     ) -> tuple[str, bytes]:
         """Return the name of what was given and its bytes."""
-        if sum(one is not None for one in (text, path, data)) != 1:
+        if sum(given is not None for given in (text, path, data)) != 1:
             raise InvalidInput("a document needs exactly one of text=, path= and data=")
         if path is not None:
             content = load(path, self._limits)
@@ -359,7 +364,7 @@ class Documents(Kind):
             "source": source,
         }
         ids = self._chunk_ids(id, len(pieces))
-        shared = present(document=str(id), tags=particulars.get("tags"), source=source)
+        shared = drop_none(document=str(id), tags=particulars.get("tags"), source=source)
         chunks: list[dict[str, Any]] = [
             {
                 "kind": "chunk",
@@ -388,11 +393,11 @@ class Documents(Kind):
             return _ignored(stored)
 
     def _chunks(self, ids: tuple[str, ...], known_at: datetime | None = None) -> "list[Chunk]":
-        found: list[Chunk] = []
+        chunks: list[Chunk] = []
         for start in range(0, len(ids), _PAGE):
             filter = self._view.filter(kind="chunk", ids=ids[start : start + _PAGE], known_at=known_at)
-            found += [Chunk(record) for record in self._read(filter, None)]
-        return sorted(found, key=lambda one: one.place)
+            chunks += [Chunk(record) for record in self._read(filter, None)]
+        return sorted(chunks, key=lambda chunk: chunk.place)
 
     def _where(
         self,
@@ -410,7 +415,7 @@ class Documents(Kind):
 
     def _query(self, text: str, filter: Filter, limit: int) -> Query:
         engine = self._view.engine
-        need_text(text, "query", most=engine.settings.max_text_bytes)
+        check_not_blank(text, "query", most=engine.settings.max_text_bytes)
         return Query(
             text=text, filter=filter, limit=limit, threshold=0.0, mode="hybrid", at=engine.now(), explain=False
         )
@@ -435,16 +440,16 @@ class _Content:
 def _checked(source: str | None, title: str | None) -> tuple[str | None, str | None]:
     if source is not None:
         check_label(source, "source")
-    return source, None if title is None else need_text(title, "title", most=_LONGEST_TITLE * 4)
+    return source, None if title is None else check_not_blank(title, "title", most=_LONGEST_TITLE * 4)
 
 
 def _tags(tags: object) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise InvalidInput("tags must be a collection of words; write tags=[…] for one")
-    found = tuple(dict.fromkeys(check_label(tag, "a tag") for tag in cast("Iterable[object]", tags)))
-    if len(found) > _MOST_TAGS:
-        raise InvalidInput(f"there are {len(found)} tags, more than the {_MOST_TAGS} allowed")
-    return found
+    unique = tuple(dict.fromkeys(check_label(tag, "a tag") for tag in cast("Iterable[object]", tags)))
+    if len(unique) > _MOST_TAGS:
+        raise InvalidInput(f"there are {len(unique)} tags, more than the {_MOST_TAGS} allowed")
+    return unique
 
 
 def _title(extracted: DocumentText, named: str | None) -> str:
@@ -476,11 +481,11 @@ def _shortened(text: str, most: int) -> str:
 
 def _place(place: int, piece: TextChunk) -> dict[str, Any]:
     headings = [_shortened(heading, _LONGEST_HEADING) for heading in piece.headings]
-    return present(place=place, start=piece.start, end=piece.end, headings=headings or None)
+    return drop_none(place=place, start=piece.start, end=piece.end, headings=headings or None)
 
 
 def _receipt(receipt: Receipt) -> DocumentReceipt:
-    return DocumentReceipt(**{one.name: getattr(receipt, one.name) for one in fields(receipt)})
+    return DocumentReceipt(**{field.name: getattr(receipt, field.name) for field in fields(receipt)})
 
 
 def _ignored(stored: Record) -> DocumentReceipt:

@@ -67,9 +67,9 @@ class Facts:
         tenant, scope = self._view.scope.tenant, self._view.home
         name_of = None if key is None else digest_name([scope.agent, scope.user, scope.room, check_label(key, "key")])
         if name_of is not None and (first := self._engine.first_receipt(Scope(tenant=tenant), name_of)) is not None:
-            return self._repeated(first, name_of)
+            return self._receipt_of_fact(first, name_of)
         changes, now = FactChanges(tenant), self._engine.now()
-        said = Statement(
+        statement = Statement(
             object=value,
             said=begin or now,
             known=now,
@@ -81,12 +81,12 @@ class Facts:
             wording=None if wording is None else self._text(wording, "wording"),
             bound=self._view.bound,
         )
-        given = [self._source(one) for one in check_many(sources, "sources")]
-        statements = [replace(said, source=one, name=name_of or "hand") for one in given] or [said]
-        slots = [changes.add(about, name, one) for one in statements]
+        given = [self._source(source) for source in check_many(sources, "sources")]
+        statements = [replace(statement, source=source, name=name_of or "hand") for source in given] or [statement]
+        slots = [changes.add(about, name, statement) for statement in statements]
         settled = reconcile(self._engine, changes, key=name_of)
         receipt = settled.receipt(settled.places[slots[-1], statements[-1].key])
-        return self._told(receipt, subject, object, wording or "")
+        return self._with_redactions(receipt, subject, object, wording or "")
 
     def update(
         self,
@@ -118,8 +118,8 @@ class Facts:
         if not value:
             raise InvalidInput("a fact needs an object: say what the subject is said to be, have or do")
         corrects = None if folded(value) == folded(fact.object) else fact.object
-        before = [Statement.from_dict(one, fact.record.scope) for one in fact.record.data["statements"]]
-        asserted = [one for one in before if one.asserts] or before
+        before = [Statement.from_dict(statement, fact.record.scope) for statement in fact.record.data["statements"]]
+        asserted = [statement for statement in before if statement.asserts] or before
         now = self._engine.now()
         statement = replace(
             asserted[-1],
@@ -136,7 +136,7 @@ class Facts:
             amends=None,
         )
         if corrects is not None:
-            statement = replace(statement, begin=begin, end=end, said=max(one.said for one in before))
+            statement = replace(statement, begin=begin, end=end, said=max(statement.said for statement in before))
         else:
             # It is kept with what it amends, and decides no more than that does.
             held = _bound(fact.record)
@@ -148,7 +148,7 @@ class Facts:
         slot = changes.add(fact.subject, fact.predicate, statement)
         settled = reconcile(self._engine, changes)
         receipt = settled.receipt(settled.places[slot, statement.key])
-        return self._told(receipt, *(one for one in (object, wording) if isinstance(one, str)))
+        return self._with_redactions(receipt, *(text for text in (object, wording) if isinstance(text, str)))
 
     def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
         """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
@@ -156,12 +156,12 @@ class Facts:
         if not isinstance(conflict, Conflict):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"resolve() takes a conflict that conflicts() returned, not {type(conflict).__name__}")
         wanted = keep.id if isinstance(keep, Fact) else keep
-        kept = [one for one in conflict.facts if wanted == one.id or folded(wanted) == folded(one.object)]
+        kept = [fact for fact in conflict.facts if wanted == fact.id or folded(wanted) == folded(fact.object)]
         if not kept:
             # By their ids: whoever may settle a conflict over a wire need not have the right to read it.
-            choices = ", ".join(one.id for one in conflict.facts)
+            choices = ", ".join(fact.id for fact in conflict.facts)
             raise InvalidInput(f"{wanted!r} is none of the facts in this conflict; keep one of {choices}")
-        open_now = {fact.id for one in self.conflicts() for fact in one.facts}
+        open_now = {fact.id for other in self.conflicts() for fact in other.facts}
         if any(fact.id not in open_now for fact in conflict.facts):
             raise InvalidInput(
                 f"there is no such conflict about {conflict.subject!r} {conflict.predicate!r} any more; look at conflicts() again"
@@ -170,10 +170,12 @@ class Facts:
         for fact in conflict.facts:
             if folded(fact.object) == folded(kept[0].object):
                 continue
-            said = [Statement.from_dict(one, fact.record.scope).said for one in fact.record.data["statements"]]
+            times = [
+                Statement.from_dict(statement, fact.record.scope).said for statement in fact.record.data["statements"]
+            ]
             refusal = Statement(
                 object=fact.object,
-                said=max(now, *said),
+                said=max(now, *times),
                 known=now,
                 scope=fact.record.scope,
                 confidence=1.0,
@@ -200,7 +202,9 @@ class Facts:
         self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
         filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_equal("predicate", name),))
         changes = FactChanges(tenant)
-        changes.slots |= {group_of(one) for one in self._engine.store.read(filter, self._engine.now()) if is_fact(one)}
+        changes.slots |= {
+            group_of(record) for record in self._engine.store.read(filter, self._engine.now()) if is_fact(record)
+        }
         reconcile(self._engine, changes)
         return mode
 
@@ -234,7 +238,7 @@ class Facts:
         """
         check_limit(limit)
         conditions = self._conditions(subject, predicate, object)
-        return self._found(
+        return self._select(
             conditions, limit, current_only=current_only, valid_at=valid_at, known_at=known_at, least=min_confidence
         )
 
@@ -254,12 +258,12 @@ class Facts:
         `memory.count(kind="fact")` is the same, but counts a fact that several rooms know once for each.
         """
         conditions = self._conditions(subject, predicate, object)
-        found = self._found(
+        facts = self._select(
             conditions, None, current_only=current_only, valid_at=valid_at, known_at=known_at, least=min_confidence
         )
-        return len(found)
+        return len(facts)
 
-    def _found(
+    def _select(
         self,
         conditions: tuple[Condition, ...],
         limit: int | None,
@@ -284,12 +288,12 @@ class Facts:
             filters = [self._filter(conditions + shown, known_at), self._filter(conditions + ending, known_at, moment)]
         else:
             filters = [self._filter(conditions, known_at)]
-        found: list[Fact] = []
+        facts: list[Fact] = []
         for filter in filters:
             held = current_only and valid_at is None
-            found += self._read(filter, limit, moment, least, held=held)
-        found.sort(key=lambda fact: fact.record.at)
-        return found if limit is None else found[-limit:]
+            facts += self._read(filter, limit, moment, least, held=held)
+        facts.sort(key=lambda fact: fact.record.at)
+        return facts if limit is None else facts[-limit:]
 
     def conflicts(self) -> "list[Conflict]":
         """Return what contradicts each other and waits for `resolve`.
@@ -299,15 +303,15 @@ class Facts:
         """
         self._view.wait_for_extraction()
         moment = self._moment(None)
-        disputed = [one for one in self._records((_equal("status", "disputed"),)) if is_fact(one)]
+        disputed = [record for record in self._records((_equal("status", "disputed"),)) if is_fact(record)]
         groups: dict[FactGroup, dict[str, Record]] = {}
         for record in (*disputed, *self._beside_bound()):
             groups.setdefault(group_of(record), {})[record.id] = record
-        found: list[Conflict] = []
+        conflicts: list[Conflict] = []
         for records in groups.values():
-            facts = [_fact(one, moment) for one in sorted(records.values(), key=lambda one: one.at)]
-            found.append(Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts)))
-        return found
+            facts = [_fact(record, moment) for record in sorted(records.values(), key=lambda record: record.at)]
+            conflicts.append(Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts)))
+        return conflicts
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
@@ -319,10 +323,10 @@ class Facts:
         """
         moment = self._engine.now() if at is None else to_utc(at, "at")
         who = self._speaker if speaker is None else self._text(speaker, "speaker")
-        said = self._text(text, "text")
-        found = extract(said, speaker=who, at=moment)
+        checked_text = self._text(text, "text")
+        facts = extract(checked_text, speaker=who, at=moment)
         if not model:
-            return found
+            return facts
         llm = model_for(self._engine, self._view.scope.tenant, "extract")
         if llm is None:
             raise InvalidInput(
@@ -331,10 +335,12 @@ class Facts:
         # Only now: it needs pydantic, which those without a model have no use for.
         from rememo.learn.model_extraction import ExtractionInput, extract_by_model, merge_with_rules  # noqa: PLC0415
 
-        told = extract_by_model(llm, [ExtractionInput(text=said, speaker=who, at=moment)]).told[0]
-        known = {(folded(one.subject), one.predicate, folded(one.object)) for one in found}
-        more = [one.fact for one in merge_with_rules(found, told)]
-        return found + [one for one in more if (folded(one.subject), one.predicate, folded(one.object)) not in known]
+        by_model = extract_by_model(llm, [ExtractionInput(text=checked_text, speaker=who, at=moment)]).told[0]
+        known = {(folded(fact.subject), fact.predicate, folded(fact.object)) for fact in facts}
+        more = [proposal.fact for proposal in merge_with_rules(facts, by_model)]
+        return facts + [
+            fact for fact in more if (folded(fact.subject), fact.predicate, folded(fact.object)) not in known
+        ]
 
     # ---- inside
 
@@ -344,24 +350,26 @@ class Facts:
     def _beside_bound(self) -> "list[Record]":
         """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
         moment, current = self._moment(None), _equal("status", "current")
-        told = self._records((Condition("data", (BOUND,), "$exists", True), current))
-        slots = {group_of(one) for one in told if is_fact(one) and holds(one, moment)}
-        slots = {one for one in slots if policy_of(self._engine, one.home.tenant, one.predicate) != "gather"}
-        subjects = sorted({one.subject for one in slots})
+        bound_facts = self._records((Condition("data", (BOUND,), "$exists", True), current))
+        slots = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, moment)}
+        slots = {slot for slot in slots if policy_of(self._engine, slot.home.tenant, slot.predicate) != "gather"}
+        subjects = sorted({slot.subject for slot in slots})
         holding: dict[FactGroup, list[Record]] = {}
         for start in range(0, len(subjects), _PAGE):
             some = Condition("data", ("match", "subject"), "$in", list(subjects[start : start + _PAGE]))
             for record in self._records((some, current)):
                 if is_fact(record) and group_of(record) in slots and holds(record, moment):
                     holding.setdefault(group_of(record), []).append(record)
-        differing = [one for one in holding.values() if len({record.data["match"]["object"] for record in one}) > 1]
+        differing = [
+            records for records in holding.values() if len({record.data["match"]["object"] for record in records}) > 1
+        ]
         return [record for records in differing for record in records]
 
-    def _repeated(self, first: Receipt, name: str) -> Receipt:
+    def _receipt_of_fact(self, first: Receipt, name: str) -> Receipt:
         """Return the part of a batch's receipt that is about the fact a key was given for."""
         for id in first.ids:
             for version in self._engine.store.history(Scope(tenant=self._view.scope.tenant), id):
-                if is_fact(version) and any(one.get("name") == name for one in version.data["statements"]):
+                if is_fact(version) and any(statement.get("name") == name for statement in version.data["statements"]):
                     return replace(
                         first, ids=(id,), versions={id: first.versions[id]}, outcomes={id: first.outcomes[id]}
                     )
@@ -369,9 +377,9 @@ class Facts:
 
     def _read(self, filter: Filter, limit: int | None, moment: datetime, least: float, *, held: bool) -> "list[Fact]":
         """Return the latest facts of a filter, newest pages first until there are enough."""
-        found: dict[Any, Fact] = {}
+        by_content: dict[Any, Fact] = {}
         offset, page = 0, _PAGE if limit is None else min(_PAGE, limit + _SPARE)
-        while limit is None or sum(fact.confidence >= least for fact in found.values()) < limit:
+        while limit is None or sum(fact.confidence >= least for fact in by_content.values()) < limit:
             records = self._engine.store.read(filter, self._engine.now(), limit=page, offset=offset)
             for record in reversed(records):
                 if not is_fact(record):
@@ -380,12 +388,12 @@ class Facts:
                 if held and not holds(record, moment):
                     continue
                 same = (group_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
-                found[same] = _joined(fact, found[same]) if same in found else fact
+                by_content[same] = _merge_facts(fact, by_content[same]) if same in by_content else fact
             if len(records) < page:
                 break
             offset += page
             page = _PAGE
-        chosen = [fact for fact in found.values() if fact.confidence >= least]
+        chosen = [fact for fact in by_content.values() if fact.confidence >= least]
         chosen.reverse()
         return chosen if limit is None else chosen[-limit:]
 
@@ -395,15 +403,15 @@ class Facts:
         return self._view.filter(kind="fact", conditions=conditions, known_at=known_at, valid_at=valid_at)
 
     def _conditions(self, subject: str | None, predicate: str | None, object: str | None) -> tuple[Condition, ...]:
-        found: list[Condition] = []
+        conditions: list[Condition] = []
         if subject is not None:
-            found.append(Condition("data", ("match", "subject"), "$eq", folded(self._subject(subject))))
+            conditions.append(Condition("data", ("match", "subject"), "$eq", folded(self._subject(subject))))
         if predicate is not None:
-            found.append(_equal("predicate", _predicate(predicate)))
+            conditions.append(_equal("predicate", _predicate(predicate)))
         if object is not None:
             value = normalise_object(self._text(object, "object"))
-            found.append(Condition("data", ("match", "object"), "$eq", folded(value)))
-        return tuple(found)
+            conditions.append(Condition("data", ("match", "object"), "$eq", folded(value)))
+        return tuple(conditions)
 
     def _moment(self, known_at: datetime | None) -> datetime:
         moments = [to_utc(known_at, "known_at")] if known_at is not None else []
@@ -416,10 +424,10 @@ class Facts:
         return self._view.home.user or "user"
 
     def _subject(self, subject: object) -> str:
-        found = normalise_subject(self._text(subject, "subject"), self._speaker)
-        if not found:
+        name = normalise_subject(self._text(subject, "subject"), self._speaker)
+        if not name:
             raise InvalidInput("a fact needs a subject: say whom or what it is about")
-        return found
+        return name
 
     def _source(self, source: str | Source) -> Source:
         if isinstance(source, Source):
@@ -430,7 +438,7 @@ class Facts:
     def _text(self, value: object, field: str) -> str:
         return self._engine.redact(check_text(value, field, max_bytes=self._engine.settings.max_text_bytes))[0]
 
-    def _told(self, receipt: Receipt, *texts: str) -> Receipt:
+    def _with_redactions(self, receipt: Receipt, *texts: str) -> Receipt:
         """Return a receipt that says what was taken out of what a caller gave."""
         taken = self._engine.redact("\n".join(texts))[1]
         return replace(receipt, redacted=dict(taken)) if taken else receipt
@@ -468,7 +476,7 @@ def _fact(record: Record, moment: datetime) -> Fact:
     status: FactStatus = data["status"]
     if status == "superseded" and record.valid_to is not None and record.valid_to > moment:
         status = "current"
-    versions = {one["source"]: one["version"] for one in data["statements"] if "source" in one}
+    versions = {statement["source"]: statement["version"] for statement in data["statements"] if "source" in statement}
     return Fact(
         id=record.id,
         subject=data["subject"],
@@ -484,7 +492,7 @@ def _fact(record: Record, moment: datetime) -> Fact:
     )
 
 
-def _joined(one: Fact, other: Fact) -> Fact:
+def _merge_facts(first: Fact, other: Fact) -> Fact:
     """Return one fact of two rooms as one."""
-    confidence = round(1 - (1 - one.confidence) * (1 - other.confidence), 6)
-    return replace(one, confidence=confidence, sources=tuple(dict.fromkeys((*one.sources, *other.sources))))
+    confidence = round(1 - (1 - first.confidence) * (1 - other.confidence), 6)
+    return replace(first, confidence=confidence, sources=tuple(dict.fromkeys((*first.sources, *other.sources))))

@@ -5,8 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from rememo.collections.fields import Kind, choice, moment, need_text, present, priority_of, time_in
-from rememo.engine.view import View
+from rememo.collections.base import (
+    Collection,
+    check_choice,
+    check_not_blank,
+    check_priority,
+    drop_none,
+    read_time,
+    to_iso,
+)
 from rememo.errors import InvalidInput
 from rememo.model.check import check_limit
 from rememo.model.receipt import Receipt
@@ -46,7 +53,7 @@ class Goal:
     @property
     def due(self) -> datetime | None:
         """By when."""
-        return time_in(self.record, "due")
+        return read_time(self.record, "due")
 
     @property
     def parent(self) -> str | None:
@@ -54,13 +61,10 @@ class Goal:
         return self.record.data.get("parent")
 
 
-class Goals(Kind):
+class Goals(Collection):
     """The goals within a view."""
 
     kind = "goal"
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     def add(
         self,
@@ -76,10 +80,10 @@ class Goals(Kind):
         key: str | None = None,
     ) -> Receipt:
         """Remember an open goal. `priority` is from 0 to 10, the most urgent; a `parent` that is not there raises `NotFound`."""
-        need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+        check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
         if parent is not None:
             self._need_parent(parent)
-        data = present(status="open", priority=priority_of(priority), due=moment(due, "due"), parent=parent)
+        data = drop_none(status="open", priority=check_priority(priority), due=to_iso(due, "due"), parent=parent)
         fields: dict[str, Any] = {
             "text": text, "kind": self.kind, "data": data, "metadata": metadata, "id": id, "pinned": pinned,
             "importance": importance,
@@ -105,22 +109,22 @@ class Goals(Kind):
         """Change some of a goal; what is not given stays. A goal cannot become a part of itself or of its own parts."""
         changed: dict[str, Any] = {}
         if status is not UNSET:
-            changed["status"] = choice(status, "status", STATUSES)
+            changed["status"] = check_choice(status, "status", STATUSES)
         if priority is not UNSET:
-            changed["priority"] = priority_of(priority)
+            changed["priority"] = check_priority(priority)
         if due is not UNSET:
-            changed["due"] = moment(due, "due")
+            changed["due"] = to_iso(due, "due")
         if parent is not UNSET:
             if parent is not None:
                 self._need_parent(parent, id)
             changed["parent"] = parent
         whole: dict[str, Any] = {}
         if text is not UNSET:
-            whole["text"] = need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+            whole["text"] = check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
         if not changed and not whole:
             raise InvalidInput("update() was given nothing to change")
         return self._change(
-            id, lambda record: whole | {"data": present(**record.data | changed)}, expected_version, key
+            id, lambda record: whole | {"data": drop_none(**record.data | changed)}, expected_version, key
         )
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
@@ -133,9 +137,9 @@ class Goals(Kind):
 
     def open(self, *, limit: int = 100) -> "list[Goal]":
         """Return the open goals, most urgent first: by priority, then by when they are due, then oldest first."""
-        found = [Goal(record) for record in self._read(self._filter(data={"status": "open"}), None)]
-        found.sort(key=lambda goal: (-goal.priority, goal.due or _NEVER))
-        return found[: check_limit(limit)]
+        goals = [Goal(record) for record in self._read(self._filter(data={"status": "open"}), None)]
+        goals.sort(key=lambda goal: (-goal.priority, goal.due or _NEVER))
+        return goals[: check_limit(limit)]
 
     def list(
         self,
@@ -148,7 +152,7 @@ class Goals(Kind):
         known_at: datetime | None = None,
     ) -> "list[Goal]":
         """Return the latest `limit` goals, oldest first; `parent` asks for the parts of a goal."""
-        wanted = None if status is None else choice(status, "status", STATUSES)
+        wanted = None if status is None else check_choice(status, "status", STATUSES)
         filter = self._filter(data={"status": wanted, "parent": parent}, metadata=metadata, known_at=known_at)
         return [Goal(record) for record in self._read(filter, limit, offset)]
 

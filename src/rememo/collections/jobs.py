@@ -33,10 +33,10 @@ class Jobs:
 
     def get(self, id: str) -> Job:
         """Return one job; raises `NotFound` when there is none."""
-        found = self._view.engine.store.jobs(self._view.scope.tenant, ids=[check_label(id, "id")])
-        if not found:
+        jobs = self._view.engine.store.jobs(self._view.scope.tenant, ids=[check_label(id, "id")])
+        if not jobs:
             raise NotFound(f"there is no job {id!r} in this tenant; list() shows those there are")
-        return found[0]
+        return jobs[0]
 
     def retry(self, id: str) -> Job:
         """Let a dead job be tried again from now on, as often as a new one, and return it."""

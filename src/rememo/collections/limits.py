@@ -38,7 +38,7 @@ _log = logging.getLogger("rememo.limits")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class MessageLimits:
     """What a room may hold."""
 
     max_messages: int | None
@@ -80,7 +80,7 @@ class RoomLimits:
         evict: Evict,
         keep_roles: tuple[str, ...],
         handler: Handler | None,
-    ) -> Limits:
+    ) -> MessageLimits:
         """Keep new limits, and apply them at once."""
         room = self._need_room()
         self._view.need_present()
@@ -93,7 +93,7 @@ class RoomLimits:
             raise InvalidInput(f'evict must be "fifo", "summarise" or a function, not {evict!r}')
         if handler is not None:
             check_function(handler, "on_overflow")
-        limits = Limits(
+        limits = MessageLimits(
             max_messages=None if max_messages is None else check_limit(max_messages, "max_messages", maximum=_MOST),
             max_tokens=None if max_tokens is None else check_limit(max_tokens, "max_tokens", maximum=_MOST),
             evict="custom" if callable(evict) else evict,
@@ -105,14 +105,14 @@ class RoomLimits:
         self.enforce()
         return limits
 
-    def get(self) -> Limits | None:
+    def get(self) -> MessageLimits | None:
         """Return what is kept, or None."""
         self._need_room()
         if self._view.known_at is not None:
             raise ReadOnly("limits have no past; ask the memory that this view came from")
         return self._stored()
 
-    def load(self, limits: Limits | None) -> None:
+    def load(self, limits: MessageLimits | None) -> None:
         """Keep limits that came from elsewhere, or none, and apply them; functions of this process stay."""
         self._need_room()
         if limits is None:
@@ -121,7 +121,7 @@ class RoomLimits:
             self._keep(limits)
             self.enforce()
 
-    def _keep(self, limits: Limits) -> None:
+    def _keep(self, limits: MessageLimits) -> None:
         value = dump_json({name: getattr(limits, name) for name in limits.__slots__})
         self._engine.kv.set(self._tenant, self._space, _KEY, value, self._engine.now())
 
@@ -156,7 +156,7 @@ class RoomLimits:
             except (NotFound, VersionConflict):
                 continue  # another process let some of them go, or one was changed: look again
 
-    def _stored(self) -> Limits | None:
+    def _stored(self) -> MessageLimits | None:
         entry = self._engine.kv.get(self._tenant, self._space, _KEY, self._engine.now())
         if entry is None:
             return None
@@ -168,10 +168,10 @@ class RoomLimits:
         return self._room
 
 
-def read_limits(held: object) -> Limits:
+def read_limits(held: object) -> MessageLimits:
     """Return the limits that a JSON object says; what cannot be meant raises `InvalidInput`."""
-    if not isinstance(held, dict) or set(held) != set(Limits.__slots__):  # pyright: ignore[reportUnknownArgumentType] - JSON
-        raise InvalidInput(f"the limits of a room must have {', '.join(Limits.__slots__)}")
+    if not isinstance(held, dict) or set(held) != set(MessageLimits.__slots__):  # pyright: ignore[reportUnknownArgumentType] - JSON
+        raise InvalidInput(f"the limits of a room must have {', '.join(MessageLimits.__slots__)}")
     fields = dict(cast("dict[str, Any]", held))
     for name in ("max_messages", "max_tokens"):
         if fields[name] is not None:
@@ -179,14 +179,14 @@ def read_limits(held: object) -> Limits:
     roles: object = fields["keep_roles"]
     if not isinstance(roles, list | tuple) or fields["evict"] not in ("fifo", "summarise", "custom"):
         raise InvalidInput("the limits of a room must have a list of keep_roles, and evict must be known")
-    fields["keep_roles"] = tuple(check_label(one, "keep_roles") for one in cast("list[Any]", roles))
-    return Limits(**fields)
+    fields["keep_roles"] = tuple(check_label(role, "keep_roles") for role in cast("list[Any]", roles))
+    return MessageLimits(**fields)
 
 
 class _Room:
     """The messages of a room, and which of them are too much."""
 
-    def __init__(self, engine: Engine, scope: Scope, limits: Limits) -> None:
+    def __init__(self, engine: Engine, scope: Scope, limits: MessageLimits) -> None:
         self._engine = engine
         self._scope = scope
         self._limits = limits
@@ -225,8 +225,10 @@ class _Room:
             return []
         grouped = units([record.data for record in records])
         # The newest turn is what the conversation is at: it stays, however large it is.
-        newest = max(grouped, key=lambda one: one[-1]) if whole and grouped else ()
-        free = [one for one in grouped if one is not newest and not any(self._stays(records[place]) for place in one)]
+        newest = max(grouped, key=lambda unit: unit[-1]) if whole and grouped else ()
+        free = [
+            unit for unit in grouped if unit is not newest and not any(self._stays(records[place]) for place in unit)
+        ]
         if strategy is not None:
             free = _ordered(strategy, records, free)
         chosen: list[int] = []
@@ -257,7 +259,7 @@ class _Room:
         alone = [record for record in leaving if record.id not in stood]
         if self._limits.evict == "summarise" and alone:
             last = read_summaries(self._engine, self._scope, limit=_LOOK_BACK)
-            for part in pack_groups([one] for one in alone):
+            for part in pack_groups([record] for record in alone):
                 writes.append(summary_write(self._engine, self._scope, part, SummaryOptions(made_by="limit"), last))
                 last = []
         writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in leaving]
@@ -266,9 +268,9 @@ class _Room:
 
 def _ordered(strategy: Strategy, records: Sequence[Record], free: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return the units that a strategy names, in its order, each once."""
-    belongs = {records[place].id: one for one in free for place in one}
-    named = strategy([Message(records[place]) for place in sorted(place for one in free for place in one)])
-    ids = [one if isinstance(one, str) else one.id for one in named]
+    belongs = {records[place].id: unit for unit in free for place in unit}
+    named = strategy([Message(records[place]) for place in sorted(place for unit in free for place in unit)])
+    ids = [message if isinstance(message, str) else message.id for message in named]
     if unknown := [id for id in ids if id not in belongs]:
         raise InvalidInput(f"the strategy named {unknown[0]!r}, which is none of the messages that may leave")
     return list(dict.fromkeys(belongs[id] for id in ids))

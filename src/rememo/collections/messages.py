@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, naming
-from rememo.collections.limits import Evict, Limits, RoomLimits
+from rememo.collections.base import Collection, ExternalId, check_external_id, naming_external_id
+from rememo.collections.limits import Evict, MessageLimits, RoomLimits
 from rememo.collections.message import Message
 from rememo.collections.pruning import enforce_limits
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, more_data, turn_data
@@ -22,7 +22,7 @@ from rememo.summary.room_summaries import RoomSummaries
 from rememo.text.tokens import MOST_TOKENS, TokenCounter, check_counter
 
 
-class Messages(Kind):
+class Messages(Collection):
     """The messages within a view, ordered by when they were said, ties by arrival."""
 
     kind = "message"
@@ -82,9 +82,9 @@ class Messages(Kind):
         if external_id is not None:
             if id is not None:
                 raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
-            turn["external_id"] = external(external_id)
+            turn["external_id"] = check_external_id(external_id)
             fields |= {"id": self._external_id(turn["external_id"]), "on_conflict": "ignore"}
-        with naming(turn.get("external_id")):
+        with naming_external_id(turn.get("external_id")):
             return self._put([fields], key)
 
     def add_pair(
@@ -103,13 +103,13 @@ class Messages(Kind):
         """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
         if (first := self._first(key)) is not None:
             return first
-        asked = new_id()
+        user_id = new_id()
         both = [
-            self._fields("user", user, turn_data(name=name), learn=learn, source=source) | {"id": asked},
-            self._fields("assistant", assistant, {"reply_to": asked}, learn=learn, source=source),
+            self._fields("user", user, turn_data(name=name), learn=learn, source=source) | {"id": user_id},
+            self._fields("assistant", assistant, {"reply_to": user_id}, learn=learn, source=source),
         ]
         more = {"metadata": metadata, "occurred_at": at, "trust": trust}
-        return self._put([one | more for one in both], key)
+        return self._put([fields | more for fields in both], key)
 
     def clear(self) -> Receipt:
         """End every message in this scope, in one transaction; all else stays.
@@ -159,10 +159,10 @@ class Messages(Kind):
 
         The message may be anybody's in this room; the answers are those in this scope.
         """
-        asked = self._id(id, "id")
-        if self._in_room(asked) is None:
-            raise NotFound(f"there is no {self.kind} {asked!r} in this scope")
-        return [Message(record) for record in self._read(self._filter(data={"reply_to": asked}), limit)]
+        answered = self._id(id, "id")
+        if self._in_room(answered) is None:
+            raise NotFound(f"there is no {self.kind} {answered!r} in this scope")
+        return [Message(record) for record in self._read(self._filter(data={"reply_to": answered}), limit)]
 
     def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
         """Return what a message answers, what that answers, and so on: from the root to the message itself.
@@ -171,13 +171,13 @@ class Messages(Kind):
         are followed through the whole room, and the messages in this scope are given.
         """
         record = self._record(self._id(id, "id"))
-        found = {record.id: record}
-        while (above := record.data.get("reply_to")) is not None and above not in found:
+        thread = {record.id: record}
+        while (above := record.data.get("reply_to")) is not None and above not in thread:
             answered = self._in_room(above)
             if answered is None:
                 break
-            found[above] = record = answered
-        return [Message(record) for record in reversed(found.values()) if self._view.scope.contains(record.scope)]
+            thread[above] = record = answered
+        return [Message(record) for record in reversed(thread.values()) if self._view.scope.contains(record.scope)]
 
     def window(
         self, max_tokens: int, *, counter: TokenCounter | None = None, known_at: datetime | None = None
@@ -204,7 +204,7 @@ class Messages(Kind):
         follow their calls; what a model would refuse (a result without its call, an old call without its result) is
         left out.
         """
-        turns = ((one.role, one.content, one.record.data) for one in self.history(limit))
+        turns = ((message.role, message.content, message.record.data) for message in self.history(limit))
         return model_input(turns, self._view.engine.settings, system=system, user=user, image=image)
 
     # ---- limits
@@ -217,7 +217,7 @@ class Messages(Kind):
         evict: Evict = "fifo",
         keep_roles: Iterable[str] = ("system",),
         on_overflow: Callable[[list[Message]], object] | None = None,
-    ) -> Limits:
+    ) -> MessageLimits:
         """Limit this room (of all its users and agents) from now on, in every process and over restarts.
 
         What is too much leaves after each `add`, and at once now: the oldest first (`fifo`), the oldest into a summary
@@ -229,7 +229,7 @@ class Messages(Kind):
         roles = self._roles(keep_roles) or ()
         return self._limits.set(max_messages, max_tokens, evict, roles, on_overflow)
 
-    def limits(self) -> Limits | None:
+    def limits(self) -> MessageLimits | None:
         """Return the limits of this room, or None when it has none."""
         return self._limits.get()
 
@@ -261,7 +261,7 @@ class Messages(Kind):
         return check_roles(roles, self._view.engine.settings)
 
     def _id(self, id: str | tuple[ExternalId, ExternalId], field: str) -> str:
-        return check_label(id, field) if isinstance(id, str) else self._external_id(external(id, field))
+        return check_label(id, field) if isinstance(id, str) else self._external_id(check_external_id(id, field))
 
     def _replied(self, reply_to: str | tuple[ExternalId, ExternalId] | None) -> str | None:
         if reply_to is None:

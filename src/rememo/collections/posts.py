@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import ExternalId, Kind, external, naming, need_text, present
-from rememo.engine.view import View
+from rememo.collections.base import (
+    Collection,
+    ExternalId,
+    check_external_id,
+    check_not_blank,
+    drop_none,
+    naming_external_id,
+)
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit, check_text
 from rememo.model.filters import Condition
@@ -64,13 +70,10 @@ class Post:
         return self.record.at
 
 
-class Posts(Kind):
+class Posts(Collection):
     """The posts within a view."""
 
     kind = "post"
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     def add(
         self,
@@ -94,14 +97,14 @@ class Posts(Kind):
         once, and its receipt says `ignored`.
         """
         settings = self._view.engine.settings
-        need_text(content, "content", most=settings.max_text_bytes)
+        check_not_blank(content, "content", most=settings.max_text_bytes)
         for name, value in (("prompt", prompt), ("image", image), ("location", location)):
             if value is not None:
                 check_text(value, name, max_bytes=settings.max_data_bytes)
-        parts = None if external_id is None else external(external_id)
+        parts = None if external_id is None else check_external_id(external_id)
         if parts is not None and id is not None:
             raise InvalidInput("give id or external_id, not both: the external id makes the record's id")
-        data = present(
+        data = drop_none(
             type=check_label(type, "type"), location=location or None, prompt=prompt, image=image, external_id=parts
         )
         fields: dict[str, Any] = {
@@ -109,7 +112,7 @@ class Posts(Kind):
             "id": id if parts is None else self._external_id(parts),
             "on_conflict": "error" if parts is None else "ignore", "pinned": pinned, "importance": importance,
         }  # fmt: skip
-        with naming(parts):
+        with naming_external_id(parts):
             return self._view.put([fields], key)
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Post:
@@ -124,15 +127,15 @@ class Posts(Kind):
         most = check_limit(n, "n")
         filter = self._filter()
         filter = filter.narrowed(conditions=(Condition("data", ("location",), "$exists", True),))
-        found: dict[str, str] = {}
+        places: dict[str, str] = {}
         offset = 0
-        while len(found) < most and (page := self._read(filter, _PAGE, offset)):
+        while len(places) < most and (page := self._read(filter, _PAGE, offset)):
             for record in reversed(page):
                 place = str(record.data["location"]).strip()
                 if place:
-                    found.setdefault(place.casefold(), place)
+                    places.setdefault(place.casefold(), place)
             offset += len(page)
-        return [*found.values()][:most]
+        return [*places.values()][:most]
 
     def list(
         self,

@@ -9,6 +9,7 @@ from rememo.engine.view import View
 from rememo.errors import NotFound, VersionConflict
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove
 from rememo.text.windows import units
 
@@ -41,21 +42,24 @@ def prune(view: View, limits: WorkingLimits, kinds: Container[str] = LIMITED) ->
     """Let what is too much of some kinds leave, in one transaction; what another changes meanwhile is looked at again."""
     view.need_present()
     view.need_no_batch("working.prune()")
-    for _ in range(_MOST_TRIES):
-        leaving = {
+
+    def prepare() -> dict[str, list[Record]]:
+        return {
             f"{kind}s": _leaving(view, kind, getattr(limits, limit)) if kind in kinds else []
             for kind, limit in LIMITED.items()
         }
-        records = [record for each in leaving.values() for record in each]
-        writes = [Remove(id=one.id, scope=view.scope, expected=one.version) for one in records]
-        try:
-            # What leaves a workbench was learned from; that stays known.
-            receipt = view.engine.commit(view.scope, writes)
-        except (NotFound, VersionConflict):
-            continue
-        ids = {name: tuple(one.id for one in each) for name, each in leaving.items()}
+
+    def write(leaving: dict[str, list[Record]]) -> Pruned:
+        records = [record for records in leaving.values() for record in records]
+        writes = [Remove(id=record.id, scope=view.scope, expected=record.version) for record in records]
+        # What leaves a workbench was learned from; that stays known.
+        receipt = view.engine.commit(view.scope, writes)
+        ids = {name: tuple(record.id for record in records) for name, records in leaving.items()}
         return Pruned(**ids, receipt=receipt)
-    raise VersionConflict(f"the workbench changed {_MOST_TRIES} times while it was being pruned; try again later")
+
+    return retry_on_conflict(
+        prepare, write, "the workbench", attempts=_MOST_TRIES, conflicts=(NotFound, VersionConflict)
+    )
 
 
 def enforce_limits(view: View, kinds: Iterable[str], receipt: Receipt | None = None) -> None:
@@ -101,7 +105,7 @@ def leaving_messages(records: Sequence[Record], most: int) -> list[Record]:
     unit is as old as its newest message.
     """
     over = len(records) - most
-    grouped = sorted(units([record.data for record in records]), key=lambda one: one[-1])
+    grouped = sorted(units([record.data for record in records]), key=lambda unit: unit[-1])
     chosen: list[int] = []
     for group in grouped[:-1]:
         if over <= 0:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fields
-from rememo.collections.made import check_plain_change
+from rememo.collections.update_rules import check_plain_change
 from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar, with_sources
 from rememo.engine.view import View
@@ -95,7 +95,7 @@ class Records:
         if isinstance(items, str | Mapping):
             raise InvalidInput("add_many() takes a collection of items; use add() for one")
         fields = [self._item_fields(item) for item in check_many(items, "items")]
-        if any(one.get("kind") == "message" for one in fields):
+        if any(item.get("kind") == "message" for item in fields):
             return add_messages(self._view, fields, key)
         return self._view.put(fields, key)
 
@@ -304,7 +304,7 @@ class Records:
             raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
         if mode == "vector" and not self._engine.model.active.chosen:
             raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
-        asked = Query(
+        search_query = Query(
             text=check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes),
             filter=filter,
             limit=check_limit(limit, maximum=_MOST_HITS),
@@ -313,16 +313,16 @@ class Records:
             at=self._engine.now() if at is None else to_utc(at, "at"),
             explain=explain,
         )
-        if not asked.text.strip() and filter.selects_everything:
+        if not search_query.text.strip() and filter.selects_everything:
             raise InvalidInput("the query is empty; ask something, or give a filter such as kind= or after=")
         if filter.known_at is None:
             # Whatever its kind, what is found says whether something later revised it.
             self._view.wait_for_extraction()
-        if (rerank or rewrite) and asked.text.strip():
+        if (rerank or rewrite) and search_query.text.strip():
             from rememo.ask.model_search import search_with_model  # noqa: PLC0415 - models are loaded when one is wanted
 
-            return search_with_model(self._view, asked, rerank=rerank, rewrite=rewrite)
-        return with_sources(self._engine, filter, search(self._engine, asked))
+            return search_with_model(self._view, search_query, rerank=rerank, rewrite=rewrite)
+        return with_sources(self._engine, filter, search(self._engine, search_query))
 
     def similar(
         self,

@@ -53,11 +53,11 @@ def next_due(first: datetime, recurrence: str | float, after: datetime, zone: st
         # A few before what the days make of it, so that no leap year or change of clocks is passed over.
         per = {"daily": 1, "weekly": 7, "monthly": 31, "yearly": 366}[recurrence]
         number = max(1, passed // per - 1)
-        while (found := _nth(local, recurrence, number)) <= after:
+        while (following := _nth(local, recurrence, number)) <= after:
             number += 1
     except (OverflowError, ValueError):
         return None
-    return found
+    return following
 
 
 def _nth(first: datetime, recurrence: str, number: int) -> datetime:

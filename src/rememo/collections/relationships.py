@@ -18,6 +18,7 @@ from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
 from rememo.model.times import from_micros, to_micros, to_utc
 from rememo.model.unset import UNSET, Unset
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove
 
 _MOST_TRIES = 100
@@ -75,8 +76,8 @@ class Relationships:
             own["sentiment"] = None if sentiment is None else _sentiment(sentiment)
         if not own and metadata is UNSET:
             raise InvalidInput("update() was given nothing to change")
-        found = self.get(id)
-        return self._change((found.entity, found.target, found.type), own, metadata, id=id)
+        relationship = self.get(id)
+        return self._change((relationship.entity, relationship.target, relationship.type), own, metadata, id=id)
 
     def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:
         """Note one interaction, now or `at`: it is counted and strengthens the relationship, which is made if need be.
@@ -94,16 +95,18 @@ class Relationships:
     def remove_entity(self, name: str) -> int:
         """Remove every relationship from or to an entity, so that none points at nothing; returns how many."""
         self._need_writable("relationships.remove_entity()")
-        for _ in range(_MOST_TRIES):
-            found = self._around([self._name(name, "name")])
-            if not found:
-                return 0
-            try:
-                writes = [Remove(id=one.id, scope=one.scope, expected=one.version) for one in found]
-                return len(self._view.commit(writes).ids)
-            except (VersionConflict, NotFound):
-                continue
-        raise VersionConflict(f"relationships of {name!r} kept changing while they were removed; try again later")
+
+        def write(records: "list[Record]") -> int:
+            writes = [Remove(id=record.id, scope=record.scope, expected=record.version) for record in records]
+            return len(self._view.commit(writes).ids) if writes else 0
+
+        return retry_on_conflict(
+            lambda: self._around([self._name(name, "name")]),
+            write,
+            f"a relationship of {name!r}",
+            attempts=_MOST_TRIES,
+            conflicts=(NotFound, VersionConflict),
+        )
 
     # ---- reading
 
@@ -136,9 +139,16 @@ class Relationships:
             conditions.append(_match("type", "$eq", _type(type)))
         if min_strength > 0:
             conditions.append(Condition("data", ("strength",), "$gte", min_strength))
-        found = [_relationship(record) for record in self._records(conditions)]
-        found.sort(key=lambda one: (-one.strength, one.entity, one.target, one.type))
-        return found[:limit]
+        relationships = [_relationship(record) for record in self._records(conditions)]
+        relationships.sort(
+            key=lambda relationship: (
+                -relationship.strength,
+                relationship.entity,
+                relationship.target,
+                relationship.type,
+            )
+        )
+        return relationships[:limit]
 
     def graph(self, entity: str, depth: int = 2) -> Graph:
         """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
@@ -159,9 +169,9 @@ class Relationships:
                 break
             near: list[str] = []
             for edge in map(_relationship, self._around(frontier)):
-                for one, other in ((edge.entity, edge.target), (edge.target, edge.entity)):
-                    if folded(one) in steps and folded(other) not in steps and folded(one) in frontier:
-                        steps[folded(other)] = (folded(one), edge)
+                for near_end, other in ((edge.entity, edge.target), (edge.target, edge.entity)):
+                    if folded(near_end) in steps and folded(other) not in steps and folded(near_end) in frontier:
+                        steps[folded(other)] = (folded(near_end), edge)
                         near.append(folded(other))
             frontier = near
         way: deque[Relationship] = deque()
@@ -195,16 +205,16 @@ class Relationships:
     def _around(self, names: Iterable[str]) -> "list[Record]":
         """Return the relationships from or to some entities, oldest first."""
         wanted = sorted({folded(name) for name in names})
-        found: dict[str, Record] = {}
+        by_id: dict[str, Record] = {}
         for start in range(0, len(wanted), _FRONTIER):
             some = wanted[start : start + _FRONTIER]
             for end in ("entity", "target"):
-                found |= {record.id: record for record in self._records([_match(end, "$in", list(some))])}
-        return sorted(found.values(), key=lambda record: (record.at, record.id))
+                by_id |= {record.id: record for record in self._records([_match(end, "$in", list(some))])}
+        return sorted(by_id.values(), key=lambda record: (record.at, record.id))
 
     def _records(self, conditions: Iterable[Condition]) -> "list[Record]":
         filter = self._view.filter(kind="relationship", conditions=tuple(conditions))
-        return [one for one in self._engine.store.read(filter, self._engine.now()) if _is_relationship(one)]
+        return [record for record in self._engine.store.read(filter, self._engine.now()) if _is_relationship(record)]
 
     def _change(
         self,
@@ -220,32 +230,41 @@ class Relationships:
         self._need_writable("changing a relationship")
         entity, target, type = ends
         wanted = id or LearnedRelationship.make_id(self._engine, self._view.scope, entity, target, type)
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[Record | None, dict[str, Any]]:
             record = self._view.find(wanted)
             if record is None and not create:
                 raise NotFound(f"there is no relationship {wanted!r} in this scope")
             data: dict[str, Any] = {"entity": entity, "target": target, "type": type, "own": {}}
             if record is not None and _is_relationship(record):
                 data = record.data
-            told: dict[str, Any] = {**data["own"], **own}
+            by_hand: dict[str, Any] = {**data["own"], **own}
             if touched is not None:
-                told |= _touched(told, touched)
+                by_hand |= _touched(by_hand, touched)
             elif create:
-                told.setdefault("strength", BASE)  # told by hand, so that it stays when facts are taken back
+                by_hand.setdefault("strength", BASE)  # told by hand, so that it stays when facts are taken back
             if "strength" in own:
-                told["since"] = interaction_counts(data)
+                by_hand["since"] = interaction_counts(data)
             fields = relationship_fields(
-                {**data, "own": {name: value for name, value in told.items() if value is not None}}
+                {**data, "own": {name: value for name, value in by_hand.items() if value is not None}}
             )
             if metadata is not UNSET:
                 fields["metadata"] = metadata
-            try:
-                if record is None:
-                    return self._view.put([{**fields, "id": wanted, "kind": "relationship"}])
-                return self._view.revise(wanted, fields, record.version)
-            except (AlreadyExists, VersionConflict):
-                continue
-        raise VersionConflict(f"relationship {wanted!r} changed {_MOST_TRIES} times meanwhile; try again later")
+            return record, fields
+
+        def write(prepared: tuple[Record | None, dict[str, Any]]) -> Receipt:
+            record, fields = prepared
+            if record is None:
+                return self._view.put([{**fields, "id": wanted, "kind": "relationship"}])
+            return self._view.revise(wanted, fields, record.version)
+
+        return retry_on_conflict(
+            prepare,
+            write,
+            f"relationship {wanted!r}",
+            attempts=_MOST_TRIES,
+            conflicts=(AlreadyExists, VersionConflict),
+        )
 
     def _ends(self, entity: str, target: str, type: str) -> tuple[str, str, str]:
         ends = self._name(entity, "entity"), self._name(target, "target"), _type(type)

@@ -59,16 +59,16 @@ class Revisions:
         most = check_limit(limit)
         wanted = None if id is None else check_label(id, "id")
         self._view.wait_for_extraction()
-        found: list[Revised] = []
+        revisions: list[Revised] = []
         for record in self._records(wanted):
-            found += [
-                one
-                for one in self._shown(record)
-                if one.confidence <= max_confidence and decided in (None, one.decision != "open")
+            revisions += [
+                revision
+                for revision in self._revisions_of(record)
+                if revision.confidence <= max_confidence and decided in (None, revision.decision != "open")
             ]
-            if len(found) >= most:
+            if len(revisions) >= most:
                 break
-        return sorted(found[:most], key=lambda one: (one.at, one.id))
+        return sorted(revisions[:most], key=lambda revision: (revision.at, revision.id))
 
     def confirm(self, id: str, by: str) -> Revised:
         """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
@@ -87,12 +87,12 @@ class Revisions:
         earlier, later = self._view.get(id), self._view.get(by)
         key = made_by(later.id)
         for record in self._records(earlier.id):
-            by_facts = any(one.by == later.id for one in revisions_of(record).values())
+            by_facts = any(revision.by == later.id for revision in revisions_of(record).values())
             if key in record.data["revisions"] or key in rejections_of(record):
                 self._write(record, key, decision, later.id)
                 by_facts = decision == "rejected" and self._counts(earlier.id, later.id)
                 if not by_facts:
-                    return next(one for one in self.list(id=earlier.id) if one.by == later.id)
+                    return next(revision for revision in self.list(id=earlier.id) if revision.by == later.id)
                 self._write(record, key, decisions_of(record).get(key), later.id)
             if by_facts:
                 raise InvalidInput(
@@ -108,7 +108,9 @@ class Revisions:
         relearn(engine, tenant, later)
 
     def _counts(self, earlier: str, later: str) -> bool:
-        return any(one.by == later for record in self._records(earlier) for one in revisions_of(record).values())
+        return any(
+            revision.by == later for record in self._records(earlier) for revision in revisions_of(record).values()
+        )
 
     def _records(self, id: str | None) -> Iterator[Record]:
         """Give the revision records of what this view sees, newest first."""
@@ -123,29 +125,29 @@ class Revisions:
             if len(page) < _PAGE:
                 return
 
-    def _shown(self, record: Record) -> "list[Revised]":
+    def _revisions_of(self, record: Record) -> "list[Revised]":
         """Return the revisions of one record, one for each that made one and that this view sees."""
         kept = {**revisions_of(record), **rejections_of(record)}
         decisions = decisions_of(record)
         by: dict[str, tuple[str, Revision]] = {}
-        for key, one in kept.items():
-            if one.by not in by or key == made_by(one.by):
-                by[one.by] = key, one
+        for key, revision in kept.items():
+            if revision.by not in by or key == made_by(revision.by):
+                by[revision.by] = key, revision
         ids = (record.data["record"], *by)
         filter: Filter = self._view.filter(ids=ids)
-        texts = {one.id: one.text for one in self._view.engine.store.read(filter, self._view.engine.now())}
+        texts = {seen.id: seen.text for seen in self._view.engine.store.read(filter, self._view.engine.now())}
         earlier = record.data["record"]
         return [
             Revised(
                 id=earlier,
-                by=one.by,
-                wording=one.wording or texts[earlier],
-                text=texts[one.by],
-                reason=one.reason,
-                confidence=one.confidence,
-                at=one.at,
+                by=revision.by,
+                wording=revision.wording or texts[earlier],
+                text=texts[revision.by],
+                reason=revision.reason,
+                confidence=revision.confidence,
+                at=revision.at,
                 decision=decisions.get(key, "open"),
             )
-            for key, one in by.values()
-            if earlier in texts and one.by in texts
+            for key, revision in by.values()
+            if earlier in texts and revision.by in texts
         ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rememo.collections.fields import Kind
+from rememo.collections.base import Collection
 from rememo.collections.message import Message
 from rememo.collections.records import Duration
 from rememo.errors import InvalidInput, NotFound, ReadOnly
@@ -24,7 +24,7 @@ from rememo.summary.summary import Compressed, Summary
 _MOST_TOKENS = 100_000
 
 
-class Summaries(Kind):
+class Summaries(Collection):
     """The summaries within a view, and the policy of the room that it is bound to.
 
     A summary carries the labels that all its messages share, so a view sees none of messages that it could not see.
@@ -107,7 +107,7 @@ class Summaries(Kind):
         `after` is included, `before` is not.
         """
         filter = self._filter(after=after, before=before, known_at=known_at)
-        return [Summary(one) for one in self._read(filter, limit, offset) if is_stored_summary(one)]
+        return [Summary(record) for record in self._read(filter, limit, offset) if is_stored_summary(record)]
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Summary:
         """Return a summary; one that is not in this scope raises `NotFound`."""
@@ -119,13 +119,13 @@ class Summaries(Kind):
     def sources(self, id: str) -> "list[Message]":
         """Return the messages that a summary stands for, oldest first; those that left as they last were."""
         engine, scope = self._view.engine, self._view.scope
-        found: list[Record] = []
+        records: list[Record] = []
         for source in self.get(id).sources:
             versions = engine.store.history(scope, source)
             if self._view.known_at is not None:
-                versions = [one for one in versions if one.recorded_at <= self._view.known_at]
-            found += versions[-1:]
-        return [Message(one) for one in sorted(found, key=lambda one: one.at)]
+                versions = [version for version in versions if version.recorded_at <= self._view.known_at]
+            records += versions[-1:]
+        return [Message(record) for record in sorted(records, key=lambda record: record.at)]
 
     # ---- compressing
 
@@ -154,8 +154,8 @@ class Summaries(Kind):
             scope = self._view.scope.narrow(room=name)
             receipts, gone = Compression(engine, filter.narrowed(scope=scope), name, most).run()
             if gone:
-                times = [one.at for one in gone]
-                made = [id for one in receipts for id, outcome in one.outcomes.items() if outcome == "added"]
+                times = [record.at for record in gone]
+                made = [id for receipt in receipts for id, outcome in receipt.outcomes.items() if outcome == "added"]
                 total = replace(
                     total,
                     count=total.count + len(gone),

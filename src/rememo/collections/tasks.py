@@ -5,9 +5,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rememo.collections.fields import Kind, choice, moment, need_text, present, priority_of, time_in
+from rememo.collections.base import (
+    Collection,
+    check_choice,
+    check_not_blank,
+    check_priority,
+    drop_none,
+    read_time,
+    to_iso,
+)
 from rememo.collections.recurrence import CALENDAR, check_recurrence, next_due, zone_named, zone_of
-from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit
 from rememo.model.filters import Condition
@@ -50,7 +57,7 @@ class Task:
     @property
     def due(self) -> datetime | None:
         """When it is due (next), in UTC."""
-        return time_in(self.record, "due")
+        return read_time(self.record, "due")
 
     @property
     def recurrence(self) -> str | timedelta | None:
@@ -76,16 +83,13 @@ class Task:
     @property
     def done_at(self) -> datetime | None:
         """When it was last done."""
-        return time_in(self.record, "done_at")
+        return read_time(self.record, "done_at")
 
 
-class Tasks(Kind):
+class Tasks(Collection):
     """The tasks within a view."""
 
     kind = "task"
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     def add(
         self,
@@ -111,15 +115,15 @@ class Tasks(Kind):
         due now, once, however many times have passed, and `done` moves it past now. A `parent`, the task that this one
         is a part of, must be there, or `NotFound` is raised.
         """
-        need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
-        data = present(
+        check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
+        data = drop_none(
             status="open",
-            priority=priority_of(priority),
+            priority=check_priority(priority),
             goal=None if goal is None else check_label(goal, "goal"),
             parent=None if parent is None else self._need_parent(parent),
         )
         fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": data | present(**_timing(due, recurrence)), "metadata": metadata,
+            "text": text, "kind": self.kind, "data": data | drop_none(**_timing(due, recurrence)), "metadata": metadata,
             "id": id, "pinned": pinned, "importance": importance, "source": source, "trust": trust,
         }  # fmt: skip
         return self._view.put([fields], key)
@@ -147,14 +151,14 @@ class Tasks(Kind):
         """
         changed: dict[str, Any] = {}
         if status is not UNSET:
-            changed["status"] = choice(status, "status", STATUSES)
+            changed["status"] = check_choice(status, "status", STATUSES)
         if priority is not UNSET:
-            changed["priority"] = priority_of(priority)
+            changed["priority"] = check_priority(priority)
         if parent is not UNSET:
             changed["parent"] = None if parent is None else self._need_parent(parent, id)
         whole: dict[str, Any] = {}
         if text is not UNSET:
-            whole["text"] = need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+            whole["text"] = check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
         timed = due is not UNSET or recurrence is not UNSET
         if not changed and not whole and not timed:
             raise InvalidInput("update() was given nothing to change")
@@ -162,10 +166,10 @@ class Tasks(Kind):
         def change(record: Record) -> dict[str, Any]:
             data = record.data | changed
             if timed:
-                when = _told(record) if due is UNSET else due
+                when = _due_in_zone(record) if due is UNSET else due
                 often = data.get("recurrence") if recurrence is UNSET else recurrence
                 data |= _timing(when, often)
-            return whole | {"data": present(**data)}
+            return whole | {"data": drop_none(**data)}
 
         return self._change(id, change, expected_version, key)
 
@@ -185,10 +189,10 @@ class Tasks(Kind):
             if data.get("status") == "done" or first[0] != data.get("due"):
                 return None
             done = {"done_at": now.isoformat(), "times_done": data.get("times_done", 0) + 1}
-            often, due = data.get("recurrence"), time_in(record, "due")
+            often, due = data.get("recurrence"), read_time(record, "due")
             later = None
             if often is not None and due is not None:
-                later = next_due(time_in(record, "first") or due, often, max(due, now), data.get("zone"))
+                later = next_due(read_time(record, "first") or due, often, max(due, now), data.get("zone"))
             if later is None:
                 return {"data": {**data, **done, "status": "done"}}
             return {"data": {**data, **done, "status": "open", "due": later.isoformat()}}
@@ -215,8 +219,8 @@ class Tasks(Kind):
 
     def open(self, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks: those due first come first, then the more urgent, then the older."""
-        found = [Task(record) for record in self._read(self._filter(data={"status": "open"}), None)]
-        return self._sorted(found)[: check_limit(limit)]
+        tasks = [Task(record) for record in self._read(self._filter(data={"status": "open"}), None)]
+        return self._sorted(tasks)[: check_limit(limit)]
 
     def list(
         self,
@@ -230,7 +234,7 @@ class Tasks(Kind):
         known_at: datetime | None = None,
     ) -> "list[Task]":
         """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
-        wanted = None if status is None else choice(status, "status", STATUSES)
+        wanted = None if status is None else check_choice(status, "status", STATUSES)
         filter = self._filter(
             data={"status": wanted, "goal": goal, "parent": parent}, metadata=metadata, known_at=known_at
         )
@@ -243,14 +247,14 @@ class Tasks(Kind):
 def _timing(due: object, recurrence: object) -> dict[str, Any]:
     """Return what data holds of when a task is due; None where nothing is to be held."""
     often = check_recurrence(recurrence)
-    when = moment(due, "due")
+    when = to_iso(due, "due")
     if often is not None and when is None:
         raise InvalidInput("recurrence needs a due time to count from; give due= too")
     zone = zone_of(due) if often in CALENDAR and isinstance(due, datetime | str) else None
     return {"due": when, "recurrence": often, "first": when if often is not None else None, "zone": zone}
 
 
-def _told(record: Record) -> datetime | None:
+def _due_in_zone(record: Record) -> datetime | None:
     """Return when a task is due, in the zone that was told where it is known."""
-    due, zone = time_in(record, "due"), record.data.get("zone")
+    due, zone = read_time(record, "due"), record.data.get("zone")
     return due if due is None or zone is None else due.astimezone(zone_named(zone))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.fields import Kind, choice, need_text
+from rememo.collections.base import Collection, check_choice, check_not_blank
 from rememo.collections.pruning import enforce_limits
-from rememo.engine.view import View
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 
@@ -43,13 +42,10 @@ class Thought:
         return self.record.at
 
 
-class Thoughts(Kind):
+class Thoughts(Collection):
     """The thoughts within a view."""
 
     kind = "thought"
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     def add(
         self,
@@ -64,7 +60,7 @@ class Thoughts(Kind):
         key: str | None = None,
     ) -> Receipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
-        need_text(text, "text", most=self._view.engine.settings.max_text_bytes)
+        check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
         fields: dict[str, Any] = {
             "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": at,
             "id": id, "pinned": pinned, "importance": importance,
@@ -100,4 +96,4 @@ class Thoughts(Kind):
 
 def _step(value: object) -> str:
     word = value.upper() if isinstance(value, str) else value
-    return choice(_ALSO.get(word, word) if isinstance(word, str) else word, "step", STEPS)
+    return check_choice(_ALSO.get(word, word) if isinstance(word, str) else word, "step", STEPS)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from rememo.collections.fields import present
+from rememo.collections.base import drop_none
 from rememo.context.chat import chat_messages, image_url
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_many, check_text
@@ -24,15 +24,15 @@ def turn_data(
     images: Sequence[Image] | None = None,
 ) -> dict[str, Any]:
     """Return what belongs to a turn beside its text, checked; what is not given is not in it."""
-    return present(
+    return drop_none(
         reply_to=reply_to,
         name=_label(name, "name"),
         username=_label(username, "username"),
         tool_calls=_tool_calls(tool_calls),
         tool_call_id=_label(tool_call_id, "tool_call_id"),
         images=[
-            image_url(one, f"images[{place}]")
-            for place, one in enumerate(() if images is None else check_many(images, "images"))
+            image_url(image, f"images[{place}]")
+            for place, image in enumerate(() if images is None else check_many(images, "images"))
         ]
         or None,
     )

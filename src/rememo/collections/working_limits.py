@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self, cast
 
-from rememo.collections.fields import value_id
+from rememo.collections.base import value_id
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.check import check_limit

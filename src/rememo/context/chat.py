@@ -59,10 +59,10 @@ def address_url(address: str, field: str = "image") -> str:
 
     For what comes from clients: no file is opened and nothing is fetched, whatever they name.
     """
-    found = _ADDRESS.match(address)
-    if found is None:
+    scheme = _ADDRESS.match(address)
+    if scheme is None:
         raise InvalidInput(f"{field} must be an address that begins with https:// or http://, or a data: URL")
-    return _data_url(_decoded(address, field), field) if found[0].lower() == "data:" else address
+    return _data_url(_decoded(address, field), field) if scheme[0].lower() == "data:" else address
 
 
 def _decoded(url: str, field: str) -> bytes:

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from rememo.context.chat import chat_messages
-from rememo.context.current import still_holding, wants_past
 from rememo.context.excerpt import GAP
-from rememo.context.gather import item_of, plans, profile, recalling
-from rememo.context.item import Context, Item, Recall
-from rememo.context.lines import HEADINGS, Shown, day_heading, line, render
-from rememo.context.pack import Packing
+from rememo.context.gather import item_of, plans, profile, recall_view
+from rememo.context.item import Context, ContextItem, Recall
+from rememo.context.packing import Packing
+from rememo.context.rendering import HEADINGS, ShownItem, day_heading, format_item, render
+from rememo.context.revision_filter import drop_revised, is_about_past
 from rememo.context.template import Template
 from rememo.context.turns import newest_turns, system_messages
 from rememo.engine.view import View
@@ -63,24 +63,24 @@ def context(
     most, chosen = check_limit(max_tokens, "max_tokens", maximum=MOST_TOKENS), check_counter(counter)
     prompt = None if system is None else check_text(system, "system", max_bytes=most_bytes)
     shape = None if template is None else Template.of(template)
-    asked = view.engine.now() if at is None else to_utc(at, "at")
+    asked_at = view.engine.now() if at is None else to_utc(at, "at")
     if view.known_at is not None:
-        asked = min(asked, view.known_at)
-    wide = recalling(view, recall, user=user)
+        asked_at = min(asked_at, view.known_at)
+    wide = recall_view(view, recall, user=user)
     wide.wait_for_extraction()
 
-    writer = _Writer(
+    writer = _ContextWriter(
         counter=chosen,
         most=most,
         prompt=prompt,
         template=shape,
-        now=asked,
+        now=asked_at,
         ids=ids,
         query=query,
-        past=wants_past(query, asked),
+        past=is_about_past(query, asked_at),
     )
-    rules = [one for one in system_messages(view) if without_recalled(one.text).strip()]
-    budget = most - writer.frame() - sum(message_tokens(chosen, one.text, one.data) for one in rules)
+    rules = [message for message in system_messages(view) if without_recalled(message.text).strip()]
+    budget = most - writer.frame() - sum(message_tokens(chosen, rule.text, rule.data) for rule in rules)
     if budget < 0:
         raise InvalidInput(
             f"the system messages of this conversation leave no room: with the frame they have {most - budget:,} tokens,"
@@ -88,46 +88,46 @@ def context(
         )
     turns = writer.turns(view, budget, older=int(_RECENT * budget), answer=int(_ANSWER * budget))
     spent = writer.spent(turns)
-    packing = Packing(wide, chosen, budget=budget - spent, whole=budget, now=asked, mark=writer.mark)
-    packing.turns(turns)
-    packing.known(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
+    packing = Packing(wide, chosen, budget=budget - spent, whole=budget, now=asked_at, mark=writer.mark)
+    packing.add_turns(turns)
+    packing.add_profile_and_plans(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
     least = check_unit(threshold, "threshold")
-    packing.answers(query, asked, threshold=least, past=writer.past, leave_out=[one.id for one in turns])
+    packing.add_answers(query, asked_at, threshold=least, past=writer.past, leave_out=[turn.id for turn in turns])
     turns = writer.holding(view, turns, packing.outdated)
     if turns and packing.left > _WORTHWHILE * budget:
         newest = [turns[place] for place in _newest(turns)]
-        older = [one for one in turns if one not in newest]
+        older = [turn for turn in turns if turn not in newest]
         parts = {"older": _price(chosen, older) + packing.left, "answer": _price(chosen, newest) + packing.left}
         more = writer.holding(view, writer.turns(view, budget, **parts), packing.outdated)
         if more and writer.spent(more) <= spent + packing.left:
             turns = more
-            packing.more_turns(turns)
+            packing.swap_in_turns(turns)
     return writer.fitting(packing, rules, turns)
 
 
 def _price(counter: TokenCounter, turns: Sequence[Record]) -> int:
-    return sum(message_tokens(counter, one.text, one.data) + _BESIDE for one in turns)
+    return sum(message_tokens(counter, turn.text, turn.data) + _BESIDE for turn in turns)
 
 
 def _newest(turns: Sequence[Record]) -> tuple[int, ...]:
-    return max(units([one.data for one in turns]), key=lambda unit: unit[-1], default=())
+    return max(units([turn.data for turn in turns]), key=lambda unit: unit[-1], default=())
 
 
 def _fewer(turns: Sequence[Record]) -> list[Record]:
     """Return turns without the oldest; of the last one, half of its longest text; none where that saves nothing."""
-    groups = units([one.data for one in turns])
+    groups = units([turn.data for turn in turns])
     if len(groups) > 1:
-        return [one for place, one in enumerate(turns) if place not in groups[0]]
-    longest = max(turns, key=lambda one: len(one.text))
+        return [turn for place, turn in enumerate(turns) if place not in groups[0]]
+    longest = max(turns, key=lambda turn: len(turn.text))
     half = longest.text[: len(longest.text) // 2].rstrip(f" {GAP}")
     shorter = f"{half} {GAP}"
     if not half or len(shorter) >= len(longest.text):
         return []
-    return [replace(one, text=shorter) if one is longest else one for one in turns]
+    return [replace(turn, text=shorter) if turn is longest else turn for turn in turns]
 
 
 @dataclass(slots=True, kw_only=True)
-class _Writer:
+class _ContextWriter:
     """Writes what was chosen, in both shapes, and takes away until both fit."""
 
     counter: TokenCounter
@@ -140,7 +140,7 @@ class _Writer:
     past: bool
     """The question is about what held before: what was revised since is shown too."""
 
-    def mark(self, item: Item, number: int = 99) -> str:
+    def mark(self, item: ContextItem, number: int = 99) -> str:
         """Return what stands before an item."""
         if item.record is None:
             return ""
@@ -148,9 +148,11 @@ class _Writer:
 
     def frame(self) -> int:
         """Return what an empty context costs; a budget that is smaller is refused."""
-        said = 0 if self.prompt is None else MESSAGE_TOKENS + count(self.counter, self.prompt)
-        if said > self.most:
-            raise InvalidInput(f"the system prompt alone has {said:,} tokens, more than max_tokens={self.most:,}")
+        prompt_tokens = 0 if self.prompt is None else MESSAGE_TOKENS + count(self.counter, self.prompt)
+        if prompt_tokens > self.most:
+            raise InvalidInput(
+                f"the system prompt alone has {prompt_tokens:,} tokens, more than max_tokens={self.most:,}"
+            )
         empty = fenced(self._inside([], _RECALLED))
         frame = max(count(self.counter, empty), self._chat([self._system(empty)]))
         if frame > self.most:
@@ -165,59 +167,59 @@ class _Writer:
     def turns(self, view: View, budget: int, *, older: int, answer: int) -> list[Record]:
         """Return the latest turns that fit, the newest of them cut if need be."""
         heads = (HEADINGS["recent"], day_heading(self.now, self.now))
-        most = budget - sum(count(self.counter, one) + 1 for one in heads)
+        most = budget - sum(count(self.counter, heading) + 1 for heading in heads)
         if most <= 0:
             return []
-        found = newest_turns(
+        newest = newest_turns(
             view, self.counter, most, answer=answer, older=older, beside=_BESIDE, must=False, rules=False
         )
-        return self.holding(view, [one for one in found if one.data.get("role") != "system"])
+        return self.holding(view, [turn for turn in newest if turn.data.get("role") != "system"])
 
     def holding(self, view: View, turns: list[Record], outdated: frozenset[str] = frozenset()) -> list[Record]:
         """Return turns without what was revised since, unless the question is about the past; the newest stay."""
         if self.past or not turns:
             return turns
         newest = {turns[place].id for place in _newest(turns)}
-        return still_holding(view, turns, self.now, query=self.query, outdated=outdated - newest)
+        return drop_revised(view, turns, self.now, query=self.query, outdated=outdated - newest)
 
     def spent(self, turns: Sequence[Record]) -> int:
         """Return what turns cost, in the shape in which they cost more beside its frame."""
-        as_lines = [f"{self.mark(one.item)} {one.text}" for one in self._recent(turns)]
-        as_lines += sorted({day_heading(one.at, self.now) for one in turns})
-        lines = sum(count(self.counter, one) + 1 for one in (*as_lines, HEADINGS["recent"])) if turns else 0
-        chat = sum(message_tokens(self.counter, one.text, one.data) for one in turns)
-        said = MESSAGE_TOKENS + (0 if self.prompt is None else count(self.counter, self.prompt))
-        return max(0, lines - said, chat)
+        as_lines = [f"{self.mark(shown.item)} {shown.text}" for shown in self._recent(turns)]
+        as_lines += sorted({day_heading(turn.at, self.now) for turn in turns})
+        lines = sum(count(self.counter, text) + 1 for text in (*as_lines, HEADINGS["recent"])) if turns else 0
+        chat = sum(message_tokens(self.counter, turn.text, turn.data) for turn in turns)
+        prompt_tokens = MESSAGE_TOKENS + (0 if self.prompt is None else count(self.counter, self.prompt))
+        return max(0, lines - prompt_tokens, chat)
 
-    def _recent(self, turns: Sequence[Record]) -> list[Shown]:
+    def _recent(self, turns: Sequence[Record]) -> list[ShownItem]:
         """Return the turns that are shown as lines: not what tools answered, and not what says nothing."""
-        items = [item_of(one) for one in turns if not one.data.get("tool_call_id")]
+        items = [item_of(turn) for turn in turns if not turn.data.get("tool_call_id")]
         return [
-            Shown(part="recent", item=item, text=line(item, self.now), said=item.text, worth=0.0)
+            ShownItem(part="recent", item=item, text=format_item(item, self.now), said=item.text, worth=0.0)
             for item in items
             if item.text.strip()
         ]
 
     def fitting(self, packing: Packing, rules: Sequence[Record], turns: Sequence[Record]) -> Context:
         """Return the context; while it costs too much, what is worth least is taken away."""
-        shown, kept, gone = list(packing.shown), list(turns), list[Item]()
+        shown, kept, gone = list(packing.shown), list(turns), list[ContextItem]()
         while True:
             written = self._written(shown, rules, kept)
             if written.tokens <= self.most:
                 break
             if shown:
-                shown.sort(key=lambda one: one.worth)
+                shown.sort(key=lambda item: item.worth)
                 # Where counts do not add up, in proportion: so many as were too much for the budget.
-                spent = sum(one.cost for one in shown)
+                spent = sum(item.cost for item in shown)
                 too_much = spent - spent * self.most / written.tokens
                 while shown and too_much >= 0:
-                    one = shown.pop(0)
-                    too_much -= max(1, one.cost)
-                    gone.append(one.item)
+                    dropped = shown.pop(0)
+                    too_much -= max(1, dropped.cost)
+                    gone.append(dropped.item)
             elif kept:
                 left = _fewer(kept)
-                here = {one.id for one in left}
-                gone += [item_of(one) for one in kept if one.id not in here]
+                left_ids = {turn.id for turn in left}
+                gone += [item_of(turn) for turn in kept if turn.id not in left_ids]
                 kept = left
             else:
                 raise InvalidInput(
@@ -232,44 +234,46 @@ class _Writer:
             left_out=(*reversed(gone), *packing.left_out),
         )
 
-    def _written(self, shown: Sequence[Shown], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
+    def _written(self, shown: Sequence[ShownItem], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
         ordered = _ordered(shown) + self._recent(turns)
-        marked = [one for one in ordered if one.item.record is not None]
-        for number, one in enumerate(marked, 1):
-            one.mark = self.mark(one.item, number)
-        records = {one.item.id: one.item.record for one in marked if one.item.record is not None}
-        records |= {one.id: one for one in turns if one.id not in records}
+        marked = [shown_item for shown_item in ordered if shown_item.item.record is not None]
+        for number, shown_item in enumerate(marked, 1):
+            shown_item.mark = self.mark(shown_item.item, number)
+        records = {
+            shown_item.item.id: shown_item.item.record for shown_item in marked if shown_item.item.record is not None
+        }
+        records |= {turn.id: turn for turn in turns if turn.id not in records}
         text = fenced(self._inside(ordered, tuple(HEADINGS))) if ordered else ""
-        recalled = any(one.part != "recent" for one in ordered)
+        recalled = any(shown_item.part != "recent" for shown_item in ordered)
         head = fenced(self._inside(ordered, _RECALLED)) if recalled else ""
         messages = [self._system(head)] if head or self.prompt is not None else []
-        messages += chat_messages([turn for one in (*rules, *turns) if (turn := _turn(one)) is not None])
+        messages += chat_messages([turn for record in (*rules, *turns) if (turn := _turn(record)) is not None])
         tokens = max(count(self.counter, text), self._chat(messages))
         return Context(text=text, messages=messages, records=tuple(records.values()), tokens=tokens)
 
-    def _inside(self, ordered: Sequence[Shown], parts: Sequence[str]) -> str:
+    def _inside(self, ordered: Sequence[ShownItem], parts: Sequence[str]) -> str:
         if self.template is None:
             return render(ordered, self.now, parts=parts)
         return self.template.render(ordered, self.now, parts=parts, query=self.query)
 
     def _system(self, head: str) -> dict[str, Any]:
-        return {"role": "system", "content": "\n\n".join(one for one in (self.prompt, head) if one)}
+        return {"role": "system", "content": "\n\n".join(text for text in (self.prompt, head) if text)}
 
     def _chat(self, messages: Sequence[Mapping[str, Any]]) -> int:
         return chat_tokens(self.counter, messages)
 
 
-def _ordered(shown: Sequence[Shown]) -> list[Shown]:
+def _ordered(shown: Sequence[ShownItem]) -> list[ShownItem]:
     """Return what was chosen in the order of parts; passages as they were said, the rest best first."""
-    by_part: dict[str, list[Shown]] = {part: [] for part in _RECALLED}
-    for one in shown:
-        by_part[one.part].append(one)
+    by_part: dict[str, list[ShownItem]] = {part: [] for part in _RECALLED}
+    for shown_item in shown:
+        by_part[shown_item.part].append(shown_item)
     for part, ones in by_part.items():
         if part == "passages":
-            ones.sort(key=lambda one: (one.item.at is not None, one.item.at, one.item.id))
+            ones.sort(key=lambda shown_item: (shown_item.item.at is not None, shown_item.item.at, shown_item.item.id))
         elif part == "facts":
-            ones.sort(key=lambda one: -one.worth)
-    return [one for ones in by_part.values() for one in ones]
+            ones.sort(key=lambda shown_item: -shown_item.worth)
+    return [shown_item for ones in by_part.values() for shown_item in ones]
 
 
 def _turn(record: Record) -> tuple[str, str, Mapping[str, Any]] | None:

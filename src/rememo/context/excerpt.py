@@ -41,17 +41,17 @@ def excerpt(text: str, weights: Mapping[str, float], most: int, *, counter: Toke
     worth = _worth(text, [start for start, _ in places], weights)
     costs: dict[int, int] = {}
     taken: set[int] = set()
-    said: set[str] = set()
+    taken_texts: set[str] = set()
     spent = 0
 
     def take(place: int) -> bool:
         nonlocal spent
         if place not in costs:
             costs[place] = count(counter, parts[place]) + 1
-        if parts[place] in said or spent + costs[place] > most:
+        if parts[place] in taken_texts or spent + costs[place] > most:
             return False
         taken.add(place)
-        said.add(parts[place])
+        taken_texts.add(parts[place])
         spent += costs[place]
         return True
 
@@ -65,7 +65,7 @@ def excerpt(text: str, weights: Mapping[str, float], most: int, *, counter: Toke
             break
         take(place)
     # What stands beside a telling sentence often completes it.
-    for place in sorted(taken, key=lambda one: -worth[one]):
+    for place in sorted(taken, key=lambda place: -worth[place]):
         for near in (place + 1, place - 1):
             if 0 <= near < len(parts):
                 take(near)
@@ -106,9 +106,9 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     start = 0
     for stop in (*(end.end() for end in _END.finditer(text)), len(text)):
-        said = len(text[start:stop].rstrip())
-        if said:
-            places.append((start, start + said))
+        length = len(text[start:stop].rstrip())
+        if length:
+            places.append((start, start + length))
         start = stop
     return places
 
@@ -118,10 +118,10 @@ def _around(text: str, weights: Mapping[str, float]) -> str:
     if len(text) <= _FARTHEST:
         return text
     lowered = text.casefold()
-    for term in sorted(weights, key=lambda one: -weights[one]):
-        found = lowered.find(_stem(term))
-        if found >= 0:
-            start = max(0, found - _BEFORE)
+    for term in sorted(weights, key=lambda term: -weights[term]):
+        place = lowered.find(_stem(term))
+        if place >= 0:
+            start = max(0, place - _BEFORE)
             return text[start : start + _FARTHEST]
     return text[:_FARTHEST]
 
@@ -129,8 +129,8 @@ def _around(text: str, weights: Mapping[str, float]) -> str:
 def _from_match(sentence: str, weights: Mapping[str, float]) -> str:
     """Return an overlong sentence from a little before the first word of the question on."""
     lowered = sentence.casefold()
-    found = [place for term in weights if (place := lowered.find(_stem(term))) >= 0]
-    start = min(found, default=0)
+    places = [place for term in weights if (place := lowered.find(_stem(term))) >= 0]
+    start = min(places, default=0)
     near = sentence.rfind(" ", 0, max(0, start - 40))
     return sentence if near < 0 else f"{GAP}{sentence[near:]}"
 

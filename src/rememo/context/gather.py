@@ -1,6 +1,6 @@
 """What a model might be shown: turns, facts, passages, plans, relationships and the profile, as items with ids and dates.
 
-Functions over a view. Each obeys the view it is given; `recalling` is the one place where a view is widened, and only as
+Functions over a view. Each obeys the view it is given; `recall_view` is the one place where a view is widened, and only as
 far as the caller says.
 """
 
@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from rememo.context.current import still_holding, wants_past, without_echoes
-from rememo.context.item import Item, Recall
+from rememo.context.item import ContextItem, Recall
+from rememo.context.revision_filter import drop_echoes, drop_revised, is_about_past
 from rememo.engine.search import Query, search
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
@@ -45,7 +45,7 @@ _SPACES: Final = re.compile(r"\s+")
 # ---- where to look
 
 
-def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -> View:
+def recall_view(view: View, recall: Recall = "user", *, user: str | None = None) -> View:
     """Return the view that recall looks through.
 
     `room` is the view as it is. `user` is all rooms of the view's user (or of `user`, where the view has none) with its
@@ -74,7 +74,7 @@ def recalling(view: View, recall: Recall = "user", *, user: str | None = None) -
 # ---- turns and passages
 
 
-def recent(view: View, limit: int = 20) -> list[Item]:
+def recent(view: View, limit: int = 20) -> list[ContextItem]:
     """Return the latest turns of the view's conversation, oldest first, without system messages and tools' results."""
     talk = Condition("data", ("role",), "$nin", ["system", "tool"])
     records = _read(view, limit, kind="message", conditions=(talk,))
@@ -91,7 +91,7 @@ def passages(
     threshold: float = 0.0,
     past: bool | None = None,
     leave_out: Iterable[str] = (),
-) -> list[Item]:
+) -> list[ContextItem]:
     """Return what answers a question, best first: messages, chunks of documents, summaries, notes, posts.
 
     Nothing is said where nothing is relevant: the best must have a score of `threshold`, and the others half of it.
@@ -103,7 +103,7 @@ def passages(
     moment = view.engine.now() if at is None else at
     hidden = frozenset(leave_out)
     hits = find_hits(view, query, limit=limit + min(len(hidden), limit), at=moment, kinds=kinds)
-    past = wants_past(query, moment) if past is None else past
+    past = is_about_past(query, moment) if past is None else past
     return hit_items(view, relevant_hits(hits, threshold), moment, past=past, leave_out=hidden)[:limit]
 
 
@@ -111,7 +111,7 @@ def find_hits(view: View, query: str, *, limit: int, at: datetime, kinds: Iterab
     """Return what recall finds for a question, with what was revised among it; nothing for an empty one."""
     if not query.strip():
         return []
-    asked = Query(
+    search_query = Query(
         text=query,
         filter=view.filter(kind=tuple(kinds)),
         limit=limit,
@@ -120,7 +120,7 @@ def find_hits(view: View, query: str, *, limit: int, at: datetime, kinds: Iterab
         at=at,
         explain=False,
     )
-    return search(view.engine, asked)
+    return search(view.engine, search_query)
 
 
 def relevant_hits(hits: Sequence[Hit], threshold: float) -> list[Hit]:
@@ -132,7 +132,7 @@ def relevant_hits(hits: Sequence[Hit], threshold: float) -> list[Hit]:
 
 def hit_items(
     view: View, hits: Sequence[Hit], moment: datetime, *, past: bool, leave_out: Container[str] = ()
-) -> list[Item]:
+) -> list[ContextItem]:
     """Return hits as items, without what was revised unless the question is about the past, and facts with their sources."""
     scores: dict[str, float] = {}
     records: dict[str, Record] = {}
@@ -146,20 +146,20 @@ def hit_items(
     if not past:
         over = [hit.text for hit in hits if hit.status == "superseded"]
         so = [hit.text for hit in hits if hit.status == "current"]
-        shown = without_echoes(still_holding(view, shown, moment), over, so)
-    found: list[Item] = []
+        shown = drop_echoes(drop_revised(view, shown, moment), over, so)
+    items: list[ContextItem] = []
     for record in shown:
         if record.id in leave_out or record.data.get("role") == "system" or (record.source or "").startswith("recall"):
             continue  # rules of a house are nothing that was said in it
         item = replace(item_of(record), score=scores[record.id])
         if item.text.strip():
-            found.append(item)
-    return found
+            items.append(item)
+    return items
 
 
-def item_of(record: Record) -> Item:
+def item_of(record: Record) -> ContextItem:
     """Return a record of any kind as an item; a message with its speaker."""
-    return Item(
+    return ContextItem(
         id=record.id,
         kind=record.kind,
         text=without_recalled(record.text),
@@ -176,30 +176,34 @@ def speaker(record: Record) -> str:
     return str(record.data.get("name") or label or role)
 
 
-def standing(view: View, item: Item, titles: dict[str, str]) -> str:
+def chunk_location(view: View, item: ContextItem, titles: dict[str, str]) -> str:
     """Return where a chunk stands: its document's title and the headings above it; `titles` holds those met before."""
     if item.kind != "chunk" or item.record is None:
         return ""
     document = str(item.record.data.get("document", ""))
     if document not in titles:
-        found = view.find(document) if document else None
-        titles[document] = str(found.data.get("title", "")) if found is not None else ""
+        record = view.find(document) if document else None
+        titles[document] = str(record.data.get("title", "")) if record is not None else ""
     above = (
-        [str(one) for one in item.record.data.get("headings", ())] if matches_schema("chunk", item.record.data) else []
+        [str(heading) for heading in item.record.data.get("headings", ())]
+        if matches_schema("chunk", item.record.data)
+        else []
     )
-    return " / ".join(one for one in (titles[document], *(one for one in above if one != titles[document])) if one)
+    return " / ".join(
+        part for part in (titles[document], *(heading for heading in above if heading != titles[document])) if part
+    )
 
 
 # ---- facts and relationships
 
 
-def facts(view: View, query: str = "", *, at: datetime | None = None, limit: int = _MOST_FACTS) -> list[Item]:
+def facts(view: View, query: str = "", *, at: datetime | None = None, limit: int = _MOST_FACTS) -> list[ContextItem]:
     """Return the facts that hold: of the view's user, and of whom or what the question names; newest first.
 
     `at` is the moment they must hold at, now unless given. The same fact from several rooms is one.
     """
     moment = _moment(view, at)
-    subjects = Condition("data", ("match", "subject"), "$in", list(named(view, query)))
+    subjects = Condition("data", ("match", "subject"), "$in", list(subject_names(view, query)))
     shown = Condition("data", ("status",), "$in", list(_SHOWN))
     ending = Condition("data", ("status",), "$eq", "superseded")
     records = _read(view, limit, kind="fact", conditions=(subjects, shown))
@@ -209,35 +213,35 @@ def facts(view: View, query: str = "", *, at: datetime | None = None, limit: int
     return fact_items(records, moment)[:limit]
 
 
-def fact_items(records: Iterable[Record], moment: datetime) -> list[Item]:
+def fact_items(records: Iterable[Record], moment: datetime) -> list[ContextItem]:
     """Return the facts among some records that hold at a moment, each once."""
-    found: dict[Any, Item] = {}
+    by_triple: dict[Any, ContextItem] = {}
     for record in records:
         if is_fact(record) and holds(record, moment):
             match = record.data["match"]
             same = (match["subject"], record.data["predicate"], match["object"])
-            if same not in found:
-                found[same] = item_of(record)
-    return list(found.values())
+            if same not in by_triple:
+                by_triple[same] = item_of(record)
+    return list(by_triple.values())
 
 
-def relationships(view: View, query: str = "", *, limit: int = _MOST_RELATIONSHIPS) -> list[Item]:
+def relationships(view: View, query: str = "", *, limit: int = _MOST_RELATIONSHIPS) -> list[ContextItem]:
     """Return who has to do with the view's user and with whom the question names, the strongest first.
 
     An item's score is the strength of the relationship.
     """
-    names = list(named(view, query))
-    found: dict[str, Record] = {}
+    names = list(subject_names(view, query))
+    by_id: dict[str, Record] = {}
     for end in ("entity", "target"):
         condition = Condition("data", ("match", end), "$in", list(names))
         for record in _read(view, limit, kind="relationship", conditions=(condition,)):
             if matches_schema("relationship", record.data):
-                found[record.id] = record
-    ordered = sorted(found.values(), key=lambda one: (-one.data["strength"], one.id))
-    return [replace(item_of(one), score=float(one.data["strength"])) for one in ordered[:limit]]
+                by_id[record.id] = record
+    ordered = sorted(by_id.values(), key=lambda record: (-record.data["strength"], record.id))
+    return [replace(item_of(record), score=float(record.data["strength"])) for record in ordered[:limit]]
 
 
-def named(view: View, query: str) -> tuple[str, ...]:
+def subject_names(view: View, query: str) -> tuple[str, ...]:
     """Return whom facts may be about, in the form in which subjects are compared: the user, and the words of a question.
 
     Names of up to three words are tried, and "my sister" as the user's sister; a name that nobody bears finds nothing.
@@ -259,21 +263,21 @@ def named(view: View, query: str) -> tuple[str, ...]:
 # ---- plans and the profile
 
 
-def plans(view: View, *, limit: int = 20) -> list[Item]:
+def plans(view: View, *, limit: int = 20) -> list[ContextItem]:
     """Return the open goals and tasks: what is due first, then the more urgent, then the older."""
     status = Condition("data", ("status",), "$eq", "open")
     records = _read(view, _MOST_PLANS, kind=("goal", "task"), conditions=(status,))
-    records.sort(key=lambda one: (due(one) or _NEVER, -int(one.data.get("priority", 0))))
+    records.sort(key=lambda record: (due_time(record) or _NEVER, -int(record.data.get("priority", 0))))
     return [item_of(record) for record in records[:limit]]
 
 
-def due(record: Record) -> datetime | None:
+def due_time(record: Record) -> datetime | None:
     """Return when a goal or a task is due, if it was said."""
     value = record.data.get("due")
     return None if value is None else to_utc(value, "due")
 
 
-def profile(view: View) -> Item | None:
+def profile(view: View) -> ContextItem | None:
     """Return what is known of the view's user under the user's own label, or None.
 
     Profiles of the tenant, the agent and the user are joined, the narrowest last. They have no past, and are not in pools.
@@ -287,7 +291,7 @@ def profile(view: View) -> Item | None:
         if entry is not None:
             known |= json.loads(entry.value)
     text = "; ".join(_lines("", known))
-    return Item(id=scope.user, kind="profile", text=text) if text else None
+    return ContextItem(id=scope.user, kind="profile", text=text) if text else None
 
 
 @lru_cache(maxsize=4_096)
@@ -298,11 +302,12 @@ def profile_keys(scope: Scope, wall: Scope | None = None) -> tuple[tuple[str, st
     labels = ((None, None, None), (scope.agent, None, None), (None, scope.user, None), (scope.agent, scope.user, None),
               (scope.agent, scope.user, scope.room))  # fmt: skip
     behind = [
-        one
-        for one in dict.fromkeys(labels)
-        if wall is None or wall.contains(Scope(tenant=scope.tenant, agent=one[0], user=one[1], room=one[2]))
+        label_set
+        for label_set in dict.fromkeys(labels)
+        if wall is None
+        or wall.contains(Scope(tenant=scope.tenant, agent=label_set[0], user=label_set[1], room=label_set[2]))
     ]
-    return tuple((dump_json([*one, "profiles"]), scope.user) for one in behind)
+    return tuple((dump_json([*label_set, "profiles"]), scope.user) for label_set in behind)
 
 
 def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:
@@ -311,11 +316,13 @@ def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from _lines(f"{label} ", cast("Mapping[str, Any]", value))
         elif isinstance(value, list):
-            said = ", ".join(one if isinstance(one, str) else dump_json(one) for one in cast("list[Any]", value))
-            yield f"{label}: {_SPACES.sub(' ', said)}"
+            text = ", ".join(
+                element if isinstance(element, str) else dump_json(element) for element in cast("list[Any]", value)
+            )
+            yield f"{label}: {_SPACES.sub(' ', text)}"
         else:
-            said = value if isinstance(value, str) else dump_json(value)
-            yield f"{label}: {_SPACES.sub(' ', said)}"
+            text = value if isinstance(value, str) else dump_json(value)
+            yield f"{label}: {_SPACES.sub(' ', text)}"
 
 
 # ---- inside

@@ -11,7 +11,7 @@ Recall = Literal["room", "user", "agent", "tenant"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ContextItem:
     """One thing that a model may be shown."""
 
     id: str
@@ -42,5 +42,5 @@ class Context:
     """What is shown: `[1]` in the text is the first, and so on; last those that stand in the messages only."""
     tokens: int
     """What the text or the messages cost, whichever is more, by the counter in use."""
-    left_out: tuple[Item, ...] = ()
+    left_out: tuple[ContextItem, ...] = ()
     """What was found and did not fit, best first."""

@@ -21,7 +21,7 @@ M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(Generic[M]):
+class ProviderRequest(Generic[M]):
     """What a provider is told: the message that is to be answered, where, and when."""
 
     text: str
@@ -39,7 +39,7 @@ class Asked(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provided:
+class ProviderResponse:
     """What a provider has to say; a mapping with these names means the same, and plain text is the `text`."""
 
     text: str = ""
@@ -52,9 +52,9 @@ class Provided:
     """The text holds words of others, as records, pages and messages do: it is fenced, as data and not as instructions."""
 
 
-Saying = str | Provided | Mapping[str, Any] | None
-Reads = Callable[[Scope], Sequence[tuple[str, str]]]
-Function = Callable[[Asked[Any]], Saying | Awaitable[Saying]]
+ProviderOutput = str | ProviderResponse | Mapping[str, Any] | None
+KeyReads = Callable[[Scope], Sequence[tuple[str, str]]]
+ProviderFunction = Callable[[ProviderRequest[Any]], ProviderOutput | Awaitable[ProviderOutput]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +62,7 @@ class Provider:
     """A function under a name, with how it is used."""
 
     name: str
-    function: Function
+    function: ProviderFunction
     position: int = DEFAULT_POSITION
     """Where its text stands: lower ones first, ties in the order of registration."""
     private: bool = False
@@ -73,7 +73,7 @@ class Provider:
     """Where it was registered; None for one that is built in."""
     past: bool = True
     """Whether it can speak for a view of the past."""
-    reads: "Reads | None" = None
+    reads: "KeyReads | None" = None
     """Which key-value entries (namespace and key) it reads beside records: its answer holds while they stay as they are."""
 
     @property
@@ -93,7 +93,7 @@ class Registry:
         """Grows with every change."""
 
     def add(
-        self, scope: Scope, name: str, function: Function, *, position: int, private: bool, timeout: object
+        self, scope: Scope, name: str, function: ProviderFunction, *, position: int, private: bool, timeout: object
     ) -> Provider:
         """Register a function; a name that some view would see twice raises `AlreadyExists`."""
         if callable(name):
@@ -114,22 +114,22 @@ class Registry:
             scope=scope,
         )
         with self._lock:
-            for one in self._providers:
-                if one.name == name and self._clash(one, scope):
+            for provider in self._providers:
+                if provider.name == name and self._clash(provider, scope):
                     raise AlreadyExists(
-                        f"there is a provider {name!r} {_where(one)} already; take another name, or remove that one first"
+                        f"there is a provider {name!r} {_where(provider)} already; take another name, or remove that one first"
                     )
             self._providers = (*self._providers, made)
             self.version += 1
         return made
 
-    def _clash(self, one: Provider, scope: Scope) -> bool:
-        if one.scope is None:
-            return not self._hides(scope, one.name)
-        return one.scope.tenant == scope.tenant and all(
-            getattr(one.scope, label) is None
+    def _clash(self, provider: Provider, scope: Scope) -> bool:
+        if provider.scope is None:
+            return not self._hides(scope, provider.name)
+        return provider.scope.tenant == scope.tenant and all(
+            getattr(provider.scope, label) is None
             or getattr(scope, label) is None
-            or getattr(one.scope, label) == getattr(scope, label)
+            or getattr(provider.scope, label) == getattr(scope, label)
             for label in LABELS
         )
 
@@ -138,34 +138,34 @@ class Registry:
 
     def visible(self, scope: Scope) -> list[Provider]:
         """Return the providers that a view uses, in the order of their texts."""
-        found = [
-            one
-            for one in self._providers
-            if (not self._hides(scope, one.name) if one.scope is None else one.scope.contains(scope))
+        visible = [
+            provider
+            for provider in self._providers
+            if (not self._hides(scope, provider.name) if provider.scope is None else provider.scope.contains(scope))
         ]
-        return sorted(found, key=lambda one: one.position)
+        return sorted(visible, key=lambda provider: provider.position)
 
     def get(self, scope: Scope, name: str) -> Provider:
         """Return a provider of a view; raises `NotFound`."""
         visible = self.visible(scope)
-        for one in visible:
-            if one.name == name:
-                return one
+        for provider in visible:
+            if provider.name == name:
+                return provider
         raise NotFound(
-            f"there is no provider {name!r} in this scope; there are {', '.join(sorted(one.name for one in visible))}"
+            f"there is no provider {name!r} in this scope; there are {', '.join(sorted(provider.name for provider in visible))}"
         )
 
     def remove(self, scope: Scope, name: str) -> None:
         """Use a provider no more: one that was registered on this very view, or a built-in one within this view."""
         with self._lock:
-            one = self.get(scope, check_label(name, "the provider's name"))
-            if one.scope is None:
+            provider = self.get(scope, check_label(name, "the provider's name"))
+            if provider.scope is None:
                 self._hidden |= {(scope, name)}
-            elif one.scope == scope:
-                self._providers = tuple(each for each in self._providers if each is not one)
+            elif provider.scope == scope:
+                self._providers = tuple(each for each in self._providers if each is not provider)
             else:
                 raise InvalidInput(
-                    f"provider {name!r} is registered {_where(one)}; remove it there, or leave it out with exclude="
+                    f"provider {name!r} is registered {_where(provider)}; remove it there, or leave it out with exclude="
                 )
             self.version += 1
 
@@ -180,7 +180,7 @@ class Providers:
     def add(
         self,
         name: str,
-        function: Function,
+        function: ProviderFunction,
         *,
         position: int = DEFAULT_POSITION,
         private: bool = False,
@@ -205,8 +205,10 @@ class Providers:
         self._registry.remove(self._scope, name)
 
 
-def _where(one: Provider) -> str:
-    if one.scope is None:
+def _where(provider: Provider) -> str:
+    if provider.scope is None:
         return "built in"
-    labels = [f"{label} {getattr(one.scope, label)!r}" for label in LABELS if getattr(one.scope, label) is not None]
-    return f"for {', '.join(labels) or f'the whole tenant {one.scope.tenant!r}'}"
+    labels = [
+        f"{label} {getattr(provider.scope, label)!r}" for label in LABELS if getattr(provider.scope, label) is not None
+    ]
+    return f"for {', '.join(labels) or f'the whole tenant {provider.scope.tenant!r}'}"

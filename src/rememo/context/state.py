@@ -56,14 +56,14 @@ class State:
     @property
     def failures(self) -> tuple[LeftOut, ...]:
         """Those that should have had a part and could not; empty when all went well."""
-        return tuple(one for one in self.left_out if one.reason not in _CHOSEN)
+        return tuple(provider for provider in self.left_out if provider.reason not in _CHOSEN)
 
     @property
     def bytes(self) -> int:
         """What it weighs, about."""
         return len(self.text) + len(self._values) + len(self._data)
 
-    def again(self) -> "State":
+    def copy_from_cache(self) -> "State":
         """Return the same as a state of its own, from the cache."""
         return State(
             text=self.text, values=self._values, data=self._data, left_out=self.left_out, at=self.at, cached=True
@@ -84,5 +84,5 @@ class State:
 
     def __repr__(self) -> str:
         """Show how much there is, not all of it."""
-        failed = ", ".join(f"{one.name}: {one.reason}" for one in self.failures)
+        failed = ", ".join(f"{failure.name}: {failure.reason}" for failure in self.failures)
         return f"<State of {len(self.text):,} characters{f', without {failed}' if failed else ''}>"

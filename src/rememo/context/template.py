@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rememo.context.dates import ago, day, day_and_time
-from rememo.context.gather import due
-from rememo.context.lines import HEADINGS, Shown
+from rememo.context.gather import due_time
+from rememo.context.rendering import HEADINGS, ShownItem
 from rememo.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class Template:
             )
         return _checked(source)
 
-    def render(self, shown: Sequence[Shown], now: datetime, *, parts: Sequence[str], query: str) -> str:
+    def render(self, shown: Sequence[ShownItem], now: datetime, *, parts: Sequence[str], query: str) -> str:
         """Return what the template makes of the items of some parts; the other parts are empty to it."""
         values: dict[str, Any] = {part: [] for part in HEADINGS}
-        for one in shown:
-            if one.part in parts:
-                values[one.part].append(_fields(one, now))
+        for shown_item in shown:
+            if shown_item.part in parts:
+                values[shown_item.part].append(_fields(shown_item, now))
         written: list[str] = []
         length = 0
         try:
@@ -161,8 +161,8 @@ def _check_filter(parts: Mapping[str, Any], place: str) -> None:
         raise InvalidInput(f"a template has no filter {name!r}, {place}; there are {', '.join(_FILTERS)}")
     if name == "join" and getattr(parts["node"], "name", None) not in HEADINGS:
         raise InvalidInput(f"join takes one of {', '.join(HEADINGS)}, {place}")
-    given = [*parts["args"], *(one.value for one in parts["kwargs"])]
-    values = [getattr(one, "value", None) for one in given if type(one).__name__ == "Const"]
+    given = [*parts["args"], *(keyword.value for keyword in parts["kwargs"])]
+    values = [getattr(argument, "value", None) for argument in given if type(argument).__name__ == "Const"]
     small = all(
         len(value) <= _LONGEST_ARGUMENT if isinstance(value, str) else abs(value) <= _LARGEST_ARGUMENT
         for value in values
@@ -177,18 +177,18 @@ def _join(items: list[dict[str, Any]], between: str = "\n", attribute: str = "li
     return str(between).join(str(item.get(attribute, "")) for item in items)
 
 
-def _fields(one: Shown, now: datetime) -> dict[str, Any]:
-    item = one.item
-    when = None if item.record is None or item.kind not in ("goal", "task") else due(item.record)
+def _fields(shown_item: ShownItem, now: datetime) -> dict[str, Any]:
+    item = shown_item.item
+    when = None if item.record is None or item.kind not in ("goal", "task") else due_time(item.record)
     return {
-        "mark": one.mark,
+        "mark": shown_item.mark,
         "id": item.id,
         "kind": item.kind,
-        "text": one.said,
+        "text": shown_item.said,
         "speaker": item.speaker or "",
         "date": "" if item.at is None else day(item.at),
         "ago": "" if item.at is None else ago(item.at, now),
         "due": "" if when is None else day(when),
         "score": round(item.score, 3),
-        "line": f"{one.mark} {one.text}".strip(),
+        "line": f"{shown_item.mark} {shown_item.text}".strip(),
     }

@@ -31,7 +31,7 @@ def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Reco
     turn needs.
     """
     turns = newest_turns(view, counter, most)
-    unused = most - sum(message_tokens(counter, one.text, one.data) for one in turns)
+    unused = most - sum(message_tokens(counter, turn.text, turn.data) for turn in turns)
     summary = _summary(view, counter, max(int(most * _SUMMARY), unused))
     if summary is None:
         return turns
@@ -42,7 +42,7 @@ def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Reco
         return turns
     if turns and (not fewer or fewer[-1].text != turns[-1].text):
         return turns
-    place = next((place for place, one in enumerate(fewer) if one.data.get("role") != "system"), len(fewer))
+    place = next((place for place, turn in enumerate(fewer) if turn.data.get("role") != "system"), len(fewer))
     return [*fewer[:place], summary, *fewer[place:]]
 
 
@@ -63,8 +63,8 @@ def _summary(view: View, counter: TokenCounter, most: int) -> Record | None:
             break
         texts = [digest(view.engine, left, share)] if left else []
         # The line that says how much there was stands for nothing by itself.
-        if newest and (found := running_summary(view, share)) is not None and found.summaries:
-            texts.insert(0, found.text)
+        if newest and (summary := running_summary(view, share)) is not None and summary.summaries:
+            texts.insert(0, summary.text)
         if not any(texts):
             break
         text = fenced("\n".join(filter(None, texts)))
@@ -97,16 +97,16 @@ def newest_turns(
     `rules`, system messages are. Only what is looked at is counted.
     """
     always = system_messages(view) if rules else []
-    left = most - sum(message_tokens(counter, one.text, one.data) for one in always)
+    left = most - sum(message_tokens(counter, message.text, message.data) for message in always)
     if left < 0:
         raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
     size = _FIRST_PAGE
     stood = summarised_message_ids(view)
     while True:
-        found = view.engine.store.read(view.filter(kind="message"), view.engine.now(), limit=size)
-        records = [record for record in found if record.id not in stood]
+        page = view.engine.store.read(view.filter(kind="message"), view.engine.now(), limit=size)
+        records = [record for record in page if record.id not in stood]
         # Where summaries stand for all but the newest quarter of a page, there is nothing else farther back.
-        summarised = bool(stood) and stood.issuperset(one.id for one in found[: -(size // 4)])
+        summarised = bool(stood) and stood.issuperset(record.id for record in page[: -(size // 4)])
         data = [record.data for record in records]
         alone = orphans(data)
         grouped = [
@@ -114,17 +114,17 @@ def newest_turns(
         ]  # fmt: skip
         cost = _pricing(records, counter, beside)
         last = max((group[-1] for group in grouped), default=None)
-        asked = last is None or data[last].get("role", "user") == "user"
-        first = left if answer is None or asked else min(left, answer)
+        is_user_turn = last is None or data[last].get("role", "user") == "user"
+        first = left if answer is None or is_user_turn else min(left, answer)
         taken, _ = newest_that_fit(grouped, cost, left, newest=first, older=older)
         whole = len(taken) == sum(len(group) for group in grouped)
         # A result at the edge may have its call a little farther back.
         cut_off = whole or any(place >= min(taken, default=0) for place in alone)
-        if len(found) < size or size >= _FARTHEST or summarised or not cut_off:
+        if len(page) < size or size >= _FARTHEST or summarised or not cut_off:
             break
         size *= 4
     if not taken and grouped:
-        newest = max(grouped, key=lambda one: one[-1])
+        newest = max(grouped, key=lambda group: group[-1])
         longest = max(newest, key=cost)
         others = sum(cost(place) for place in newest if place != longest)
         shorter = _cut(counter, records[longest], first - others - beside)
@@ -133,11 +133,13 @@ def newest_turns(
         if shorter is not None:
             records[longest] = shorter
             taken = set(newest)
-    here = {record.id for record in records}
+    present = {record.id for record in records}
     shown = [
-        one for place, one in enumerate(records) if place in taken or (rules and data[place].get("role") == "system")
+        record
+        for place, record in enumerate(records)
+        if place in taken or (rules and data[place].get("role") == "system")
     ]
-    return [one for one in always if one.id not in here] + shown
+    return [message for message in always if message.id not in present] + shown
 
 
 def system_messages(view: View) -> list[Record]:
@@ -154,7 +156,7 @@ def system_messages(view: View) -> list[Record]:
     if ids is None:
         ids = _grown(view, timeline)
         if ids is None:
-            ids = tuple(one.id for one in store.read(view.filter(kind="message", conditions=(role,)), now))
+            ids = tuple(message.id for message in store.read(view.filter(kind="message", conditions=(role,)), now))
         timeline.worked_out[_RULES] = ids
     return store.read(view.filter(ids=ids), now) if ids else []
 
@@ -166,8 +168,8 @@ def _grown(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     if before is None or known is None or len(timeline.numbers) - len(before.numbers) > _MANY_NEW:
         return None
     new = view.engine.store.fetch(view.scope, timeline.numbers[len(before.numbers) :].tolist())
-    found = [one.id for one in new.values() if one.kind == "message" and one.data.get("role") == "system"]
-    return (*known, *found)
+    new_ids = [record.id for record in new.values() if record.kind == "message" and record.data.get("role") == "system"]
+    return (*known, *new_ids)
 
 
 def _pricing(records: list[Record], counter: TokenCounter, beside: int) -> Callable[[int], int]:

@@ -14,6 +14,7 @@ from rememo.learn.facts import facts_from
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove, Write
 
 _MOST_TRIES: Final = 50
@@ -111,12 +112,9 @@ def _planned(engine: Engine, scope: Scope, writes: list[Write], to: datetime) ->
 
 def _commit(view: View, plan: Callable[[], _Plan], operation: str) -> Receipt:
     """Write a plan; one that others overtook is made anew."""
-    for _ in range(_MOST_TRIES):
-        made = plan()
-        try:
-            return view.commit(made.writes, operation=operation, still_learned=made.still_learned)
-        except (AlreadyExists, NotFound, VersionConflict):
-            continue  # a worker was faster
-    raise VersionConflict(
-        f"the records changed {_MOST_TRIES} times while the {operation} was worked out; try again later"
-    )
+
+    def write(made: _Plan) -> Receipt:
+        return view.commit(made.writes, operation=operation, still_learned=made.still_learned)
+
+    conflicts = (AlreadyExists, NotFound, VersionConflict)  # of a worker that was faster
+    return retry_on_conflict(plan, write, f"what the {operation} is about", attempts=_MOST_TRIES, conflicts=conflicts)

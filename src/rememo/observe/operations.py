@@ -23,14 +23,14 @@ from rememo.keep.quarantine import Quarantine
 from rememo.keep.retention import Retention
 from rememo.memory import Memory
 from rememo.working.cached import Cached
+from rememo.working.context_values import ContextValues
 from rememo.working.flows import Flow
 from rememo.working.kv import KeyValues
 from rememo.working.profiles import Profiles
-from rememo.working.recent import RecentMessages
+from rememo.working.recent_messages import RecentMessages
 from rememo.working.sessions import Sessions
 from rememo.working.todos import Todos
 from rememo.working.typed import Typed
-from rememo.working.values import ContextValues
 from rememo.working.working import Working
 
 FACES: Final[dict[type[Any], str]] = {

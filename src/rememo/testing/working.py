@@ -8,14 +8,14 @@ from rememo.errors import AlreadyExists, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
 from rememo.testing.base import OpenMemory, Suite
 from rememo.testing.clock import START, ManualClock
-from rememo.working.underway import end_flow, underway
+from rememo.working.flow_runs import end_flow, list_flow_runs
 
 HOUR = 3_600
 
 
 def _underway_flows(memory: Memory, **more: int) -> list[tuple[str | None, str | None, str, str]]:
     """Return who is in which flow."""
-    flows = underway(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+    flows = list_flow_runs(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
     return [(flow.scope.agent, flow.scope.room, flow.name, flow.state.user) for flow in flows]
 
 

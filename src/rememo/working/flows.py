@@ -22,9 +22,10 @@ from rememo.errors import (
 from rememo.model.check import check_flag, check_label, check_object, check_version, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds, to_utc
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.kv.protocol import Entry
-from rememo.working.merging import merged
-from rememo.working.shapes import Part
+from rememo.working.merge_patch import merge_patch
+from rememo.working.type_schema import PartialSchema
 
 _MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
@@ -78,13 +79,15 @@ class Flow:
         self._ttl = timedelta(seconds=to_seconds(ttl, "ttl"))
         self._sliding = check_flag(sliding, "sliding")
         self._allowed = {
-            self._declared(step): frozenset(self._declared(one) for one in _texts(after, f"transitions of {step!r}"))
+            self._declared(step): frozenset(
+                self._declared(target) for target in _texts(after, f"transitions of {step!r}")
+            )
             for step, after in _mapping(transitions, "transitions").items()
         }
         self._engine = view.engine
         self._scope = scope = view.scope
-        self._models: dict[str, Part] = {
-            self._declared(step): Part(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
+        self._models: dict[str, PartialSchema] = {
+            self._declared(step): PartialSchema(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
             for step, kind in _mapping(models, "models").items()
         }
         self._space = flow_space(scope, name)
@@ -260,22 +263,29 @@ class Flow:
         user = self._user(user)
         if expected is not None:
             check_version(expected)
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[FlowState, FlowState]:
             held = self._need(user)
             if expected is not None and held.version != expected:
                 raise VersionConflict(
                     f"{self._what} of {user!r} is at version {held.version}, not {expected};"
                     " read it again and repeat the change"
                 )
-            changed, now = change(held), self._engine.now()
+            return held, change(held)
+
+        def write(states: tuple[FlowState, FlowState]) -> FlowState:
+            held, changed = states
             if changed is held:
                 return held
+            now = self._engine.now()
             ends = now + self._ttl if self._sliding else held.expires_at
             if ends > now:
                 stored = self._store(replace(changed, updated_at=now, expires_at=ends), now, expected=held.version)
                 if stored is not None:
                     return stored
-        raise VersionConflict(f"{self._what} of {user!r} changed {_MOST_TRIES} times meanwhile; try again later")
+            raise VersionConflict(f"{self._what} of {user!r} changed or ended meanwhile")
+
+        return retry_on_conflict(prepare, write, f"{self._what} of {user!r}", attempts=_MOST_TRIES)
 
     def _store(self, state: FlowState, now: datetime, *, expected: int | None) -> FlowState | None:
         value = {
@@ -307,7 +317,7 @@ class Flow:
         )
 
     def _merged(self, held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-        data = self._object(merged(held, changes), f"data of {self._what}")
+        data = self._object(merge_patch(held, changes), f"data of {self._what}")
         for step in changes.keys() & self._models.keys() & data.keys():
             self._models[step].check(data[step], whole=False)
         return data
@@ -320,7 +330,7 @@ class Flow:
     def _check_move(self, state: FlowState, step: str) -> None:
         allowed = self._allowed.get(state.step)
         if allowed is not None and step not in allowed:
-            known = ", ".join(one for one in self._steps if one in allowed) or "nowhere"
+            known = ", ".join(step for step in self._steps if step in allowed) or "nowhere"
             raise InvalidStep(
                 f"{self._what} of {state.user!r} cannot go from step {state.step!r} to {step!r}; from there it goes to {known}"
             )

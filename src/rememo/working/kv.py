@@ -9,6 +9,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_flag, check_function, check_json, check_label, dump_json
 from rememo.model.times import to_seconds
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.kv.protocol import KeyValue
 from rememo.working.cached import Cached
 
@@ -90,14 +91,18 @@ class KeyValues:
         process was faster, so it must not do anything else.
         """
         check_function(change, "change")
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[int, Any]:
             entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
             value = change(default if entry is None else json.loads(entry.value))
-            expected = 0 if entry is None else entry.version
-            version = self._set(key, value, ttl, sliding=sliding, keep_ttl=ttl is None, expected=expected)
-            if version is not None:
-                return value
-        raise VersionConflict(f"key {key!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+            return 0 if entry is None else entry.version, value
+
+        def write(prepared: tuple[int, Any]) -> Any:
+            expected, value = prepared
+            self.compare_and_set(key, value, expected_version=expected, ttl=ttl, sliding=sliding, keep_ttl=ttl is None)
+            return value
+
+        return retry_on_conflict(prepare, write, f"key {key!r}", attempts=_MOST_TRIES)
 
     def delete(self, key: str) -> bool:
         """Remove a key; False when it was not there."""

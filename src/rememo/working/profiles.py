@@ -1,8 +1,6 @@
 """Profiles: what is known of someone under any external key: a wallet's address, a platform's id, an e-mail address."""
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,7 +11,9 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_object, dump_json
-from rememo.working.merging import merged
+from rememo.runtime.lru_cache import LruCache
+from rememo.runtime.retry import retry_on_conflict
+from rememo.working.merge_patch import merge_patch
 
 _MOST_TRIES = 1_000
 _MOST_CACHED = 10_000
@@ -30,34 +30,8 @@ class Profile:
     """Grows with every update."""
 
 
-class _Cache:
-    """Profiles as they were last read, by place; the oldest used leave first. Safe for threads."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str, str], Profile] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, place: tuple[str, str, str], version: int) -> Profile | None:
-        with self._lock:
-            held = self._held.get(place)
-            if held is None or held.version != version:
-                return None
-            self._held.move_to_end(place)
-            return held
-
-    def put(self, place: tuple[str, str, str], profile: Profile) -> None:
-        with self._lock:
-            self._held[place] = profile
-            self._held.move_to_end(place)
-            if len(self._held) > _MOST_CACHED:
-                self._held.popitem(last=False)
-
-    def drop(self, place: tuple[str, str, str]) -> None:
-        with self._lock:
-            self._held.pop(place, None)
-
-
-_caches: WeakKeyDictionary[Engine, _Cache] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Engine, LruCache[tuple[str, str, str], Profile]] = WeakKeyDictionary()
+"""Profiles as they were last read, by place."""
 
 
 class Profiles:
@@ -73,7 +47,7 @@ class Profiles:
         self._engine = view.engine
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room, "profiles"])
-        self._cache = _caches.setdefault(view.engine, _Cache())
+        self._cache = _caches.setdefault(view.engine, LruCache(_MOST_CACHED))
 
     def get(self, key: str) -> Profile | None:
         """Return what is known under a key, or None when nothing is."""
@@ -97,29 +71,33 @@ class Profiles:
         )
         if not changes:
             raise InvalidInput("update() was given no field to change")
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[int, dict[str, Any]]:
             held = self._find(key)
             fields_now = check_object(
-                merged({} if held is None else held.fields, changes),
+                merge_patch({} if held is None else held.fields, changes),
                 f"profile {key!r}",
                 max_bytes=settings.max_data_bytes,
                 max_depth=settings.max_depth,
             )
-            expected = 0 if held is None else held.version
+            return 0 if held is None else held.version, fields_now
+
+        def write(prepared: tuple[int, dict[str, Any]]) -> Profile:
+            expected, fields_now = prepared
             version = self._engine.kv.set(
                 self._tenant, self._space, key, dump_json(fields_now), self._engine.now(), expected=expected
             )
-            self._cache.drop(self._place(key))
-            if version is not None:
-                return Profile(key=key, fields=fields_now, version=version)
-        raise VersionConflict(
-            f"profile {key!r} changed {_MOST_TRIES} times while it was being updated; try again later"
-        )
+            self._cache.remove(self._place(key))
+            if version is None:
+                raise VersionConflict(f"profile {key!r} is not at version {expected} any more")
+            return Profile(key=key, fields=fields_now, version=version)
+
+        return retry_on_conflict(prepare, write, f"profile {key!r}", attempts=_MOST_TRIES)
 
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""
         self._need_writable()
-        self._cache.drop(self._place(check_label(key, "key")))
+        self._cache.remove(self._place(check_label(key, "key")))
         return self._engine.kv.delete(self._tenant, self._space, key, self._engine.now())
 
     def forget_all(self) -> int:
@@ -136,10 +114,10 @@ class Profiles:
         """Return a profile that is not to be changed: from the cache when its version is the stored one."""
         entry = self._engine.kv.get(self._tenant, self._space, key, self._engine.now())
         if entry is None:
-            self._cache.drop(self._place(key))
+            self._cache.remove(self._place(key))
             return None
-        profile = self._cache.get(self._place(key), entry.version)
-        if profile is None:
+        profile = self._cache.get(self._place(key))
+        if profile is None or profile.version != entry.version:
             fields = cast("dict[str, Any]", json.loads(entry.value))
             profile = Profile(key=key, fields=fields, version=entry.version)
             self._cache.put(self._place(key), profile)

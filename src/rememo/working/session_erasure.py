@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from rememo.collections.fields import value_id
+from rememo.collections.base import value_id
 from rememo.engine.engine import Engine
 from rememo.model.check import dump_json, texts_in
 from rememo.model.scope import LABELS, Scope
-from rememo.working.transfer import SECTIONS
-from rememo.working.values import CONTEXT
+from rememo.working.context_values import CONTEXT
+from rememo.working.export_format import SECTIONS
 
 _VALUES = "context"
 _PARTS = (*SECTIONS, _VALUES)
@@ -30,10 +30,12 @@ def clean_session(
     """
     try:
         head, body = _parts(json.loads(text))
-        kept = {part: [one for one in body[part] if not _gone(engine, scope, part, one, erased)] for part in _PARTS}
+        kept = {
+            part: [entry for entry in body[part] if not _gone(engine, scope, part, entry, erased)] for part in _PARTS
+        }
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    if any(holds(texts_in(one)) for one in kept[_VALUES]):
+    if any(holds(texts_in(value)) for value in kept[_VALUES]):
         return None
     if all(len(kept[part]) == len(body[part]) for part in _PARTS):
         return text

@@ -14,10 +14,11 @@ from rememo.jobs.worker import Worker
 from rememo.model.check import check_flag, dump_json
 from rememo.model.receipt import Receipt
 from rememo.model.times import to_utc
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.kv.protocol import Entry
-from rememo.working.names import check_file_name, folded
-from rememo.working.restoring import restore_export
-from rememo.working.transfer import export_of, held, read_export
+from rememo.working.export_format import export_workbench, read_export, workbench_records
+from rememo.working.file_names import check_file_name, fold_file_name
+from rememo.working.restore import restore_export
 from rememo.working.working import Working
 
 _MOST_TRIES = 100
@@ -60,17 +61,23 @@ class Sessions:
         or `InvalidInput` or `AlreadyExists` is raised.
         """
         name = self._checked(name)
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> Entry | None:
             entry = self._entry(name)
             self._need_same(entry, name)
-            value = export_of(self._view, held(self._view))
+            return entry
+
+        def write(entry: Entry | None) -> Session:
+            value = export_workbench(self._view, workbench_records(self._view))
             text = dump_json(value)
             counts = {part: len(value[part]) for part in ("messages", "actions", "thoughts", "todos", "context")}
             session = Session(name=name, saved_at=self._view.engine.now(), bytes=len(text.encode()), **counts)
             head = dump_json(asdict(session) | {"saved_at": session.saved_at.isoformat()})
-            if self._set(name, f"[{head},{text}]", entry):
-                return session
-        raise VersionConflict(f"session {name!r} was saved {_MOST_TRIES} times by others meanwhile; try again later")
+            if not self._set(name, f"[{head},{text}]", entry):
+                raise VersionConflict(f"session {name!r} was saved by others meanwhile")
+            return session
+
+        return retry_on_conflict(prepare, write, f"session {name!r}", attempts=_MOST_TRIES)
 
     def load(self, name: str) -> Receipt:
         """Make the workbench of this view what it was when it was saved, in one transaction; what is not in it ends.
@@ -93,7 +100,10 @@ class Sessions:
         now = self._view.engine.now()
         keys = self._kv.keys(self._tenant, self._space, "*", now)
         entries = [self._kv.get(self._tenant, self._space, key, now) for key in keys]
-        return sorted((_head(one) for one in entries if one is not None), key=lambda one: (one.saved_at, one.name))
+        return sorted(
+            (_head(entry) for entry in entries if entry is not None),
+            key=lambda session: (session.saved_at, session.name),
+        )
 
     def delete(self, name: str) -> bool:
         """Forget a saved session; False when there is none of that name. The workbench itself stays as it is."""
@@ -101,7 +111,7 @@ class Sessions:
         entry = self._entry(name)
         if entry is None or _head(entry).name != name:
             return False
-        return self._kv.delete(self._tenant, self._space, folded(name), self._view.engine.now())
+        return self._kv.delete(self._tenant, self._space, fold_file_name(name), self._view.engine.now())
 
     @contextmanager
     def run(self, name: str, *, clear: bool = False) -> Generator["Working"]:
@@ -159,7 +169,7 @@ class Sessions:
             raise ReadOnly("sessions have no past and cannot be reached through a view of the past")
 
     def _entry(self, name: str) -> Entry | None:
-        return self._kv.get(self._tenant, self._space, folded(name), self._view.engine.now())
+        return self._kv.get(self._tenant, self._space, fold_file_name(name), self._view.engine.now())
 
     def _need_same(self, entry: Entry | None, name: str) -> None:
         if entry is not None and (other := _head(entry).name) != name:
@@ -170,7 +180,7 @@ class Sessions:
     def _set(self, name: str, value: str, entry: Entry | None) -> bool:
         expected = 0 if entry is None else entry.version
         now = self._view.engine.now()
-        return self._kv.set(self._tenant, self._space, folded(name), value, now, expected=expected) is not None
+        return self._kv.set(self._tenant, self._space, fold_file_name(name), value, now, expected=expected) is not None
 
 
 def _head(entry: Entry) -> Session:

@@ -59,7 +59,7 @@ class TodoStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class WorkingSizes:
     """Bytes of text and data as they are stored."""
 
     messages: int
@@ -80,10 +80,10 @@ class WorkingStats:
     todos: TodoStats
     context: int
     """How many values."""
-    bytes: Sizes
+    bytes: WorkingSizes
 
 
-def weigh(
+def compute_stats(
     messages: Sequence[Record],
     actions: Sequence[Record],
     thoughts: Sequence[Record],
@@ -94,7 +94,7 @@ def weigh(
     tools: dict[str, list[Record]] = {}
     for action in actions:
         tools.setdefault(str(action.data.get("tool", "")), []).append(action)
-    used = sorted(tools.items(), key=lambda one: (-len(one[1]), one[0]))
+    used = sorted(tools.items(), key=lambda item: (-len(item[1]), item[0]))
     states = Counter(str(todo.data.get("status", "open")) for todo in todos)
     sizes = {
         "messages": _size(messages),
@@ -124,7 +124,7 @@ def weigh(
         ),
         todos=TodoStats(count=len(todos), open=states["open"], done=states["done"], dropped=states["dropped"]),
         context=len(values),
-        bytes=Sizes(**sizes, total=sum(sizes.values())),
+        bytes=WorkingSizes(**sizes, total=sum(sizes.values())),
     )
 
 

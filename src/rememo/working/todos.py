@@ -95,7 +95,7 @@ class Todos:
     def get(self, id: str) -> Todo:
         """Return one; one that is not in this scope raises `NotFound`."""
         self._tasks.get(id)
-        return next(one for one in self.list() if one.id == id)
+        return next(todo for todo in self.list() if todo.id == id)
 
     def list(self, *, open: bool | None = None) -> "list[Todo]":
         """Return the plan: each to-do before its parts, those side by side the most urgent first, then the older.
@@ -105,14 +105,14 @@ class Todos:
         if open is not None and not isinstance(open, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"open must be True or False, not {open!r}")
         plan = _plan(self._all())
-        return plan if open is None else [one for one in plan if one.open == open]
+        return plan if open is None else [todo for todo in plan if todo.open == open]
 
     def next(self) -> Todo | None:
         """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
         plan = _plan(self._all())
-        for place, one in enumerate(plan):
-            if one.open and not any(part.open for part in _parts(plan, place)):
-                return one
+        for place, todo in enumerate(plan):
+            if todo.open and not any(part.open for part in _parts(plan, place)):
+                return todo
         return None
 
     def _all(self) -> "list[Task]":
@@ -123,12 +123,12 @@ class Todos:
 
 def _parts(plan: Sequence[Todo], place: int) -> "list[Todo]":
     """Return what stands beneath one in a plan."""
-    found: list[Todo] = []
-    for one in plan[place + 1 :]:
-        if one.depth <= plan[place].depth:
+    parts: list[Todo] = []
+    for todo in plan[place + 1 :]:
+        if todo.depth <= plan[place].depth:
             break
-        found.append(one)
-    return found
+        parts.append(todo)
+    return parts
 
 
 def _plan(tasks: Sequence[Task]) -> list[Todo]:

@@ -16,14 +16,15 @@ from rememo.model.filters import Filter
 from rememo.model.receipt import Change, Receipt
 from rememo.model.record import STATE, Record
 from rememo.runtime.lazy import lazy
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove
-from rememo.working.shapes import Shape, V
+from rememo.working.type_schema import TypeSchema, V
 
 _MOST_TRIES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Version(Generic[V]):
+class TypedVersion(Generic[V]):
     """A value as it was."""
 
     record: Record
@@ -37,7 +38,7 @@ class Version(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told(Generic[V]):
+class _ValueHook(Generic[V]):
     """A hook of a typed value as the table of hooks knows it; equal to another of the same value and function."""
 
     id: str
@@ -76,7 +77,9 @@ class Typed(Generic[V]):
         self._view = view
         self._engine = view.engine
         self._migrate = migrate
-        self._shape: Shape[V] = Shape(default.__class__ if type is None else type, self._what, view.engine.settings)
+        self._shape: TypeSchema[V] = TypeSchema(
+            default.__class__ if type is None else type, self._what, view.engine.settings
+        )
         self._default = self._shape.dump(default)[0]
         self._held: tuple[datetime | None, str] = None, ""
         self._checked: tuple[datetime | None, bool] = None, False
@@ -147,7 +150,8 @@ class Typed(Generic[V]):
         self._view.need_present()
         self._view.need_no_batch("update()")
         check_function(change, "change")
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[Record | None, str, V]:
             record = self._find()
             made = change(self._shape.load(self._default) if record is None else self._load(record))
             try:
@@ -156,17 +160,18 @@ class Typed(Generic[V]):
                 if made is None:
                     error.add_note("the function given to update() returned None: it must return the new value")
                 raise
-            if record is not None and self._text(record) == text:
-                return value
-            try:
-                if record is None:
-                    self._view.put([self._item(self._data(text), "error")])
-                else:
-                    self._view.commit([self._engine.revise(record, {"data": self._data(text)})])
-            except (AlreadyExists, NotFound, VersionConflict):  # somebody was faster
-                continue
+            return record, text, value
+
+        def write(prepared: tuple[Record | None, str, V]) -> V:
+            record, text, value = prepared
+            if record is None:
+                self._view.put([self._item(self._data(text), "error")])
+            elif self._text(record) != text:
+                self._view.commit([self._engine.revise(record, {"data": self._data(text)})])
             return value
-        raise VersionConflict(f"{self._what} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+        conflicts = (AlreadyExists, NotFound, VersionConflict)
+        return retry_on_conflict(prepare, write, self._what, attempts=_MOST_TRIES, conflicts=conflicts)
 
     def clear(self) -> bool:
         """Go back to the default; False when nothing was stored. The past stays readable."""
@@ -178,11 +183,15 @@ class Typed(Generic[V]):
 
     # ---- time
 
-    def history(self) -> list[Version[V]]:
+    def history(self) -> list[TypedVersion[V]]:
         """Return every value it had, oldest first; empty when nothing was ever stored."""
         versions = self._engine.store.history(self._view.scope, self._id)
         known_at = self._view.known_at
-        return [Version(one, self._load) for one in versions if known_at is None or one.recorded_at <= known_at]
+        return [
+            TypedVersion(version, self._load)
+            for version in versions
+            if known_at is None or version.recorded_at <= known_at
+        ]
 
     def undo(self) -> V:
         """Take the last change back by a new version, and return the value that holds now.
@@ -192,7 +201,7 @@ class Typed(Generic[V]):
         """
         self._view.need_present()
         self._view.need_no_batch("undo()")
-        versions = {one.version: one for one in self._engine.store.history(self._view.scope, self._id)}
+        versions = {version.version: version for version in self._engine.store.history(self._view.scope, self._id)}
         record = self._find()
         if record is None or record.version not in versions:
             raise NotFound(f"{self._what} is at its default: there is nothing to undo")
@@ -215,12 +224,12 @@ class Typed(Generic[V]):
         write stands. An async one is refused.
         """
         check_function(hook, "a hook")
-        self._engine.hooks.add(self._view.scope, _Told(self._id, hook, self.get))
+        self._engine.hooks.add(self._view.scope, _ValueHook(self._id, hook, self.get))
         return hook
 
     def off_change(self, hook: Callable[[V], object]) -> None:
         """Call it no more; one that is not there is no harm."""
-        self._engine.hooks.remove(self._view.scope, _Told(self._id, hook, self.get))
+        self._engine.hooks.remove(self._view.scope, _ValueHook(self._id, hook, self.get))
 
     # ---- records
 
@@ -276,5 +285,5 @@ class Typed(Generic[V]):
 
 def _origin(record: Record) -> int:
     """Return the version whose value this one has: its own, but for what an undo brought back."""
-    found = record.data.get("restores")
-    return found if isinstance(found, int) and not isinstance(found, bool) else record.version
+    restored = record.data.get("restores")
+    return restored if isinstance(restored, int) and not isinstance(restored, bool) else record.version

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rememo.collections.actions import Actions
-from rememo.collections.fields import value_id
+from rememo.collections.base import value_id
 from rememo.collections.limits import RoomLimits
 from rememo.collections.messages import Messages
 from rememo.collections.pruning import Pruned, enforce_limits, prune
@@ -20,13 +20,13 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import STATE
 from rememo.model.scope import Scope
 from rememo.model.unset import UNSET
-from rememo.working.call import Call, calling
-from rememo.working.declared import Declared, assignable, declare
-from rememo.working.restoring import restore, restore_export
-from rememo.working.stats import WorkingStats, weigh
+from rememo.working.context_values import ContextValues, value_fields
+from rememo.working.declared_fields import DeclaredField, assignable, declare_fields
+from rememo.working.export_format import export_workbench, read_export, workbench_records
+from rememo.working.restore import restore, restore_export
+from rememo.working.stats import WorkingStats, compute_stats
 from rememo.working.todos import Todos
-from rememo.working.transfer import export_of, held, read_export
-from rememo.working.values import ContextValues, value_fields
+from rememo.working.tool_call import ToolCall, record_tool_call
 
 
 class Working:
@@ -36,7 +36,7 @@ class Working:
     subclass may declare fields by annotations; they are checked by their types and kept when they are assigned.
     """
 
-    _declared: ClassVar[Mapping[str, Declared]] = {}
+    _declared: ClassVar[Mapping[str, DeclaredField]] = {}
 
     def __init__(self, memory: "Records | View | Working") -> None:
         """Work in the scope of a memory: `SupportCase(memory.scope(room="case-7"))`."""
@@ -47,7 +47,7 @@ class Working:
     def __init_subclass__(cls) -> None:
         """Make fields of what a subclass annotates."""
         super().__init_subclass__()
-        cls._declared = {**cls._declared, **declare(cls, Working, cls._declared)}
+        cls._declared = {**cls._declared, **declare_fields(cls, Working, cls._declared)}
 
     if not TYPE_CHECKING:  # checkers know the fields, and would take this for leave to assign anything
 
@@ -94,13 +94,13 @@ class Working:
     @contextmanager
     def tool(
         self, name: str, params: Mapping[str, Any] | None = None, *, metadata: Mapping[str, Any] | None = None
-    ) -> Generator[Call]:
+    ) -> Generator[ToolCall]:
         """Use a tool: set `call.result` inside, and when the block ends it is remembered as an action with its time.
 
         An exception is remembered as the action's error and goes on. Without one, `call.fail(reason)` says that it went
         wrong. A result that is no JSON value raises `InvalidInput` where it is set.
         """
-        with calling(self._view, name, params, metadata) as call:
+        with record_tool_call(self._view, name, params, metadata) as call:
             yield call
 
     def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
@@ -180,10 +180,13 @@ class Working:
 
     def stats(self) -> WorkingStats:
         """Return the workbench in numbers."""
-        found = held(self._view)
-        kinds = {kind: [one for one in found if one.kind == kind] for kind in ("message", "action", "thought", "task")}
-        values = [one for one in found if one.kind == STATE and one.data["use"] != LIMITS]
-        return weigh(kinds["message"], kinds["action"], kinds["thought"], kinds["task"], values)
+        records = workbench_records(self._view)
+        kinds = {
+            kind: [record for record in records if record.kind == kind]
+            for kind in ("message", "action", "thought", "task")
+        }
+        values = [record for record in records if record.kind == STATE and record.data["use"] != LIMITS]
+        return compute_stats(kinds["message"], kinds["action"], kinds["thought"], kinds["task"], values)
 
     # ---- taking it away
 
@@ -192,7 +195,7 @@ class Working:
 
         It is what is now, without older versions; `memory.export` takes those too.
         """
-        value = export_of(self._view, held(self._view))
+        value = export_workbench(self._view, workbench_records(self._view))
         if self._view.scope.room is not None and self._view.known_at is None:
             limits = RoomLimits(self._view).get()
             value["room_limits"] = None if limits is None else asdict(limits) | {"keep_roles": [*limits.keep_roles]}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rememo import AsyncMemory, Memory, Settings
-from rememo.context.gather import recalling
+from rememo.context.gather import recall_view
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.testing.clock import ManualClock
 
@@ -84,7 +84,7 @@ def test_nothing_private_can_be_seen_through_a_pool(memory: Memory):
         with pytest.raises(NotFound):
             pool.update(own, text="seen")
         assert pool.delete_where(ids=[own]) == 0
-        assert recalling(view_of(pool.scope(user="alice"))).scope.room == "pool:team-7", "recall does not leave it"
+        assert recall_view(view_of(pool.scope(user="alice"))).scope.room == "pool:team-7", "recall does not leave it"
         recalled = [look(one, user="alice").text for one in asked for look in (pool.context, pool.compose)]
         assert ["Shared: 1." in told for told in recalled[:2]] == [True, True]
         for told in recalled:

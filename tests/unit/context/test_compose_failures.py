@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rememo import Asked, Memory, Provided, Settings
-from rememo.context.pool import MOST_HANGING, MOST_THREADS
+from rememo import Memory, ProviderRequest, ProviderResponse, Settings
+from rememo.context.provider_pool import MOST_HANGING, MOST_THREADS
 from rememo.context.state import State
 from rememo.errors import Closed
 from rememo.testing.clock import START, ManualClock
@@ -45,17 +45,17 @@ class Odd:
         (b"bytes", "wrong type", "bytes"),
         (["text"], "wrong type", "list"),
         ({"txt": "a"}, "wrong type", "'txt'; a mapping may have text"),
-        (Provided(text=7), "wrong type", "text must be text"),  # pyright: ignore[reportArgumentType] - that is the test
-        (Provided(text="a\ud800"), "wrong type", "surrogate"),
-        (Provided(values={1: 2}), "wrong type", "keys must be text"),  # pyright: ignore[reportArgumentType] - that is the test
-        (Provided(values=[1]), "wrong type", "values must be a mapping"),  # pyright: ignore[reportArgumentType] - that is the test
-        (Provided(data=Odd()), "wrong type", "data is a Odd"),
-        (Provided(data={"a": float("nan")}), "wrong type", "nan"),
+        (ProviderResponse(text=7), "wrong type", "text must be text"),  # pyright: ignore[reportArgumentType] - that is the test
+        (ProviderResponse(text="a\ud800"), "wrong type", "surrogate"),
+        (ProviderResponse(values={1: 2}), "wrong type", "keys must be text"),  # pyright: ignore[reportArgumentType] - that is the test
+        (ProviderResponse(values=[1]), "wrong type", "values must be a mapping"),  # pyright: ignore[reportArgumentType] - that is the test
+        (ProviderResponse(data=Odd()), "wrong type", "data is a Odd"),
+        (ProviderResponse(data={"a": float("nan")}), "wrong type", "nan"),
         ("x" * 10_000_000, "too large", "1,048,576 bytes allowed"),
-        (Provided(text="é" * 600_000), "too large", "max_provided_bytes"),
-        (Provided(values={"a": "x" * 10_000_000}), "too large", "allowed"),
-        (Provided(data=[[[0] * 1000] * 1000] * 10), "too large", "allowed"),
-        (Provided(data={str(n): n for n in range(600_000)}), "too large", "allowed"),
+        (ProviderResponse(text="é" * 600_000), "too large", "max_provided_bytes"),
+        (ProviderResponse(values={"a": "x" * 10_000_000}), "too large", "allowed"),
+        (ProviderResponse(data=[[[0] * 1000] * 1000] * 10), "too large", "allowed"),
+        (ProviderResponse(data={str(n): n for n in range(600_000)}), "too large", "allowed"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -71,7 +71,7 @@ def test_answers_that_cannot_be_used_are_named(memory: Memory, answer: Any, reas
 def test_data_that_holds_itself_is_named(memory: Memory):
     loop: list[Any] = []
     loop.append(loop)
-    memory.providers.add("loop", lambda _: Provided(data=loop))
+    memory.providers.add("loop", lambda _: ProviderResponse(data=loop))
     assert failures(memory.compose("x", include="loop")) == {"loop": "too large"}
 
 
@@ -79,10 +79,10 @@ def test_data_that_holds_itself_is_named(memory: Memory):
 @pytest.mark.parametrize("error", [ValueError("no key " * 1000), KeyboardInterrupt(), SystemExit(3), Closed("theirs")])
 @pytest.mark.parametrize("waits", [False, True])
 def test_one_that_raises_is_named_and_the_others_are_heard(memory: Memory, error: BaseException, *, waits: bool):
-    def broken(asked: Asked[Memory]) -> str:
+    def broken(request: ProviderRequest[Memory]) -> str:
         raise error
 
-    async def broken_later(asked: Asked[Memory]) -> str:
+    async def broken_later(request: ProviderRequest[Memory]) -> str:
         await asyncio.sleep(0)
         raise error
 
@@ -111,11 +111,11 @@ def test_a_built_in_one_that_fails_is_named(memory: Memory):
 @pytest.mark.requirement("state.compose")
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_slow_one_is_left_out_in_its_time_and_named(memory: Memory, ever: threading.Event, *, waits: bool):
-    def hang(asked: Asked[Memory]) -> str:
+    def hang(request: ProviderRequest[Memory]) -> str:
         ever.wait()
         return "too late"
 
-    async def hang_async(asked: Asked[Memory]) -> str:
+    async def hang_async(request: ProviderRequest[Memory]) -> str:
         await asyncio.Event().wait()
         return "never"
 
@@ -131,7 +131,7 @@ def test_a_cancelled_one_may_clean_up(memory: Memory):
     cleaned = threading.Event()
 
     @memory.provider("slow", timeout=SOON)
-    async def slow(asked: Asked[Memory]) -> str:
+    async def slow(request: ProviderRequest[Memory]) -> str:
         try:
             await asyncio.Event().wait()
         finally:
@@ -158,7 +158,7 @@ def test_one_that_hangs_again_and_again_is_called_no_more_until_it_ends(memory: 
     calls: list[int] = []
 
     @memory.provider("hang", timeout=SOON)
-    def hang(asked: Asked[Memory]) -> str:
+    def hang(request: ProviderRequest[Memory]) -> str:
         calls.append(1)
         go_on.wait()
         begun.release()
@@ -177,12 +177,12 @@ def test_one_that_hangs_again_and_again_is_called_no_more_until_it_ends(memory: 
 
 def test_an_async_one_that_blocks_the_loop_is_replaced_with_it(memory: Memory, ever: threading.Event):
     @memory.provider("blocks", timeout=SOON)
-    async def blocks(asked: Asked[Memory]) -> str:
+    async def blocks(request: ProviderRequest[Memory]) -> str:
         ever.wait()
         return "never"
 
     @memory.provider("fine", timeout=SOON, position=200)
-    async def fine(asked: Asked[Memory]) -> str:
+    async def fine(request: ProviderRequest[Memory]) -> str:
         return "fine"
 
     state = memory.compose("x", include=["blocks", "fine"])

@@ -8,7 +8,7 @@ import pytest
 from rememo import Memory, Settings
 from rememo.context import gather
 from rememo.context.dates import ago, day, day_and_time
-from rememo.context.item import Item
+from rememo.context.item import ContextItem
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.scope import Scope
@@ -36,33 +36,33 @@ def seen(memory: Memory) -> View:
     return memory._view  # pyright: ignore[reportPrivateUsage] - functions over views are what is tested
 
 
-def texts(items: list[Item]) -> list[str]:
+def texts(items: list[ContextItem]) -> list[str]:
     return [item.text for item in items]
 
 
 def test_recall_looks_as_far_as_it_is_told(chat: Memory, memory: Memory):
     bound = seen(chat)
-    assert gather.recalling(bound).scope == Scope(user="ana", agent="helper")
-    assert gather.recalling(bound, "room").scope == bound.scope
-    assert gather.recalling(bound, "agent").scope == Scope(agent="helper")
-    assert gather.recalling(bound, "tenant").scope == Scope()
+    assert gather.recall_view(bound).scope == Scope(user="ana", agent="helper")
+    assert gather.recall_view(bound, "room").scope == bound.scope
+    assert gather.recall_view(bound, "agent").scope == Scope(agent="helper")
+    assert gather.recall_view(bound, "tenant").scope == Scope()
     other = memory.scope(tenant="acme").scope(room="r", user="u")
-    assert gather.recalling(seen(other), "tenant").scope == Scope(tenant="acme")
+    assert gather.recall_view(seen(other), "tenant").scope == Scope(tenant="acme")
 
 
 def test_a_view_without_a_user_stays_in_its_room(memory: Memory):
     room = seen(memory.scope(room="group", agent="helper"))
-    assert gather.recalling(room).scope == room.scope
-    assert gather.recalling(room, user="ana").scope == Scope(user="ana", agent="helper")
+    assert gather.recall_view(room).scope == room.scope
+    assert gather.recall_view(room, user="ana").scope == Scope(user="ana", agent="helper")
 
 
 def test_recall_that_cannot_be_meant_is_refused(chat: Memory, memory: Memory):
     with pytest.raises(InvalidInput, match="recall must be one of room, user, agent, tenant, not 'all'"):
-        gather.recalling(seen(chat), "all")  # pyright: ignore[reportArgumentType] - that is the test
+        gather.recall_view(seen(chat), "all")  # pyright: ignore[reportArgumentType] - that is the test
     with pytest.raises(InvalidInput, match="bound to user 'ana'"):
-        gather.recalling(seen(chat), user="bo")
+        gather.recall_view(seen(chat), user="bo")
     with pytest.raises(InvalidInput, match="bound to an agent"):
-        gather.recalling(seen(memory.scope(user="ana")), "agent")
+        gather.recall_view(seen(memory.scope(user="ana")), "agent")
 
 
 def test_the_past_stays_the_past(chat: Memory, clock: ManualClock):
@@ -70,7 +70,7 @@ def test_the_past_stays_the_past(chat: Memory, clock: ManualClock):
     then = clock()
     clock.advance(60)
     chat.messages.add("user", "The cat ran away")
-    past = gather.recalling(seen(chat.as_of(then)), "tenant")
+    past = gather.recall_view(seen(chat.as_of(then)), "tenant")
     assert texts(gather.passages(past, "what about the cat?")) == ["I adopted a cat"]
     assert texts(gather.recent(past)) == ["I adopted a cat"]
 
@@ -97,12 +97,12 @@ def test_passages_come_from_every_kind_of_text(chat: Memory, memory: Memory):
     chat.documents.add(text="# Piano\n\nA piano has 88 keys.", title="Piano")
     chat.add("Piano thoughts", kind="thought")
     memory.scope(user="bo", room="last week", agent="helper").messages.add("user", "I sold my piano")
-    items = gather.passages(gather.recalling(seen(chat)), "when are the piano lessons?")
+    items = gather.passages(gather.recall_view(seen(chat)), "when are the piano lessons?")
     assert items[0].id == said
     assert items[0].score > 0
     assert {item.kind for item in items} == {"message", "note", "chunk"}
     assert not any("sold" in item.text for item in items)
-    without = gather.passages(gather.recalling(seen(chat)), "when are the piano lessons?", leave_out=[said])
+    without = gather.passages(gather.recall_view(seen(chat)), "when are the piano lessons?", leave_out=[said])
     assert note in {item.id for item in without}
     assert said not in {item.id for item in without}
 
@@ -111,7 +111,7 @@ def test_what_was_recalled_and_stored_again_is_not_recalled_again(chat: Memory):
     chat.messages.add("user", f"{fenced('Miso is a cat')}\nWho feeds Miso?")
     chat.messages.add("user", fenced("Miso is a cat"))
     chat.add("Miso is a cat", source="recall:context")
-    items = gather.passages(gather.recalling(seen(chat)), "Miso")
+    items = gather.passages(gather.recall_view(seen(chat)), "Miso")
     assert texts(items) == ["Who feeds Miso?"]
 
 
@@ -125,21 +125,21 @@ def test_facts_are_those_that_hold_now(chat: Memory, memory: Memory, clock: Manu
     clock.advance(86_400)
     other = memory.scope(user="ana", room="later", agent="helper")
     other.messages.add("user", "I moved to Porto. My cat is called Miso.").wait()
-    view = gather.recalling(seen(chat))
+    view = gather.recall_view(seen(chat))
     found = texts(gather.facts(view))
     assert "ana lives in Porto" in found
     assert "ana lives in Lisbon" not in found
     assert found.count("ana has a pet: Miso") == 1
     assert "Miso is a cat" in texts(gather.facts(view, "How is Miso?"))
     assert "Miso is a cat" not in found
-    before = gather.recalling(seen(chat.as_of(START + timedelta(seconds=1))))
+    before = gather.recall_view(seen(chat.as_of(START + timedelta(seconds=1))))
     assert "ana lives in Lisbon" in texts(gather.facts(before))
 
 
 def test_facts_of_others_are_not_there(chat: Memory, memory: Memory):
     memory.scope(user="bo", room="today", agent="helper").messages.add("user", "I live in Rome.").wait()
-    assert gather.facts(gather.recalling(seen(chat)), "Where does bo live?") == []
-    assert texts(gather.facts(gather.recalling(seen(chat), "agent"), "Where does bo live?")) == ["bo lives in Rome"]
+    assert gather.facts(gather.recall_view(seen(chat)), "Where does bo live?") == []
+    assert texts(gather.facts(gather.recall_view(seen(chat), "agent"), "Where does bo live?")) == ["bo lives in Rome"]
 
 
 def test_a_sister_is_found_by_the_word(chat: Memory):
@@ -161,9 +161,9 @@ def test_plans_are_open_and_due_first(chat: Memory, memory: Memory):
     done = chat.tasks.add("Buy bread").id
     chat.tasks.done(done)
     memory.scope(user="ana", room="else", agent="helper").goals.add("Run far", due=START + timedelta(days=1))
-    items = gather.plans(gather.recalling(seen(chat)))
+    items = gather.plans(gather.recall_view(seen(chat)))
     assert texts(items) == ["Run far", "Call the bank", "Learn to swim"]
-    assert [gather.due(item.record) for item in items if item.record] == [
+    assert [gather.due_time(item.record) for item in items if item.record] == [
         START + timedelta(days=1), START + timedelta(days=2), None,
     ]  # fmt: skip
 

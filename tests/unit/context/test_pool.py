@@ -9,31 +9,31 @@ from typing import Any
 
 import pytest
 
-from rememo.context.pool import MOST_THREADS, Call, Pool
+from rememo.context.provider_pool import MOST_THREADS, ProviderCall, ProviderPool
 from rememo.errors import Closed
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    pool = Pool()
+def pool() -> Iterator[ProviderPool]:
+    pool = ProviderPool()
     yield pool
     pool.close()
 
 
 def call(
     function: Callable[[Any], Any], *, timeout: float = 30, owner: object = "owner"
-) -> tuple[Call, "SimpleQueue[Call]"]:
-    changed: SimpleQueue[Call] = SimpleQueue()
-    return Call(owner, function, None, timeout=timeout, changed=changed), changed
+) -> tuple[ProviderCall, "SimpleQueue[ProviderCall]"]:
+    changed: SimpleQueue[ProviderCall] = SimpleQueue()
+    return ProviderCall(owner, function, None, timeout=timeout, changed=changed), changed
 
 
-def ended(one: Call, changed: "SimpleQueue[Call]") -> Call:
+def ended(one: ProviderCall, changed: "SimpleQueue[ProviderCall]") -> ProviderCall:
     while not one.ended:
         changed.get(timeout=30)
     return one
 
 
-def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: Pool):
+def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: ProviderPool):
     go_on, ran = threading.Event(), threading.Event()
     running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
     for one, changed in running:
@@ -53,7 +53,7 @@ def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: Pool):
     assert not pool.hanging("owner")
 
 
-def test_what_ended_in_time_is_not_given_up(pool: Pool):
+def test_what_ended_in_time_is_not_given_up(pool: ProviderPool):
     one, changed = call(lambda _: 7)
     pool.submit(one)
     ended(one, changed)
@@ -61,7 +61,7 @@ def test_what_ended_in_time_is_not_given_up(pool: Pool):
     assert one.result == 7
 
 
-def test_a_coroutine_that_comes_too_late_is_let_go(pool: Pool):
+def test_a_coroutine_that_comes_too_late_is_let_go(pool: ProviderPool):
     """Else Python says that it was never awaited, which is an error here."""
     go_on = threading.Event()
 
@@ -88,7 +88,7 @@ def test_a_coroutine_whose_loop_ends_before_it_begins_is_let_go():
         raise AssertionError
 
     for _ in range(20):
-        pool = Pool()
+        pool = ProviderPool()
         one, changed = call(lambda _: never())
         pool.submit(one)
         changed.get(timeout=30)
@@ -96,7 +96,7 @@ def test_a_coroutine_whose_loop_ends_before_it_begins_is_let_go():
         del one, pool
 
 
-def test_closing_tells_those_that_wait_for_a_thread(pool: Pool):
+def test_closing_tells_those_that_wait_for_a_thread(pool: ProviderPool):
     go_on = threading.Event()
     running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
     for one, changed in running:
@@ -117,8 +117,8 @@ def test_closing_tells_those_that_wait_for_a_thread(pool: Pool):
     go_on.set()
 
 
-def test_a_closed_loop_of_the_caller_is_an_answer(pool: Pool):
-    from rememo.context.pool import caller_loop  # noqa: PLC0415 - only here
+def test_a_closed_loop_of_the_caller_is_an_answer(pool: ProviderPool):
+    from rememo.context.provider_pool import caller_loop  # noqa: PLC0415 - only here
 
     async def later(_: None) -> str:
         await asyncio.sleep(0)
@@ -136,7 +136,7 @@ def test_a_closed_loop_of_the_caller_is_an_answer(pool: Pool):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_happens_the_threads_are_there_for_the_next(pool: Pool, seed: int):
+def test_whatever_happens_the_threads_are_there_for_the_next(pool: ProviderPool, seed: int):
     dice, released = random.Random(seed), threading.Event()
 
     async def waits(_: None) -> str:

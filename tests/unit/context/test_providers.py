@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rememo import Memory, Scope
-from rememo.context.providers import Asked, Registry
+from rememo.context.providers import ProviderRequest, Registry
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 
 BUILT_IN = ["time", "profile", "relationships", "facts", "plans", "flows", "documents", "passages", "messages"]
@@ -18,7 +18,7 @@ def names(memory: Memory) -> list[str]:
     return [one.name for one in memory.providers.list()]
 
 
-def nothing(asked: Asked[Any]) -> None:
+def nothing(request: ProviderRequest[Any]) -> None:
     return None
 
 

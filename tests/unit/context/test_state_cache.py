@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from rememo import Memory, Settings
-from rememo.context.cache import LIFE, MOST_STATES, Held, Reach, StateCache
-from rememo.context.providers import Asked
+from rememo.context.providers import ProviderRequest
 from rememo.context.state import State
+from rememo.context.state_cache import LIFE, MOST_STATES, CachedState, StateCache, StateSources
 from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
 
-REACH = Reach(who=Scope(), records=(), reads=())
+REACH = StateSources(who=Scope(), records=(), reads=())
 
 
-def held(moment: datetime, size: int = 1) -> Held:
+def held(moment: datetime, size: int = 1) -> CachedState:
     state = State(text="x" * size, values="", data="", left_out=(), at=moment)
-    return Held(state, REACH, None, moment)
+    return CachedState(state, REACH, None, moment)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ class CacheMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.cache = StateCache(most=4, most_bytes=100)
-        self.model: list[tuple[int, Held]] = []
+        self.model: list[tuple[int, CachedState]] = []
         self.now = START
 
     @rule(seconds=st.integers(-30, 400))
@@ -99,7 +99,7 @@ class CacheMachine(RuleBasedStateMachine):
         expected = next((h for k, h in self.model if k == key and self._young(h)), None)
         assert self.cache.get(key, self.now) is expected
 
-    def _young(self, one: Held) -> bool:
+    def _young(self, one: CachedState) -> bool:
         return timedelta() <= self.now - one.since < LIFE
 
     def _forget_old(self) -> None:
@@ -126,8 +126,8 @@ def counted(memory: Memory) -> list[str]:
     asked_for: list[str] = []
 
     @memory.provider("counts")
-    def counts(asked: Asked[Memory]) -> str:
-        asked_for.append(asked.text)
+    def counts(request: ProviderRequest[Memory]) -> str:
+        asked_for.append(request.text)
         return "x"
 
     return asked_for
@@ -157,7 +157,7 @@ def test_the_same_message_is_composed_once(memory: Memory, clock: ManualClock):
 
 
 def test_long_messages_are_told_apart(memory: Memory):
-    memory.providers.add("echo", lambda asked: asked.text)
+    memory.providers.add("echo", lambda request: request.text)
     long = "x" * 100_000
     assert memory.compose(long, include="echo").text == long
     assert memory.compose(long + "y", include="echo").text == long + "y"
@@ -236,8 +236,8 @@ def test_a_write_while_it_is_composed_makes_it_old(memory: Memory):
     chat = memory.scope(user="alice", room="r")
 
     @chat.provider("writes")
-    def writes(asked: Asked[Memory]) -> None:
-        asked.memory.add("a note")
+    def writes(request: ProviderRequest[Memory]) -> None:
+        request.memory.add("a note")
 
     chat.compose("hello")
     assert not chat.compose("hello").cached
@@ -268,7 +268,7 @@ def test_changes_of_providers_count(memory: Memory):
 
 def test_maintain_sweeps(memory: Memory, clock: ManualClock):
     memory.compose("hello")
-    cache = memory._composer._here.cache  # pyright: ignore[reportPrivateUsage] - nothing of it is seen from outside
+    cache = memory._composer._process_state.cache  # pyright: ignore[reportPrivateUsage] - nothing of it is seen from outside
     assert len(cache) == 1
     clock.advance(301)
     memory.maintain()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rememo import Memory, Settings
 from rememo.errors import AlreadyExists, Closed, Corrupt, InvalidInput, NotFound, ReadOnly
 from rememo.testing.clock import ManualClock
-from rememo.working.names import check_file_name, folded
+from rememo.working.file_names import check_file_name, fold_file_name
 
 QUIET = Settings(learn=False)
 
@@ -253,7 +253,7 @@ def test_every_name_that_is_taken_is_a_file_name(first: str, second: str):
         assert Path(f"{name}.json").name == f"{name}.json"
         assert not set(name) & set('/\\:*?"<>|')
     if len({name.upper() for name in taken}) == 1 or len({name.lower() for name in taken}) == 1:
-        assert len({folded(name) for name in taken}) == 1
+        assert len({fold_file_name(name) for name in taken}) == 1
 
 
 def test_how_a_session_is_told(memory: Memory):

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from rememo.context.lines import HEADINGS
+from rememo.context.rendering import HEADINGS
 from rememo.errors import InvalidInput
 from rememo.serve.dashboard.display_text import cut
 from rememo.serve.dashboard.visit import Visit

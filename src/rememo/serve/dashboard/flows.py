@@ -8,7 +8,7 @@ from rememo.model.check import dump_json
 from rememo.model.receipt import Receipt
 from rememo.serve.dashboard.display_text import summarise
 from rememo.serve.dashboard.visit import Visit
-from rememo.working.underway import Underway, end_flow, underway
+from rememo.working.flow_runs import FlowRun, end_flow, list_flow_runs
 
 _FLOWS: Final = 30
 
@@ -17,7 +17,7 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the flows that somebody is in."""
     offset = visit.number("offset")
     # Flows have no past: what is shown is so now, whatever moment is looked at.
-    flows = underway(visit.present._view, limit=_FLOWS + 1, offset=offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    flows = list_flow_runs(visit.present._view, limit=_FLOWS + 1, offset=offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return "flows.html", {
         "flows": [(flow, summarise(flow.state.data), _flow_token(flow)) for flow in flows[:_FLOWS]],
         "after": offset + _FLOWS if len(flows) > _FLOWS else None,
@@ -29,7 +29,7 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 def clear_flow(visit: Visit) -> tuple[str, Receipt | None]:
     """End a flow for one user; its data is forgotten."""
     memory, mark = visit.memory, visit.form.get("flow", "")
-    for flow in underway(memory._view):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    for flow in list_flow_runs(memory._view):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if _flow_token(flow) == mark:
             view = memory.scope(agent=flow.scope.agent, room=flow.scope.room)._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
             end_flow(view, flow.name, flow.state.user)
@@ -37,7 +37,7 @@ def clear_flow(visit: Visit) -> tuple[str, Receipt | None]:
     raise NotFound("this flow is not under way any more: it was cleared or has expired")
 
 
-def _flow_token(flow: Underway) -> str:
+def _flow_token(flow: FlowRun) -> str:
     """Return a short name of a state: whole names in every row would make a page too large."""
     labels = dump_json([flow.scope.agent, flow.scope.room, flow.name, flow.state.user])
     return hashlib.blake2b(labels.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from rememo.context.current import wants_past
+from rememo.context.revision_filter import is_about_past
 from rememo.engine.engine import Engine
 from rememo.engine.record_status import record_statuses
 from rememo.engine.search import Query, search, with_sources
@@ -85,7 +85,7 @@ def search_memories(asked: Mem0Request) -> dict[str, Any]:
     best: dict[str, Hit] = {}
     filters = _make_filters(asked, given)
     for engine, filter in filters:
-        whole = given.latest_only is False or wants_past(given.query, at or engine.now())
+        whole = given.latest_only is False or is_about_past(given.query, at or engine.now())
         query = Query(
             text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
             filter=filter,

@@ -8,6 +8,7 @@ from typing import Final
 from rememo.context.excerpt import excerpt, weigh
 from rememo.context.gather import (
     PASSAGES,
+    chunk_location,
     fact_items,
     facts,
     find_hits,
@@ -15,10 +16,9 @@ from rememo.context.gather import (
     item_of,
     relationships,
     relevant_hits,
-    standing,
 )
-from rememo.context.item import Item
-from rememo.context.lines import DATED, HEADINGS, Shown, day_heading, line
+from rememo.context.item import ContextItem
+from rememo.context.rendering import DATED, HEADINGS, ShownItem, day_heading, format_item
 from rememo.engine.view import View
 from rememo.learn.statements import folded
 from rememo.model.record import Record
@@ -46,28 +46,35 @@ class Packing:
     """Fills a budget, part by part; what is better comes first, and what says nothing new is folded."""
 
     def __init__(
-        self, view: View, counter: TokenCounter, *, budget: int, whole: int, now: datetime, mark: Callable[[Item], str]
+        self,
+        view: View,
+        counter: TokenCounter,
+        *,
+        budget: int,
+        whole: int,
+        now: datetime,
+        mark: Callable[[ContextItem], str],
     ) -> None:
         """Fill `budget` tokens; shares are of `whole`. `mark` tells what will stand before an item, or as much."""
         self.left = budget
-        self.shown: list[Shown] = []
-        self.left_out: list[Item] = []
+        self.shown: list[ShownItem] = []
+        self.left_out: list[ContextItem] = []
         self.outdated: frozenset[str] = frozenset()
         """The records that something later revised, as far as the question shows."""
         self._view, self._counter, self._whole, self._now, self._mark = view, counter, whole, now, mark
         self._headings: set[object] = set()
-        self._holding: dict[str, list[tuple[frozenset[str], str | None]]] = {}
+        self._remembered: dict[str, list[tuple[frozenset[str], str | None]]] = {}
         self._titles: dict[str, str] = {}
 
     # ---- parts
 
-    def turns(self, records: Iterable[Record]) -> None:
+    def add_turns(self, records: Iterable[Record]) -> None:
         """Take the latest turns into account: they are shown anyway, so what says the same is folded."""
         for record in records:
             item = item_of(record)
-            self._hold(self._terms(item.text), item.speaker)
+            self._remember(self._terms(item.text), item.speaker)
 
-    def known(self, profile: Item | None, plans: Sequence[Item]) -> None:
+    def add_profile_and_plans(self, profile: ContextItem | None, plans: Sequence[ContextItem]) -> None:
         """Show the profile and the open plans, within their shares."""
         if profile is not None:
             most = min(self.left, int(PROFILE * self._whole)) - count(self._counter, HEADINGS["profile"]) - 2
@@ -80,7 +87,7 @@ class Packing:
                 self._add("profile", profile, text, worth=3.0)
         self._fill("plans", plans, PLANS, lambda _: 2.0)
 
-    def answers(
+    def add_answers(
         self, query: str, at: datetime, *, threshold: float, past: bool = False, leave_out: Iterable[str] = ()
     ) -> None:
         """Show facts and passages: what answers the question, best first, then what is known of the user.
@@ -90,47 +97,47 @@ class Packing:
         limit = max(_FEWEST_HITS, min(_MOST_HITS, self.left // _HIT_TOKENS))
         hidden, kinds = frozenset(leave_out), (*PASSAGES, "fact")
         most = limit + min(len(hidden), limit)
-        found = find_hits(self._view, query, limit=most, at=at, kinds=kinds)
+        all_hits = find_hits(self._view, query, limit=most, at=at, kinds=kinds)
         if not past:
-            over = [hit for hit in found if hit.status == "superseded"]
+            over = [hit for hit in all_hits if hit.status == "superseded"]
             self.outdated = frozenset(id for hit in over for id in (hit.id, *(source.id for source in hit.sources)))
-        hits = hit_items(self._view, relevant_hits(found, threshold), at, past=past, leave_out=hidden)[:limit]
+        hits = hit_items(self._view, relevant_hits(all_hits, threshold), at, past=past, leave_out=hidden)[:limit]
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
         # Where nothing is relevant, what else is known is not either; without a question all of it may be.
         if hits or threshold <= 0 or not query.strip():
             self._fill("facts", about, ASIDE, lambda _: 0.0)
 
-    def more_turns(self, records: Iterable[Record]) -> None:
+    def swap_in_turns(self, records: Iterable[Record]) -> None:
         """Give back what passages cost that are shown as turns now."""
         ids = {record.id for record in records}
-        for one in [one for one in self.shown if one.part == "passages" and one.item.id in ids]:
-            self.shown.remove(one)
-            self.left += one.cost
+        for passage in [shown for shown in self.shown if shown.part == "passages" and shown.item.id in ids]:
+            self.shown.remove(passage)
+            self.left += passage.cost
         self.left_out = [item for item in self.left_out if item.id not in ids]
 
     # ---- facts
 
-    def _facts(self, query: str, hits: Sequence[Item]) -> list[Item]:
+    def _facts(self, query: str, hits: Sequence[ContextItem]) -> list[ContextItem]:
         """Show the facts that answer; return those that are only the user's, and relationships no fact tells."""
         scores = {hit.id: hit.score for hit in hits}
         own = folded(self._view.scope.user or "user")
-        found = facts(self._view, query, at=self._now)
+        known_facts = facts(self._view, query, at=self._now)
         records = [hit.record for hit in hits if hit.record is not None]
-        records += [item.record for item in found if item.record is not None]
-        answering: list[Item] = []
-        aside: list[Item] = []
-        told: set[tuple[str, str]] = set()
+        records += [item.record for item in known_facts if item.record is not None]
+        answering: list[ContextItem] = []
+        aside: list[ContextItem] = []
+        told_ends: set[tuple[str, str]] = set()
         for item in fact_items(records, self._now):
             if self._is_outdated(item.record):
                 continue
             match = _match(item)
-            told.add((match["subject"], match["object"]))
+            told_ends.add((match["subject"], match["object"]))
             score = scores.get(item.id, 0.0 if match["subject"] == own else _NAMED)
             (answering if score else aside).append(replace(item, score=score))
         answering.sort(key=lambda item: -item.score)
         self._fill("facts", answering, FACTS, lambda item: 1.0 + item.score)
-        return aside + [item for item in relationships(self._view, query) if _ends(item) not in told]
+        return aside + [item for item in relationships(self._view, query) if _ends(item) not in told_ends]
 
     def _is_outdated(self, record: Record | None) -> bool:
         """Tell whether all that a fact stands on was revised, as far as the question shows."""
@@ -139,7 +146,7 @@ class Packing:
 
     # ---- passages
 
-    def _passages(self, query: str, hits: Sequence[Item]) -> None:
+    def _passages(self, query: str, hits: Sequence[ContextItem]) -> None:
         largest = self._whole // _LARGEST
         whole = min(largest, max(_WHOLE, self._whole // _WHOLE_SHARE))
         part = min(largest, max(_EXCERPT, self._whole // _EXCERPT_SHARE))
@@ -153,11 +160,11 @@ class Packing:
             text = hit.text
             if count(self._counter, text) > whole:
                 text = excerpt(text, weights, part, counter=self._counter)
-            said = self._terms(text)
-            if self._told(said, hit.speaker):
+            terms_of_text = self._terms(text)
+            if self._is_repeated(terms_of_text, hit.speaker):
                 continue
             if text and self._add("passages", hit, text, worth=hit.score):
-                self._hold(said, hit.speaker)
+                self._remember(terms_of_text, hit.speaker)
                 misses = 0
             else:
                 self.left_out.append(hit)
@@ -166,23 +173,25 @@ class Packing:
     def _terms(self, text: str) -> frozenset[str]:
         return frozenset(self._view.engine.analyzer.terms(text))
 
-    def _hold(self, terms: frozenset[str], speaker: str | None) -> None:
+    def _remember(self, terms: frozenset[str], speaker: str | None) -> None:
         for term in terms:
-            self._holding.setdefault(term, []).append((terms, speaker))
+            self._remembered.setdefault(term, []).append((terms, speaker))
 
-    def _told(self, terms: frozenset[str], speaker: str | None) -> bool:
+    def _is_repeated(self, terms: frozenset[str], speaker: str | None) -> bool:
         """Whether something shown has every term of it and few others, in the same mouth."""
         if not terms:
             return False
         rare = max(terms, key=lambda term: (len(term), term))
         return any(
             terms <= held and len(terms) >= _ALIKE * len(held) and (who is None or speaker is None or who == speaker)
-            for held, who in self._holding.get(rare, ())
+            for held, who in self._remembered.get(rare, ())
         )
 
     # ---- one item
 
-    def _fill(self, part: str, items: Sequence[Item], share: float, worth: Callable[[Item], float]) -> None:
+    def _fill(
+        self, part: str, items: Sequence[ContextItem], share: float, worth: Callable[[ContextItem], float]
+    ) -> None:
         """Show items, best first, until their share is spent."""
         floor = self.left - int(share * self._whole)
         misses = 0
@@ -194,11 +203,11 @@ class Packing:
                 self.left_out.append(item)
                 misses += 1
 
-    def _add(self, part: str, item: Item, text: str, *, worth: float, floor: int = 0) -> bool:
+    def _add(self, part: str, item: ContextItem, text: str, *, worth: float, floor: int = 0) -> bool:
         """Show an item if what is left then is not below the floor."""
-        said = line(item, self._now, text, title=standing(self._view, item, self._titles))
+        rendered = format_item(item, self._now, text, title=chunk_location(self._view, item, self._titles))
         mark = self._mark(item)
-        cost = count(self._counter, f"{mark} {said}") + 1
+        cost = count(self._counter, f"{mark} {rendered}") + 1
         needed: list[tuple[object, str]] = [(part, HEADINGS[part])]
         if part in DATED and item.at is not None:
             needed.append(((part, item.at.date()), day_heading(item.at, self._now)))
@@ -208,16 +217,16 @@ class Packing:
             return False
         self._headings.update(key for key, _ in new)
         self.left -= cost
-        self.shown.append(Shown(part=part, item=item, text=said, said=text, worth=worth, cost=cost))
+        self.shown.append(ShownItem(part=part, item=item, text=rendered, said=text, worth=worth, cost=cost))
         return True
 
 
-def _match(item: Item) -> dict[str, str]:
+def _match(item: ContextItem) -> dict[str, str]:
     """Return how whom or what an item is about is compared."""
-    found: dict[str, str] = {} if item.record is None else item.record.data["match"]
-    return found
+    match: dict[str, str] = {} if item.record is None else item.record.data["match"]
+    return match
 
 
-def _ends(item: Item) -> tuple[str, str]:
+def _ends(item: ContextItem) -> tuple[str, str]:
     match = _match(item)
     return match.get("entity", ""), match.get("target", "")

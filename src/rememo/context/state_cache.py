@@ -1,16 +1,15 @@
 """The cache of composed states: few, young, and gone as soon as they do not hold."""
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from rememo.context.providers import Reads
+from rememo.context.providers import KeyReads
 from rememo.context.state import State
 from rememo.model.filters import Filter
 from rememo.model.scope import Scope
-from rememo.runtime.locks import ForkLock
+from rememo.runtime.lru_cache import LruCache
 
 MOST_STATES: Final = 1_000
 MOST_BYTES: Final = 67_108_864
@@ -19,22 +18,22 @@ SWEEP_EVERY: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class StateSources:
     """What a state may have been made of."""
 
     who: Scope
     """The view's labels, and whom it is about."""
     records: tuple[Filter, ...]
-    reads: tuple[Reads, ...]
+    reads: tuple[KeyReads, ...]
     """Tell which key-value entries there are to look at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedState:
     """A state with what must be equal for it to hold."""
 
     state: State
-    reach: Reach
+    reach: StateSources
     stamp: object
     """What its reach was like before it was composed."""
     since: datetime
@@ -44,70 +43,49 @@ class StateCache:
     """States by message, the oldest out first. Time is told by the caller, so nothing runs by itself. Thread-safe."""
 
     def __init__(self, *, most: int = MOST_STATES, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most
-        self._most_bytes = most_bytes
-        self._lock = ForkLock()
-        self._held: OrderedDict[Hashable, Held] = OrderedDict()
-        self._bytes = 0
+        self._states = LruCache[Hashable, CachedState](
+            most, max_weight=most_bytes, weigh=lambda cached: cached.state.bytes
+        )
         self._swept: datetime | None = None
 
     def __len__(self) -> int:
         """Return how many are held, whether or not they are old by now."""
-        return len(self._held)
+        return len(self._states)
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether something is held under a key, old or not."""
-        return key in self._held
+        return key in self._states
 
     @property
     def bytes(self) -> int:
         """What all that is held weighs, about."""
-        return self._bytes
+        return self._states.weight
 
-    def get(self, key: Hashable, moment: datetime) -> Held | None:
+    def get(self, key: Hashable, now: datetime) -> CachedState | None:
         """Return what is held under a key and young enough."""
-        if self._swept is None or not timedelta() <= moment - self._swept < SWEEP_EVERY:
-            self.sweep(moment)
-        held = self._held.get(key)
-        return held if held is not None and _young(held, moment) else None
+        if self._swept is None or not timedelta() <= now - self._swept < SWEEP_EVERY:
+            self.sweep(now)
+        cached = self._states.peek(key)
+        return cached if cached is not None and _is_young(cached, now) else None
 
-    def put(self, key: Hashable, held: Held) -> None:
+    def put(self, key: Hashable, cached: CachedState) -> None:
         """Hold a state; what is too heavy for the whole cache is not held."""
-        if held.state.bytes > self._most_bytes:
-            return
-        with self._lock:
-            self._drop(key)
-            self._held[key] = held
-            self._bytes += held.state.bytes
-            while len(self._held) > self._most or self._bytes > self._most_bytes:
-                self._drop(next(iter(self._held)))
+        self._states.put(key, cached)
 
     def drop(self, key: Hashable) -> None:
         """Forget what is held under a key; nothing is also fine."""
-        with self._lock:
-            self._drop(key)
+        self._states.remove(key)
 
-    def sweep(self, moment: datetime) -> int:
+    def sweep(self, now: datetime) -> int:
         """Forget what is old; returns how many that were. Done by `get` once a minute, and by `maintain()`."""
-        with self._lock:
-            self._swept = moment
-            old = [key for key, held in self._held.items() if not _young(held, moment)]
-            for key in old:
-                self._drop(key)
-            return len(old)
+        self._swept = now
+        return self._states.remove_where(lambda cached: not _is_young(cached, now))
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
-            self._held.clear()
-            self._bytes = 0
-
-    def _drop(self, key: Hashable) -> None:
-        held = self._held.pop(key, None)
-        if held is not None:
-            self._bytes -= held.state.bytes
+        self._states.clear()
 
 
-def _young(held: Held, moment: datetime) -> bool:
+def _is_young(cached: CachedState, now: datetime) -> bool:
     # One from the future is no better than an old one: the clock was set back, and nobody knows how long it has stood.
-    return timedelta() <= moment - held.since < LIFE
+    return timedelta() <= now - cached.since < LIFE

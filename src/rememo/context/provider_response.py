@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from rememo.context.providers import Provided, Provider
+from rememo.context.providers import Provider, ProviderResponse
 from rememo.context.state import LeftOut
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_object, check_text
@@ -14,43 +14,43 @@ _LONGEST_SAID: Final = 500
 _NO_LIMIT: Final = 2**62
 
 
-def checked(one: Provider, answer: object, settings: Settings) -> Provided | LeftOut:
+def check_response(provider: Provider, answer: object, settings: Settings) -> ProviderResponse | LeftOut:
     """Return what a provider said as a copy, or why it cannot be used."""
     if answer is None:
-        return Provided()
+        return ProviderResponse()
     if isinstance(answer, str):
-        answer = Provided(text=answer)
+        answer = ProviderResponse(text=answer)
     elif isinstance(answer, Mapping):
         parts = cast("Mapping[object, Any]", answer)
         if unknown := [name for name in parts if name not in _PARTS]:
             says = f"it returned a mapping with {unknown[0]!r}; a mapping may have text, values, data and recalled"
-            return LeftOut(one.name, "wrong type", short(says))
-        answer = Provided(**cast("Mapping[str, Any]", parts))
-    if not isinstance(answer, Provided):
-        says = f"it returned {type(answer).__name__}; return text, Provided(…), a mapping with text, values and data, or None"
-        return LeftOut(one.name, "wrong type", short(says))
+            return LeftOut(provider.name, "wrong type", shorten(says))
+        answer = ProviderResponse(**cast("Mapping[str, Any]", parts))
+    if not isinstance(answer, ProviderResponse):
+        says = f"it returned {type(answer).__name__}; return text, ProviderResponse(…), a mapping with text, values and data, or None"
+        return LeftOut(provider.name, "wrong type", shorten(says))
     most = settings.max_provided_bytes
     # Weighed before it is looked at: walking through very much takes long.
     if _heavier([answer.text, answer.values, answer.data], most):
         says = f"it returned more than the {most:,} bytes allowed; return less, or raise max_provided_bytes"
-        return LeftOut(one.name, "too large", says)
+        return LeftOut(provider.name, "too large", says)
     try:
-        return Provided(
+        return ProviderResponse(
             text=check_text(answer.text, "text", max_bytes=_NO_LIMIT),
             values=check_object(answer.values, "values", max_bytes=_NO_LIMIT, max_depth=settings.max_depth),
             data=check_json(answer.data, "data", max_bytes=_NO_LIMIT, depth=settings.max_depth),
             recalled=bool(answer.recalled),
         )
     except InvalidInput as error:
-        return LeftOut(one.name, "wrong type", short(error))
+        return LeftOut(provider.name, "wrong type", shorten(error))
 
 
-def failed(one: Provider, error: BaseException) -> LeftOut:
+def failed_provider(provider: Provider, error: BaseException) -> LeftOut:
     """Return that a provider raised, with what."""
-    return LeftOut(one.name, "failed", short(f"{type(error).__name__}: {error}"))
+    return LeftOut(provider.name, "failed", shorten(f"{type(error).__name__}: {error}"))
 
 
-def short(says: object) -> str:
+def shorten(says: object) -> str:
     """Return words that are not too many: an error may quote all it was given."""
     text = str(says)
     return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} …"

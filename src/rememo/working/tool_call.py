@@ -1,4 +1,4 @@
-"""Call: the use of a tool while it lasts, and how it is remembered when it ends."""
+"""Tool calls: the use of a tool while it lasts, and how it is remembered when it ends."""
 
 import logging
 import time
@@ -20,7 +20,7 @@ _ROOM = 8_192
 _log = logging.getLogger("rememo.working")
 
 
-class Call:
+class ToolCall:
     """What a tool was given, and what comes of it: set `result`, or say `fail(reason)`."""
 
     def __init__(self, view: View, tool: str, parameters: Mapping[str, Any] | None) -> None:
@@ -56,7 +56,7 @@ class Call:
         """Say that the tool did not do what it should, without an exception."""
         if not isinstance(reason, str) or not reason.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"the reason of a failure must be text, not {reason!r}")
-        self.error = _fitting(reason)
+        self.error = _storable(reason)
 
     def _checked(self, name: str, value: object, beside: dict[str, Any]) -> Any:
         settings = self._settings
@@ -69,12 +69,12 @@ class Call:
 
 
 @contextmanager
-def calling(
+def record_tool_call(
     view: View, tool: str, parameters: Mapping[str, Any] | None, metadata: Mapping[str, Any] | None
-) -> Generator[Call]:
+) -> Generator[ToolCall]:
     """Remember a tool's use when the block ends, however it ends."""
     view.need_present()
-    call = Call(view, tool, parameters)
+    call = ToolCall(view, tool, parameters)
     settings = view.engine.settings
     own = check_object(metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth)
     started, begun = view.engine.now(), time.perf_counter()
@@ -94,7 +94,7 @@ def calling(
     try:
         yield call
     except BaseException as error:
-        call.error = _told(error)
+        call.error = _describe_error(error)
         try:
             end()
         except RememoError as second:
@@ -105,15 +105,15 @@ def calling(
     end()
 
 
-def _told(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # noqa: BLE001 - an exception may fail at telling what it is
-        said = ""
-    return _fitting(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+        message = ""
+    return _storable(f"{type(error).__name__}: {message}" if message else type(error).__name__)
 
 
-def _fitting(text: str) -> str:
+def _storable(text: str) -> str:
     """Return a text that can be stored, whatever a tool has put into it."""
     text = text.replace("\x00", "�").encode("utf-8", "replace").decode()
     return text if len(text) <= _MOST_ERROR else text[: _MOST_ERROR - 1] + "…"

@@ -1,4 +1,4 @@
-"""Declared: the fields that a workbench of one's own has, checked by their types and kept in its context."""
+"""DeclaredField: the fields that a workbench of one's own has, checked by their types and kept in its context."""
 
 import inspect
 import json
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, cast, get_
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import Json, dump_json
 from rememo.settings import Settings
-from rememo.working.shapes import Shape
+from rememo.working.type_schema import TypeSchema
 
 if TYPE_CHECKING:
-    from rememo.working.values import ContextValues
+    from rememo.working.context_values import ContextValues
 
 
 _UNBOUND = Settings(max_data_bytes=2**62, max_depth=200)
 """The memory's own limits are applied when a value is kept."""
 
 
-class Bench(Protocol):
+class Workbench(Protocol):
     """What has declared fields."""
 
     @property
@@ -30,7 +30,7 @@ class Bench(Protocol):
         ...
 
 
-class Declared:
+class DeclaredField:
     """One field: reading it asks the memory, assigning keeps it there."""
 
     def __init__(self, owner: type, name: str) -> None:
@@ -44,14 +44,14 @@ class Declared:
         return f"{self._owner.__name__}.{self._name}"
 
     @cached_property
-    def _shape(self) -> Shape[Any]:
+    def _shape(self) -> TypeSchema[Any]:
         try:
             hint: Any = get_type_hints(self._owner, include_extras=True)[self._name]
         except (NameError, TypeError) as error:
             raise InvalidInput(f"the type of {self._title} cannot be checked: {error}") from None
         # Made at run time, so no checker can read it.
         whole = getitem(cast("Any", Annotated), (hint, self._given)) if self._is_field_info else hint
-        return Shape(whole, self._title, _UNBOUND, f"read it by context.get({self._name!r}) and set it anew")
+        return TypeSchema(whole, self._title, _UNBOUND, f"read it by context.get({self._name!r}) and set it anew")
 
     @property
     def _is_field_info(self) -> bool:
@@ -77,22 +77,22 @@ class Declared:
         """Return the value of its JSON; what does not fit the type any more raises `TypeMismatch`."""
         return self._shape.load(dump_json(held))
 
-    def __get__(self, bench: Bench | None, owner: type) -> Any:
+    def __get__(self, bench: Workbench | None, owner: type) -> Any:
         if bench is None:
             return self
         held = bench.context.get(self._name, self)
         return self.default() if held is self else self.loaded(held)
 
-    def __set__(self, bench: Bench, value: Any) -> None:
+    def __set__(self, bench: Workbench, value: Any) -> None:
         bench.context.set(self._name, value)
 
 
-def declare(owner: type, taken: type, inherited: Mapping[str, Declared]) -> dict[str, Declared]:
+def declare_fields(owner: type, taken: type, inherited: Mapping[str, DeclaredField]) -> dict[str, DeclaredField]:
     """Turn the annotated names of a class into fields, and return them; names that mean something else are refused.
 
     A plain value for an inherited field is its new default.
     """
-    found: dict[str, Declared] = {}
+    fields: dict[str, DeclaredField] = {}
     names = [name for name, hint in _annotations(owner).items() if not name.startswith("_") and not _of_class(hint)]
     names += [name for name, value in owner.__dict__.items() if name in inherited and not hasattr(value, "__get__")]
     for name in dict.fromkeys(names):
@@ -100,10 +100,10 @@ def declare(owner: type, taken: type, inherited: Mapping[str, Declared]) -> dict
             raise InvalidInput(
                 f"{owner.__name__} cannot have the field {name!r}: every workbench has that name already"
             )
-        field = Declared(owner, name)
+        field = DeclaredField(owner, name)
         setattr(owner, name, field)
-        found[name] = field
-    return found
+        fields[name] = field
+    return fields
 
 
 def assignable(owner: type, name: str) -> bool:

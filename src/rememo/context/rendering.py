@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rememo.context.dates import ago, day, day_and_time
-from rememo.context.gather import due
-from rememo.context.item import Item
+from rememo.context.gather import due_time
+from rememo.context.item import ContextItem
 
 HEADINGS: Final[Mapping[str, str]] = {
     "profile": "Profile:",
@@ -25,11 +25,11 @@ DATED: Final = frozenset({"passages", "recent"})
 
 
 @dataclass(slots=True)
-class Shown:
+class ShownItem:
     """An item that was chosen, as it is to be shown."""
 
     part: str
-    item: Item
+    item: ContextItem
     text: str
     """The line without its mark."""
     said: str
@@ -41,66 +41,66 @@ class Shown:
     mark: str = field(default="")
 
 
-def line(item: Item, now: datetime, text: str | None = None, *, title: str = "") -> str:
+def format_item(item: ContextItem, now: datetime, text: str | None = None, *, title: str = "") -> str:
     """Return an item in a line, or several whose later ones are set in so that they cannot be taken for other items."""
-    said = (item.text if text is None else text).strip()
+    content = (item.text if text is None else text).strip()
     if item.kind == "message":
-        said = f"{item.speaker}: {said}"
+        content = f"{item.speaker}: {content}"
     elif item.kind == "fact":
-        said += _since(item)
+        content += _since(item)
     elif item.kind in ("goal", "task"):
-        said = f"{item.kind}: {said}{_due(item, now)}"
+        content = f"{item.kind}: {content}{_due(item, now)}"
     elif item.kind == "chunk":
-        said = f"{title or 'document'}: {said}"
+        content = f"{title or 'document'}: {content}"
     elif item.kind not in ("relationship", "profile"):
-        said = f"{item.kind}: {said}"
-    return set_in(said)
+        content = f"{item.kind}: {content}"
+    return indent_continuations(content)
 
 
-def set_in(text: str) -> str:
+def indent_continuations(text: str) -> str:
     """Return a text whose later lines are set in, by whatever character they were broken."""
     return _BREAK.sub("\n  ", text)
 
 
 def day_heading(moment: datetime, now: datetime) -> str:
     """Return what stands above the items of a day; the year is said where it is not plain from how long ago it was."""
-    said = day(moment)
+    heading = day(moment)
     if abs(now - moment) < _PLAIN:
-        said = said.removesuffix(f" {moment.year}")
-    return f"{said} ({ago(moment, now)}):"
+        heading = heading.removesuffix(f" {moment.year}")
+    return f"{heading} ({ago(moment, now)}):"
 
 
-def render(shown: Iterable[Shown], now: datetime, *, parts: Sequence[str] = tuple(HEADINGS)) -> str:
+def render(shown: Iterable[ShownItem], now: datetime, *, parts: Sequence[str] = tuple(HEADINGS)) -> str:
     """Return the text inside the fence: the parts that have something, each under its heading."""
-    by_part: dict[str, list[Shown]] = {part: [] for part in parts}
-    for one in shown:
-        if one.part in by_part:
-            by_part[one.part].append(one)
+    by_part: dict[str, list[ShownItem]] = {part: [] for part in parts}
+    for shown_item in shown:
+        if shown_item.part in by_part:
+            by_part[shown_item.part].append(shown_item)
     blocks = [f"Now: {day_and_time(now)}"]
     for part, ones in by_part.items():
         if ones:
-            blocks.append("\n".join([HEADINGS[part], *listed(part, ones, now)]))
+            blocks.append("\n".join([HEADINGS[part], *format_lines(part, ones, now)]))
     return "\n".join(blocks)
 
 
-def listed(part: str, ones: Iterable[Shown], now: datetime) -> Iterable[str]:
+def format_lines(part: str, ones: Iterable[ShownItem], now: datetime) -> Iterable[str]:
     """Give the lines of a part, each behind its mark; of some parts under the days they belong to."""
     last = None
-    for one in ones:
-        if part in DATED and one.item.at is not None and one.item.at.date() != last:
-            last = one.item.at.date()
-            yield day_heading(one.item.at, now)
-        yield f"{one.mark} {one.text}" if one.mark else one.text
+    for shown_item in ones:
+        if part in DATED and shown_item.item.at is not None and shown_item.item.at.date() != last:
+            last = shown_item.item.at.date()
+            yield day_heading(shown_item.item.at, now)
+        yield f"{shown_item.mark} {shown_item.text}" if shown_item.mark else shown_item.text
 
 
-def _since(item: Item) -> str:
+def _since(item: ContextItem) -> str:
     record = item.record
     if record is None:
         return ""
-    told = " (disputed)" if record.data.get("status") == "disputed" else ""
-    return f" (since {day(record.valid_from)}){told}" if record.valid_from is not None else told
+    disputed = " (disputed)" if record.data.get("status") == "disputed" else ""
+    return f" (since {day(record.valid_from)}){disputed}" if record.valid_from is not None else disputed
 
 
-def _due(item: Item, now: datetime) -> str:
-    when = None if item.record is None else due(item.record)
+def _due(item: ContextItem, now: datetime) -> str:
+    when = None if item.record is None else due_time(item.record)
     return "" if when is None else f", due {day(when)} ({ago(when, now)})"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, Protocol
 
-from rememo.collections.fields import Kind, value_id
+from rememo.collections.base import Collection, value_id
 from rememo.collections.working_limits import LIMITS
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
@@ -12,12 +12,13 @@ from rememo.model.check import check_function, check_json, check_label
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE, Record
 from rememo.model.scope import Scope
+from rememo.runtime.retry import retry_on_conflict
 
 CONTEXT = "context"
 _MOST_TRIES = 1_000
 
 
-class Rule(Protocol):
+class ValueCodec(Protocol):
     """What a declared value must be."""
 
     def stored(self, value: Any) -> Any:
@@ -25,7 +26,7 @@ class Rule(Protocol):
         ...
 
 
-class ContextValues(Kind):
+class ContextValues(Collection):
     """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type.
 
     They are records of the kind `state`: versions, `as_of`, `undo`, batches and export hold for them, search does not
@@ -34,7 +35,7 @@ class ContextValues(Kind):
 
     kind = STATE
 
-    def __init__(self, view: View, rules: Mapping[str, Rule] | None = None) -> None:
+    def __init__(self, view: View, rules: Mapping[str, ValueCodec] | None = None) -> None:
         super().__init__(view)
         self._rules = rules or {}
 
@@ -57,18 +58,21 @@ class ContextValues(Kind):
         view.need_no_batch("context.update()")
         check_function(change, "change")
         id = value_id(view.engine, view.scope, CONTEXT, check_label(name, "name"))
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[Record | None, dict[str, Any]]:
             record = view.find(id)
-            fields = self._fields(name, change(_value(record, default)))
-            try:
-                if record is None:
-                    view.put([fields])
-                else:
-                    view.revise(id, {"data": fields["data"]}, record.version)
-            except (AlreadyExists, VersionConflict, NotFound):
-                continue
+            return record, self._fields(name, change(_value(record, default)))
+
+        def write(prepared: tuple[Record | None, dict[str, Any]]) -> Any:
+            record, fields = prepared
+            if record is None:
+                view.put([fields])
+            else:
+                view.revise(id, {"data": fields["data"]}, record.version)
             return fields["data"]["value"]
-        raise VersionConflict(f"{name!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+        conflicts = (AlreadyExists, NotFound, VersionConflict)
+        return retry_on_conflict(prepare, write, repr(name), attempts=_MOST_TRIES, conflicts=conflicts)
 
     def delete(self, name: str) -> bool:
         """Forget a value; False when there was none."""
@@ -83,11 +87,11 @@ class ContextValues(Kind):
 
     def all(self) -> dict[str, Any]:
         """Return every value by its name, sorted by name."""
-        found = self._read(self._filter(data={"use": CONTEXT}), None)
+        records = self._read(self._filter(data={"use": CONTEXT}), None)
         held = {
-            one.data["name"]: one.data["value"]
-            for one in found
-            if one.scope == self._view.scope and is_value(one, one.scope)
+            record.data["name"]: record.data["value"]
+            for record in records
+            if record.scope == self._view.scope and is_value(record, record.scope)
         }
         return dict(sorted(held.items()))
 

@@ -34,7 +34,7 @@ caller_loop: "contextvars.ContextVar[asyncio.AbstractEventLoop | None]" = contex
 """The event loop of those who wait with `await`: their async functions run there, where their connections live."""
 
 
-class Call:
+class ProviderCall:
     """One run of a function; `changed` is told when it begins and when it ends."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Call:
         argument: Any,
         *,
         timeout: float,
-        changed: "SimpleQueue[Call]",
+        changed: "SimpleQueue[ProviderCall]",
     ) -> None:
         self.owner = owner
         """Whose calls are counted together when they hang."""
@@ -74,13 +74,13 @@ class Call:
         self._changed.put(self)
 
 
-class Pool:
+class ProviderPool:
     """Runs calls on at most `MOST_THREADS` threads that are not given up. Thread-safe; belongs to one process."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
         self._turn = threading.Condition()
-        self._queue: deque[Call] = deque()
+        self._queue: deque[ProviderCall] = deque()
         self._working = 0
         self._idle = 0
         self._hanging: Counter[Hashable] = Counter()
@@ -92,7 +92,7 @@ class Pool:
         with self._turn:
             return self._hanging[owner] >= MOST_HANGING or self._hanging.total() >= MOST_HANGING_IN_ALL
 
-    def submit(self, call: Call) -> None:
+    def submit(self, call: ProviderCall) -> None:
         """Run a call as soon as there is a thread, or at once on an event loop if it is async."""
         if call.waits:
             self._on_loop(call)
@@ -102,7 +102,7 @@ class Pool:
             self._queue.append(call)
             self._staff()
 
-    def give_up(self, call: Call) -> bool:
+    def give_up(self, call: ProviderCall) -> bool:
         """Wait for a call no more; False when it has ended after all. An async one is cancelled."""
         with self._turn:
             if call.ended:
@@ -166,9 +166,9 @@ class Pool:
             elif not self._end(call, result, None):
                 return
 
-    def _next(self) -> Call | None:
+    def _next(self) -> ProviderCall | None:
         with self._turn:
-            call: Call | None = None
+            call: ProviderCall | None = None
             while call is None or call.given_up:
                 # Looked at again after the wait: something may have come just when it ended.
                 while not self._queue:
@@ -182,7 +182,7 @@ class Pool:
             call.deadline = time.monotonic() + call.timeout
             return call
 
-    def _end(self, call: Call, result: Any, error: BaseException | None) -> bool:
+    def _end(self, call: ProviderCall, result: Any, error: BaseException | None) -> bool:
         """Note how a call on a thread ended; False when another took the thread's place meanwhile."""
         with self._turn:
             call.result, call.error, call.ended = result, error, True
@@ -194,7 +194,7 @@ class Pool:
         call.tell()
         return True
 
-    def _pass_on(self, call: Call, result: Awaitable[Any]) -> bool:
+    def _pass_on(self, call: ProviderCall, result: Awaitable[Any]) -> bool:
         """Let what a thread returned be waited for on the loop; False when another took the thread's place meanwhile."""
         with self._turn:
             given_up = call.given_up
@@ -216,14 +216,14 @@ class Pool:
             call.tell()
         return True
 
-    def _no_longer_hanging(self, call: Call) -> None:
+    def _no_longer_hanging(self, call: ProviderCall) -> None:
         self._hanging[call.owner] -= 1
         if not self._hanging[call.owner]:
             del self._hanging[call.owner]
 
     # ---- the event loop
 
-    def _on_loop(self, call: Call, waited: Awaitable[Any] | None = None) -> None:
+    def _on_loop(self, call: ProviderCall, waited: Awaitable[Any] | None = None) -> None:
         """Run an async function, or wait for what a plain one returned, on the event loop."""
         call.loop = call.context.get(caller_loop) or self._loop()
         if call.deadline is None:
@@ -321,7 +321,7 @@ class _OwnLoop:
             _discard(waited)
 
 
-def _cancel(call: Call) -> None:
+def _cancel(call: ProviderCall) -> None:
     def cancel() -> None:
         # One that has not begun sees for itself that nobody waits for it.
         if call.task is not None and call.begun:

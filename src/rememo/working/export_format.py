@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from rememo.collections.fields import choice, external, priority_of, value_id
-from rememo.collections.limits import Limits, read_limits
+from rememo.collections.base import check_choice, check_external_id, check_priority, value_id
+from rememo.collections.limits import MessageLimits, read_limits
 from rememo.collections.tasks import STATUSES
 from rememo.collections.thoughts import STEPS
 from rememo.collections.working_limits import LIMITS, WorkingLimits
@@ -24,7 +24,7 @@ from rememo.model.derived_names import copy_name, external_name
 from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
-from rememo.working.values import CONTEXT, is_value
+from rememo.working.context_values import CONTEXT, is_value
 
 FORMAT = "rememo-working"
 FORMAT_VERSION = 1
@@ -39,7 +39,7 @@ _LINKS = ("reply_to", "parent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ImportedRecord:
     """A record as an import wants it to be."""
 
     id: str
@@ -51,32 +51,32 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class WorkingExport:
     """What an export asks for, checked."""
 
-    records: tuple[Wanted, ...]
+    records: tuple[ImportedRecord, ...]
     limits: WorkingLimits | None
     has_room_limits: bool
     """Whether it says anything of the room's limits."""
-    room_limits: Limits | None
+    room_limits: MessageLimits | None
     """None where the room has none."""
 
 
-def held(view: View) -> list[Record]:
+def workbench_records(view: View) -> list[Record]:
     """Return the records of a workbench in one read, oldest first."""
     engine = view.engine
-    found = engine.store.read(view.filter(kind=_KINDS), engine.now())
-    return [one for one in found if one.kind != STATE or is_value(one, view.scope)]
+    records = engine.store.read(view.filter(kind=_KINDS), engine.now())
+    return [record for record in records if record.kind != STATE or is_value(record, view.scope)]
 
 
-def export_of(view: View, records: Iterable[Record]) -> dict[str, Any]:
+def export_workbench(view: View, records: Iterable[Record]) -> dict[str, Any]:
     """Return the JSON value of a workbench."""
-    found = list(records)
+    all_records = list(records)
     out: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION, "limits": None}
     for section, kind in SECTIONS.items():
-        out[section] = [_entry(view.scope, record) for record in found if record.kind == kind]
+        out[section] = [_entry(view.scope, record) for record in all_records if record.kind == kind]
     values: list[dict[str, Any]] = []
-    for record in found:
+    for record in all_records:
         if record.kind != STATE:
             continue
         if record.data["use"] == LIMITS:
@@ -85,7 +85,7 @@ def export_of(view: View, records: Iterable[Record]) -> dict[str, Any]:
         labels = _inner(view.scope, record.scope)
         value = {"name": record.data["name"], "value": record.data["value"]}
         values.append(value | {"labels": labels} if labels else value)
-    out["context"] = sorted(values, key=lambda one: (one["name"], dump_json(one.get("labels", {}))))
+    out["context"] = sorted(values, key=lambda value: (value["name"], dump_json(value.get("labels", {}))))
     return out
 
 
@@ -112,7 +112,7 @@ def _inner(outer: Scope, scope: Scope) -> dict[str, str]:
 # ---- reading
 
 
-def read_export(view: View, value: object) -> Exported:
+def read_export(view: View, value: object) -> WorkingExport:
     """Return what an export asks for, checked as a whole; what is foreign, damaged or newer raises `InvalidInput`."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType] - a caller's
         raise InvalidInput(f"this is not the export of a workbench: it must be a mapping with format {FORMAT!r}")
@@ -129,17 +129,17 @@ def read_export(view: View, value: object) -> Exported:
         raise InvalidInput(
             f"this export of a workbench has the unknown part {min(map(repr, unknown))}; nothing was changed"
         )
-    wanted: list[Wanted] = []
+    wanted: list[ImportedRecord] = []
     for section, kind in SECTIONS.items():
-        wanted += [_read(view, f"{section}[{place}]", kind, one) for place, one in _items(given, section)]
-    wanted += [_read_value(view, f"context[{place}]", one) for place, one in _items(given, "context")]
-    ids = Counter(one.id for one in wanted)
+        wanted += [_read(view, f"{section}[{place}]", kind, item) for place, item in _items(given, section)]
+    wanted += [_read_value(view, f"context[{place}]", item) for place, item in _items(given, "context")]
+    ids = Counter(record.id for record in wanted)
     if len(ids) != len(wanted):
         twice = next(id for id, count in ids.items() if count > 1)
         raise InvalidInput(f"this export of a workbench is damaged: it has {twice!r} twice; nothing was changed")
     limits, room = given.get("limits"), given.get("room_limits")
     try:
-        return Exported(
+        return WorkingExport(
             records=tuple(wanted),
             limits=None if limits is None else WorkingLimits.read(limits),
             has_room_limits="room_limits" in given,
@@ -156,7 +156,7 @@ def _items(given: Mapping[str, Any], section: str) -> Iterable[tuple[int, Any]]:
     return enumerate(cast("list[Any]", items))
 
 
-def _read(view: View, where: str, kind: str, value: object) -> Wanted:
+def _read(view: View, where: str, kind: str, value: object) -> ImportedRecord:
     try:
         entry = _mapping(value, _ENTRY, ("id", "text", "created_at"))
         fields: dict[str, Any] = {"kind": kind, "text": entry["text"]}
@@ -166,7 +166,7 @@ def _read(view: View, where: str, kind: str, value: object) -> Wanted:
         if not isinstance(fields["data"], Mapping):
             raise InvalidInput("data must be a mapping")  # noqa: TRY301 - told with its place below
         _CHECKS[kind](cast("Mapping[str, Any]", fields["data"]))
-        wanted = Wanted(
+        wanted = ImportedRecord(
             id=check_label(entry["id"], "id"),
             kind=kind,
             scope=_scope(view, entry),
@@ -180,12 +180,12 @@ def _read(view: View, where: str, kind: str, value: object) -> Wanted:
     return wanted
 
 
-def _record(wanted: Wanted) -> Record:
+def _record(wanted: ImportedRecord) -> Record:
     created = cast("datetime", wanted.created_at)
     return Record(id=wanted.id, version=1, scope=wanted.scope, created_at=created, recorded_at=created, **wanted.fields)
 
 
-def _read_value(view: View, where: str, value: object) -> Wanted:
+def _read_value(view: View, where: str, value: object) -> ImportedRecord:
     settings = view.engine.settings
     try:
         entry = _mapping(value, {"name", "value", "labels"}, ("name", "value"))
@@ -193,19 +193,21 @@ def _read_value(view: View, where: str, value: object) -> Wanted:
         kept = check_json(entry["value"], "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
     except InvalidInput as error:
         raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
-    return wanted_value(view.engine, scope, CONTEXT, name, kept)
+    return imported_value(view.engine, scope, CONTEXT, name, kept)
 
 
-def wanted_value(engine: Engine, scope: Scope, use: str, name: str, value: Any) -> Wanted:
+def imported_value(engine: Engine, scope: Scope, use: str, name: str, value: Any) -> ImportedRecord:
     """Return the record of a value that is wanted."""
     fields = _PLAIN | dict.fromkeys(_TIMES) | {"kind": STATE, "text": ""}
     fields["data"] = {"use": use, "name": name, "value": value}
-    return Wanted(id=value_id(engine, scope, use, name), kind=STATE, scope=scope, created_at=None, fields=fields)
+    return ImportedRecord(
+        id=value_id(engine, scope, use, name), kind=STATE, scope=scope, created_at=None, fields=fields
+    )
 
 
-def wanted_limits(engine: Engine, scope: Scope, limits: WorkingLimits) -> Wanted:
+def imported_limits(engine: Engine, scope: Scope, limits: WorkingLimits) -> ImportedRecord:
     """Return the record of limits that are wanted."""
-    return wanted_value(engine, scope, LIMITS, LIMITS, limits.to_json())
+    return imported_value(engine, scope, LIMITS, LIMITS, limits.to_json())
 
 
 def _mapping(value: object, known: set[str], needed: tuple[str, ...]) -> Mapping[str, Any]:
@@ -242,12 +244,12 @@ def _check_action(data: Mapping[str, Any]) -> None:
 
 
 def _check_thought(data: Mapping[str, Any]) -> None:
-    choice(data.get("step"), "step", STEPS)
+    check_choice(data.get("step"), "step", STEPS)
 
 
 def _check_task(data: Mapping[str, Any]) -> None:
-    choice(data.get("status"), "status", STATUSES)
-    priority_of(data.get("priority", 0))
+    check_choice(data.get("status"), "status", STATUSES)
+    check_priority(data.get("priority", 0))
     for name in ("due", "first", "done_at"):
         if data.get(name) is not None:
             to_utc(data[name], name)
@@ -256,7 +258,7 @@ def _check_task(data: Mapping[str, Any]) -> None:
 _CHECKS = {"message": _check_message, "action": _check_action, "thought": _check_thought, "task": _check_task}
 
 
-def own_id(view: View, wanted: Wanted) -> str:
+def local_id(view: View, wanted: ImportedRecord) -> str:
     """Return the id that a wanted record has in this memory, whatever memory it comes from.
 
     Only what is derived here creates a record under a derived id: of a platform's message, its ids tell which that is.
@@ -264,16 +266,16 @@ def own_id(view: View, wanted: Wanted) -> str:
     parts = wanted.fields["data"].get("external_id")
     if wanted.kind != "message" or parts is None or not is_derived(wanted.id):
         return wanted.id
-    return view.engine.ids.derive(view.scope.tenant, external_name(wanted.kind, external(parts)))
+    return view.engine.ids.derive(view.scope.tenant, external_name(wanted.kind, check_external_id(parts)))
 
 
-def copied_id(view: View, id: str) -> DerivedId:
+def copy_id(view: View, id: str) -> DerivedId:
     """Return the id of a copy, for a record whose own id it cannot have here; the same at every import."""
     tenant = view.scope.tenant
     return view.engine.ids.derive(tenant, copy_name(view.scope, view.engine.ids.name(tenant, id)))
 
 
-def relinked(wanted: Wanted, ids: Mapping[str, str]) -> dict[str, Any]:
+def relink(wanted: ImportedRecord, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a record with what it refers to by other ids."""
     data = dict(wanted.fields["data"])
     for name in _LINKS:

@@ -35,6 +35,6 @@ def check_file_name(value: object, field: str = "name") -> str:
     return name
 
 
-def folded(name: str) -> str:
+def fold_file_name(name: str) -> str:
     """Return what two names share that a file system might take for the same."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

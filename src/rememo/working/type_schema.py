@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-_MOST_TOLD = 3
+_MOST_FAULTS = 3
 _MIGRATE = "open it with migrate=, a function that makes the new value of the stored one"
 
 
-class Shape(Generic[V]):
+class TypeSchema(Generic[V]):
     """One type, and what of it can be stored; `what` names the value in messages, `cure` says what helps it to fit again."""
 
     def __init__(self, kind: Any, what: str, settings: Settings, cure: str = _MIGRATE) -> None:
@@ -43,7 +43,7 @@ class Shape(Generic[V]):
             checked = self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
             raise InvalidInput(
-                f"{self._what} must be {named(self._kind)}: {told(error)}; nothing was changed"
+                f"{self._what} must be {type_name(self._kind)}: {describe_validation_error(error)}; nothing was changed"
             ) from None
         text = dump_json(self.plain(checked))
         if (size := len(text.encode())) > self._settings.max_data_bytes:
@@ -53,8 +53,10 @@ class Shape(Generic[V]):
         try:
             again = self._adapter.validate_json(text)
         except ValidationError as error:
-            raise InvalidInput(f"{self._what} cannot be stored: as JSON it does not fit: {told(error)}") from None
-        if not same(checked, again):
+            raise InvalidInput(
+                f"{self._what} cannot be stored: as JSON it does not fit: {describe_validation_error(error)}"
+            ) from None
+        if not is_same(checked, again):
             raise InvalidInput(
                 f"{self._what} cannot be stored: it would come back as {reprlib.repr(again)};"
                 " say its exact type, such as type=list[datetime], or use types that JSON and pydantic can tell apart"
@@ -77,7 +79,7 @@ class Shape(Generic[V]):
             return self._adapter.validate_json(text)
         except ValueError as error:
             raise TypeMismatch(
-                f"{self._what} is stored as {_short(text)}, which is not {named(self._kind)}: {told(error)}; {self._cure}"
+                f"{self._what} is stored as {_short(text)}, which is not {type_name(self._kind)}: {describe_validation_error(error)}; {self._cure}"
             ) from None
 
     def has_fields_of(self, text: str, value: V) -> bool:
@@ -97,14 +99,16 @@ class Shape(Generic[V]):
         try:
             return self._adapter.validate_python(value)
         except ValueError as error:
-            raise TypeMismatch(f"migrate= of {self._what} did not give {named(self._kind)}: {told(error)}") from None
+            raise TypeMismatch(
+                f"migrate= of {self._what} did not give {type_name(self._kind)}: {describe_validation_error(error)}"
+            ) from None
 
 
-class Part:
+class PartialSchema:
     """A value that is gathered bit by bit and must fit a type in the end; stored as it is given, as JSON."""
 
     def __init__(self, kind: Any, what: str, settings: Settings) -> None:
-        self._shape: Shape[Any] = Shape(kind, what, settings)
+        self._shape: TypeSchema[Any] = TypeSchema(kind, what, settings)
         self._adapter = adapter_of(kind, what)
         self._what = what
 
@@ -122,7 +126,9 @@ class Part:
             # Strict, since it is not changed: what passes is what the type says.
             self._adapter.validate_json(dump_json(value), strict=True)
         except ValidationError as error:
-            faults = [one for one in error.errors(include_url=False) if whole or not one["type"].startswith("missing")]
+            faults = [
+                fault for fault in error.errors(include_url=False) if whole or not fault["type"].startswith("missing")
+            ]
             if faults:
                 raise InvalidInput(f"{self._what} does not fit: {_listed(faults)}; nothing was changed") from None
 
@@ -154,10 +160,10 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
 
 def _unfit(kind: Any, what: str, error: Exception) -> InvalidInput:
     reason = str(error).split("\n")[0]
-    return InvalidInput(f"{what} cannot be of the type {named(kind)}, which pydantic cannot check: {reason}")
+    return InvalidInput(f"{what} cannot be of the type {type_name(kind)}, which pydantic cannot check: {reason}")
 
 
-def told(error: Exception) -> str:
+def describe_validation_error(error: Exception) -> str:
     """Return in one line what a value does not fit by: each place and its fault."""
     from pydantic import ValidationError  # noqa: PLC0415 - see _adapter
 
@@ -167,35 +173,37 @@ def told(error: Exception) -> str:
 
 
 def _listed(faults: "Sequence[ErrorDetails]") -> str:
-    lines = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in faults[:_MOST_TOLD]]
-    if len(faults) > _MOST_TOLD:
-        lines.append(f"and {len(faults) - _MOST_TOLD} more")
+    lines = [
+        ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"]))) for fault in faults[:_MOST_FAULTS]
+    ]
+    if len(faults) > _MOST_FAULTS:
+        lines.append(f"and {len(faults) - _MOST_FAULTS} more")
     return "; ".join(lines)
 
 
-def named(kind: Any) -> str:
+def type_name(kind: Any) -> str:
     """Return how a type is called."""
     return kind.__qualname__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
 
 
-def same(one: object, other: object) -> bool:
+def is_same(first: object, other: object) -> bool:
     """Whether a value came back as it was: of the same types all the way down.
 
     Fields are compared one by one, so that classes need no equality of their own and private parts do not matter.
     """
-    if type(one) is not type(other):
-        numbers = not isinstance(one, bool) and isinstance(one, int | float) and isinstance(other, int | float)
-        return numbers and one == other
-    if isinstance(one, Mapping):
-        left, right = cast("Mapping[Any, Any]", one), cast("Mapping[Any, Any]", other)
-        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
-    if isinstance(one, list | tuple | deque):
-        pair = cast("list[Any]", one), cast("list[Any]", other)
-        return len(pair[0]) == len(pair[1]) and all(map(same, *pair))
-    names = _fields(one)
+    if type(first) is not type(other):
+        numbers = not isinstance(first, bool) and isinstance(first, int | float) and isinstance(other, int | float)
+        return numbers and first == other
+    if isinstance(first, Mapping):
+        left, right = cast("Mapping[Any, Any]", first), cast("Mapping[Any, Any]", other)
+        return left.keys() == right.keys() and all(is_same(value, right[key]) for key, value in left.items())
+    if isinstance(first, list | tuple | deque):
+        pair = cast("list[Any]", first), cast("list[Any]", other)
+        return len(pair[0]) == len(pair[1]) and all(map(is_same, *pair))
+    names = _fields(first)
     if names is None:
-        return one == other
-    return all(same(getattr(one, name, None), getattr(other, name, None)) for name in names)
+        return first == other
+    return all(is_same(getattr(first, name, None), getattr(other, name, None)) for name in names)
 
 
 def _fields(value: object) -> list[str] | None:

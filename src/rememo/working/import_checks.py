@@ -40,7 +40,7 @@ def _kind(space: str) -> str:
     for name, label in zip(LABELS, cast("list[object]", parts), strict=False):
         if label is not None:
             check_label(label, name)
-    return "".join(check_label(one, "space") for one in cast("list[object]", parts)[len(LABELS) : len(LABELS) + 1])
+    return "".join(check_label(part, "space") for part in cast("list[object]", parts)[len(LABELS) : len(LABELS) + 1])
 
 
 def _object(value: object, field: str) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def _limits(key: str, value: object) -> None:
     if key == "messages":
         read_limits(value)
         return
-    found = read_fields(value, "", {"policy": lambda given, _: given, "beside": check_offset})
-    if found["policy"] is not None:
-        SummaryPolicy(**_object(found["policy"], "policy"))
+    fields = read_fields(value, "", {"policy": lambda given, _: given, "beside": check_offset})
+    if fields["policy"] is not None:
+        SummaryPolicy(**_object(fields["policy"], "policy"))
 
 
 def _spending(key: str, value: object) -> None:

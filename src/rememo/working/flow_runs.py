@@ -1,4 +1,4 @@
-"""Underway: every flow that somebody is in, for those who look after them."""
+"""FlowRun: every flow that somebody is in, for those who look after them."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _FLOWS = "flows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Underway:
+class FlowRun:
     """Where one user is in one flow."""
 
     name: str
@@ -25,7 +25,7 @@ class Underway:
     state: FlowState
 
 
-def underway(view: View, *, limit: int | None = None, offset: int = 0) -> list[Underway]:
+def list_flow_runs(view: View, *, limit: int | None = None, offset: int = 0) -> list[FlowRun]:
     """Return states of flows within a view, paused ones too, by agent, room, flow and user; looking prolongs none."""
     if view.known_at is not None:
         raise ReadOnly("flows have no past and cannot be reached through a view of the past")
@@ -37,7 +37,7 @@ def end_flow(view: View, name: str, user: str) -> bool:
     return Flow(view, name, steps=("any",)).clear(user)
 
 
-def _states(view: View) -> Iterator[Underway]:
+def _states(view: View) -> Iterator[FlowRun]:
     kv, bound, now = view.engine.kv, view.scope, view.engine.now()
     for space in kv.spaces(bound.tenant):
         scope, what = parse_namespace(bound.tenant, space)
@@ -47,4 +47,4 @@ def _states(view: View) -> Iterator[Underway]:
         name = str(json.loads(space)[-1])
         for entry in kv.entries(bound.tenant, space, now):
             if bound.user in (None, entry.key):
-                yield Underway(name=name, scope=scope, state=flow_state(entry))
+                yield FlowRun(name=name, scope=scope, state=flow_state(entry))

@@ -8,7 +8,7 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.check import check_label, check_limit, check_offset, check_text
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import external_name, value_name
@@ -17,6 +17,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_utc
+from rememo.runtime.retry import retry_on_conflict
 
 ExternalId = str | int
 _MOST_TRIES = 100
@@ -24,7 +25,7 @@ MOST_PRIORITY = 10
 _PARTS = 2
 
 
-class Kind:
+class Collection:
     """The records of one kind within a view; what the collections are made of."""
 
     kind = "note"
@@ -69,18 +70,21 @@ class Kind:
             first = self._view.engine.first_receipt(self._view.scope, key)
             if first is not None:
                 return first
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[Record, Mapping[str, Any] | None]:
             record = self._record(id)
-            changes = change(record)
+            return record, change(record)
+
+        def write(prepared: tuple[Record, Mapping[str, Any] | None]) -> Receipt:
+            record, changes = prepared
             if changes is None:
                 self._view.need_present()
                 return Receipt(ids=(id,), versions={id: record.version}, outcomes={id: "unchanged"})
-            try:
-                return self._view.revise(id, changes, record.version if expected is None else expected, key)
-            except VersionConflict:
-                if expected is not None:
-                    raise
-        raise VersionConflict(f"{self.kind} {id!r} changed {_MOST_TRIES} times while it was being updated; try again")
+            return self._view.revise(id, changes, record.version if expected is None else expected, key)
+
+        if expected is not None:
+            return write(prepare())
+        return retry_on_conflict(prepare, write, f"{self.kind} {id!r}", attempts=_MOST_TRIES)
 
     def _external_id(self, parts: Sequence[str]) -> DerivedId:
         """Return the id of the record that a platform's ids name: the same in every process, so it is stored once."""
@@ -105,12 +109,12 @@ class Kind:
         return id
 
 
-def present(**fields: Any) -> dict[str, Any]:
+def drop_none(**fields: Any) -> dict[str, Any]:
     """Return the fields that have a value: what is not there takes no room in a record."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def external(value: object, field: str = "external_id") -> list[str]:
+def check_external_id(value: object, field: str = "external_id") -> list[str]:
     """Return a platform's ids as two texts; numbers are what platforms give, so they are taken too."""
     if not isinstance(value, tuple | list) or len(value) != _PARTS:  # pyright: ignore[reportUnknownArgumentType] - checked below
         raise InvalidInput(f"{field} must be two ids together, such as ('chat-7', 42), not {value!r}")
@@ -131,7 +135,7 @@ _value_name = lru_cache(maxsize=4_096)(value_name)
 
 
 @contextmanager
-def naming(parts: Sequence[str] | None) -> Generator[None]:
+def naming_external_id(parts: Sequence[str] | None) -> Generator[None]:
     """Tell of a platform's ids, not of the record's id that they make, when that belongs to somebody else."""
     try:
         yield
@@ -143,7 +147,7 @@ def naming(parts: Sequence[str] | None) -> Generator[None]:
         ) from None
 
 
-def need_text(value: object, field: str, *, most: int) -> str:
+def check_not_blank(value: object, field: str, *, most: int) -> str:
     """Return text that is not blank."""
     text = check_text(value, field, max_bytes=most)
     if not text.strip():
@@ -151,26 +155,26 @@ def need_text(value: object, field: str, *, most: int) -> str:
     return text
 
 
-def choice(value: object, field: str, choices: tuple[str, ...]) -> str:
+def check_choice(value: object, field: str, choices: tuple[str, ...]) -> str:
     """Return one of some words."""
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(f"{field} must be one of {', '.join(choices)}, not {value!r}")
     return value
 
 
-def priority_of(value: object) -> int:
+def check_priority(value: object) -> int:
     """Return a priority: a whole number from 0 to 10, the most urgent."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PRIORITY:
         raise InvalidInput(f"priority must be a whole number from 0 to {MOST_PRIORITY}, not {value!r}")
     return value
 
 
-def moment(value: object, field: str) -> str | None:
+def to_iso(value: object, field: str) -> str | None:
     """Return a time as it stands in data: UTC, so that texts sort as the times do."""
     return None if value is None else to_utc(value, field).isoformat()
 
 
-def time_in(record: Record, field: str) -> datetime | None:
+def read_time(record: Record, field: str) -> datetime | None:
     """Return a time that `moment` wrote."""
     value = record.data.get(field)
     return None if value is None else to_utc(value, field)

@@ -25,14 +25,14 @@ _BEFORE: Final = re.compile(r"\b(?:last|ago|yesterday|past|since|(?:19|20)\d\d)\
 """What tells a time that is over from one that comes again: "last Saturday", not "Saturday"."""
 
 
-def wants_past(query: str, at: datetime) -> bool:
+def is_about_past(query: str, at: datetime) -> bool:
     """Tell whether a question is about what held before, so that what was revised since is shown too."""
     if asks_about_past(query) or asks_what_happened(query):
         return True
     return any(time.end <= at and _BEFORE.search(time.text) for time in find_times(query, at))
 
 
-def still_holding(
+def drop_revised(
     view: View, records: Sequence[Record], at: datetime, *, query: str = "", outdated: Container[str] = ()
 ) -> list[Record]:
     """Return records without what was revised by a moment: whole ones are left out, of others the statement is cut.
@@ -40,13 +40,15 @@ def still_holding(
     Those that the question showed to be `outdated` lose the statement that comes nearest to the `query`.
     An assistant's answer to a statement that was revised loses the sentences that repeat its figures and names.
     """
-    found = read_revisions(view.engine, view.scope.tenant, [one.id for one in records], known_at=view.known_at)
-    if not found and not any(record.id in outdated for record in records):
+    revisions_by_id = read_revisions(
+        view.engine, view.scope.tenant, [record.id for record in records], known_at=view.known_at
+    )
+    if not revisions_by_id and not any(record.id in outdated for record in records):
         return list(records)
     kept: list[Record] = []
     repeated = frozenset[str]()
     for record in records:
-        revisions = active_revisions(found.get(record.id, {}).values(), at)
+        revisions = active_revisions(revisions_by_id.get(record.id, {}).values(), at)
         if revisions:
             repeated = _values(revisions)
             text = "" if wholly_revised(view.engine, record.text, revisions) else _cut(record.text, revisions)
@@ -64,7 +66,7 @@ def still_holding(
     return kept
 
 
-def without_echoes(records: Sequence[Record], outdated: Iterable[str], holding: Iterable[str]) -> list[Record]:
+def drop_echoes(records: Sequence[Record], outdated: Iterable[str], holding: Iterable[str]) -> list[Record]:
     """Return records, assistants' answers without the sentences that repeat figures and names of what was revised.
 
     What is named in texts that hold is no sign of a repetition.
@@ -88,27 +90,27 @@ def _named(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _values(revisions: Iterable[Revision]) -> frozenset[str]:
-    return _named(one.wording or "" for one in revisions)
+    return _named(revision.wording or "" for revision in revisions)
 
 
 def _cut(text: str, revisions: Iterable[Revision]) -> str:
     """Return a text with a gap in place of each revised statement."""
-    for one in revisions:
-        if one.wording:
-            text = text.replace(one.wording, GAP)
+    for revision in revisions:
+        if revision.wording:
+            text = text.replace(revision.wording, GAP)
     return text
 
 
 def _without_nearest(text: str, terms_of: Callable[[str], Sequence[str]], query: str) -> str:
     """Return a text without the sentence that comes nearest to a question; nothing where little else is left."""
-    asked = set(terms_of(query))
+    query_terms = set(terms_of(query))
     places = list(sentence_spans(text))
     if len(places) < _SEVERAL:
         return ""
-    begin, end = max(places, key=lambda place: len(asked.intersection(terms_of(text[slice(*place)]))))
+    begin, end = max(places, key=lambda place: len(query_terms.intersection(terms_of(text[slice(*place)]))))
     rest = f"{text[:begin].rstrip()} {GAP} {text[end:].lstrip()}".strip()
     nearest, left = terms_of(text[begin:end]), terms_of(rest)
-    return rest if asked.intersection(nearest) and asked.isdisjoint(left) else ""
+    return rest if query_terms.intersection(nearest) and query_terms.isdisjoint(left) else ""
 
 
 def _without(text: str, values: frozenset[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 
-def merged(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_patch(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with changes merged in, by the rule of JSON merge patches: mappings field by field, None takes away."""
     result = dict(held)
     for name, value in changes.items():
@@ -13,7 +13,7 @@ def merged(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
         elif isinstance(value, Mapping):
             inner = result.get(name)
             below: Mapping[str, Any] = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {}
-            result[name] = merged(below, cast("Mapping[str, Any]", value))
+            result[name] = merge_patch(below, cast("Mapping[str, Any]", value))
         else:
             result[name] = value
     return result

@@ -95,9 +95,9 @@ class RecentMessages:
         self, user: str, assistant: str, *, name: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> tuple[Message, Message]:
         """Remember what a user said and the answer to it, both or neither."""
-        asked = self._record("user", user, turn_data(name=name), metadata=metadata)
-        answer = self._record("assistant", assistant, turn_data(reply_to=asked.id), metadata=metadata)
-        first, second = self._add([asked, answer])
+        question = self._record("user", user, turn_data(name=name), metadata=metadata)
+        answer = self._record("assistant", assistant, turn_data(reply_to=question.id), metadata=metadata)
+        first, second = self._add([question, answer])
         return first, second
 
     def clear(self) -> int:
@@ -111,9 +111,9 @@ class RecentMessages:
         most, passed = check_limit(limit), check_offset(offset)
         wanted = check_roles(roles, self._settings)
         if wanted is None:
-            return [self._message(one) for one in self._room.read(-passed - most, -passed - 1, self._now())]
-        found = [self._message(one) for one in self._room.read(0, -1, self._now())]
-        chosen = [one for one in found if one.role in wanted]
+            return [self._message(text) for text in self._room.read(-passed - most, -passed - 1, self._now())]
+        messages = [self._message(text) for text in self._room.read(0, -1, self._now())]
+        chosen = [message for message in messages if message.role in wanted]
         return chosen[max(len(chosen) - passed - most, 0) : max(len(chosen) - passed, 0)]
 
     def latest(self, n: int = 1) -> list[Message]:
@@ -122,10 +122,10 @@ class RecentMessages:
 
     def get(self, id: str) -> Message:
         """Return a message by its id; one that is not there, or not any more, raises `NotFound`."""
-        found = self._room.get(check_label(id, "id"), self._now())
-        if found is None:
+        text = self._room.get(check_label(id, "id"), self._now())
+        if text is None:
             raise NotFound(f"there is no message {id!r} in room {self._scope.room!r}; it may have left by now")
-        return self._message(found)
+        return self._message(text)
 
     def count(self) -> int:
         """Return how many messages there are."""
@@ -139,7 +139,7 @@ class RecentMessages:
         `image` (bytes, a path, an address or a data URL) goes with the current message. Nothing is stored. What a model
         would refuse (a result without its call, an old call without its result) is left out.
         """
-        turns = ((one.role, one.content, one.record.data) for one in self.history(limit))
+        turns = ((message.role, message.content, message.record.data) for message in self.history(limit))
         return model_input(turns, self._settings, system=system, user=user, image=image)
 
     def close(self) -> None:
@@ -198,10 +198,10 @@ class RecentMessages:
         )
 
     def _add(self, records: Sequence[Record]) -> list[Message]:
-        taken = self._room.add([(one.id, _dumped(one)) for one in records], self._now())
+        taken = self._room.add([(record.id, _dumped(record)) for record in records], self._now())
         if taken is not None:
             raise AlreadyExists(f"message {taken!r} is in room {self._scope.room!r} already; nothing was added")
-        return [Message(one) for one in records]
+        return [Message(record) for record in records]
 
     def _message(self, text: str) -> Message:
         held: dict[str, Any] = json.loads(text)

@@ -1,0 +1,139 @@
+"""The built-in providers: what the memory itself has to say about the moment."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rememo.context import gather
+from rememo.context.dates import day_and_time
+from rememo.context.gather import recall_view
+from rememo.context.item import ContextItem
+from rememo.context.providers import Provider, ProviderFunction, ProviderRequest, ProviderResponse
+from rememo.context.rendering import HEADINGS, ShownItem, format_item, format_lines
+from rememo.engine.view import View
+from rememo.recall.relevance import FLOOR
+from rememo.text.fence import fenced
+
+RECENT: Final = 20
+FACTS: Final = 20
+RELATIONSHIPS: Final = 10
+PLANS: Final = 20
+PASSAGES: Final = 8
+_DOCUMENTS: Final = ("chunk",)
+_TALK: Final = tuple(kind for kind in gather.PASSAGES if kind not in _DOCUMENTS)
+_LONGEST: Final = 4_000
+
+
+def time(request: ProviderRequest[View]) -> ProviderResponse:
+    """Tell the time: of the moment the state was composed."""
+    time_text = day_and_time(request.at)
+    return ProviderResponse(text=f"It is {time_text}.", values={"time": time_text, "now": request.at.isoformat()})
+
+
+def profile(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell what is known of the user under the user's own label."""
+    item = gather.profile(request.memory.narrow(request.scope.narrow(user=request.user)))
+    return recalled_response(request, "profile", HEADINGS["profile"], [] if item is None else [item])
+
+
+def relationships(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell who has to do with the user and with whom the message names."""
+    items = gather.relationships(_wide(request), request.text, limit=RELATIONSHIPS)
+    return recalled_response(request, "relationships", "Who has to do with whom:", items)
+
+
+def facts(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell what holds now of the user, and of whom and what the message names."""
+    items = gather.facts(_wide(request), request.text, at=request.at, limit=FACTS)
+    return recalled_response(request, "facts", HEADINGS["facts"], items)
+
+
+def plans(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell the open goals and tasks, with when they are due."""
+    return recalled_response(request, "plans", HEADINGS["plans"], gather.plans(_wide(request), limit=PLANS))
+
+
+def documents(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell the passages of documents that answer the message, best first."""
+    items = gather.passages(
+        _wide(request), request.text, limit=PASSAGES, at=request.at, kinds=_DOCUMENTS, threshold=FLOOR
+    )
+    return recalled_response(request, "documents", "From documents:", items)
+
+
+def passages(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell what was said or noted earlier that answers the message, in its order; `messages` tells the latest turns."""
+    shown = {item.id for item in gather.recent(request.memory, RECENT)}
+    if request.record is not None:
+        shown.add(request.record.id)
+    items = gather.passages(
+        _wide(request), request.text, limit=PASSAGES, at=request.at, kinds=_TALK, threshold=FLOOR, leave_out=shown
+    )
+    return recalled_response(
+        request, "passages", HEADINGS["passages"], sorted(items, key=lambda item: item.at or request.at)
+    )
+
+
+def messages(request: ProviderRequest[View]) -> ProviderResponse | None:
+    """Tell the latest turns of the conversation."""
+    return recalled_response(
+        request, "messages", HEADINGS["recent"], gather.recent(request.memory, RECENT), part="recent"
+    )
+
+
+def built_in(name: str, function: ProviderFunction, position: int, **how: Any) -> Provider:
+    """Return a provider that comes with Rememo."""
+    return Provider(name=name, function=function, position=position, **how)
+
+
+BUILT_IN: Final = (
+    built_in("time", time, 10),
+    built_in("profile", profile, 20, past=False, reads=gather.profile_keys),
+    built_in("relationships", relationships, 30),
+    built_in("facts", facts, 40),
+    built_in("plans", plans, 50),
+    built_in("documents", documents, 70),
+    built_in("passages", passages, 80),
+    built_in("messages", messages, 90),
+)
+
+
+def recalled_response(
+    request: ProviderRequest[View], name: str, heading: str, items: Sequence[ContextItem], *, part: str | None = None
+) -> ProviderResponse | None:
+    """Return items below a heading as recalled text; as a value it has its fence already, for it may stand anywhere."""
+    if not items:
+        return None
+    view, titles = _wide(request), dict[str, str]()
+    shown: list[ShownItem] = []
+    for item in items:
+        excerpt = shorten(item.text)
+        text = format_item(item, request.at, excerpt, title=gather.chunk_location(view, item, titles))
+        shown.append(ShownItem(part or name, item, text, excerpt, 0.0, mark="-"))
+    text = "\n".join([heading, *format_lines(part or name, shown, request.at)])
+    return ProviderResponse(
+        text=text,
+        values={name: fenced(text)},
+        data=[_data(shown_item.item, shown_item.said) for shown_item in shown],
+        recalled=True,
+    )
+
+
+def shorten(text: str) -> str:
+    """Return a text of any length as one that can stand in a list."""
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"
+
+
+def _wide(request: ProviderRequest[View]) -> View:
+    return recall_view(request.memory, user=request.user)
+
+
+def _data(item: ContextItem, text: str) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": item.id, "kind": item.kind, "text": text}
+    if item.at is not None:
+        data["at"] = item.at.isoformat()
+    if item.speaker is not None:
+        data["speaker"] = item.speaker
+    if item.score:
+        data["score"] = item.score
+    return data
