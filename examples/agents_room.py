@@ -24,37 +24,39 @@ class Agent:
         self.team = memory.scope(agent=name).pool("team")
         self._reply = reply
 
-    def hear(self, said: str) -> str | None:
+    def hear(self, text: str) -> str | None:
         """Answer what was said, or stay silent; an answer is heard by all."""
-        reply = self._reply(self, said)
+        reply = self._reply(self, text)
         if reply is not None:
             self.room.messages.add("assistant", reply, name=self.name)
         return reply
 
 
-def planner(agent: Agent, said: str) -> str | None:
+def planner(agent: Agent, text: str) -> str | None:
     """Turn what somebody wants into tasks."""
-    if not said.lower().startswith("we need "):
+    if not text.lower().startswith("we need "):
         return None
-    task = said[len("we need ") :].rstrip(".")
+    task = text[len("we need ") :].rstrip(".")
     agent.room.tasks.add(task)
     agent.notes.add(f"asked for: {task}")
     return f"I put it on the list: {task}. That makes {len(agent.everybody.tasks.open())}."
 
 
-def critic(agent: Agent, said: str) -> str | None:
+def critic(agent: Agent, text: str) -> str | None:
     """Object to what was said before."""
-    before = [one for one in agent.everybody.messages.history(limit=50, roles="user")[:-1] if one.content == said]
+    before = [
+        message for message in agent.everybody.messages.history(limit=50, roles="user")[:-1] if message.content == text
+    ]
     return f"{before[0].name} has said that before." if before else None
 
 
-def scribe(agent: Agent, said: str) -> str | None:
+def scribe(agent: Agent, text: str) -> str | None:
     """Keep decisions for the whole team, and answer from them."""
-    if said.lower().startswith("decided: "):
-        agent.team.add(said[len("decided: ") :])
+    if text.lower().startswith("decided: "):
+        agent.team.add(text[len("decided: ") :])
         return "I wrote that down for the team."
-    if said.endswith("?"):
-        hits = agent.team.search(said, limit=1)
+    if text.endswith("?"):
+        hits = agent.team.search(text, limit=1)
         return f"We decided: {hits[0].text}" if hits else None
     return None
 
@@ -70,12 +72,12 @@ def main() -> None:
             if line == "/notes":
                 for name in ("planner", "scribe"):
                     notes = memory.scope(agent=name, room=f"notes of {name}").list()
-                    print(f"{name} alone knows: {[one.text for one in notes]}")
+                    print(f"{name} alone knows: {[note.text for note in notes]}")
                 continue
-            person, _, said = line.partition(": ")
-            memory.scope(room=room, user=person).messages.add("user", said, name=person)
+            person, _, text = line.partition(": ")
+            memory.scope(room=room, user=person).messages.add("user", text, name=person)
             for name, reply in (("planner", planner), ("critic", critic), ("scribe", scribe)):
-                if (answer := Agent(memory, room, name, reply).hear(said)) is not None:
+                if (answer := Agent(memory, room, name, reply).hear(text)) is not None:
                     print(f"{name}: {answer}")
 
 

@@ -49,9 +49,9 @@ class CountingAgent(BaseAgent):
 
     def complete(self, messages: list[dict[str, Any]]) -> str:
         """Return how many turns came before, and what is asked now."""
-        before = sum(1 for one in messages if one["role"] == "user") - 1
-        asked = messages[-1]["content"]
-        text = asked if isinstance(asked, str) else f"{asked[0]['text']} (with an image)"
+        before = sum(1 for message in messages if message["role"] == "user") - 1
+        question = messages[-1]["content"]
+        text = question if isinstance(question, str) else f"{question[0]['text']} (with an image)"
         return f"{before} before this one: {text}"
 
 

@@ -10,17 +10,17 @@ from typing import Any
 from rememo import Memory
 
 
-def prompt(talk: Memory, said: str) -> list[dict[str, Any]]:
+def prompt(talk: Memory, text: str) -> list[dict[str, Any]]:
     """Return what a model should be shown: the system prompt, what fits of memory, the latest turns, the question."""
-    shown = talk.context(said, max_tokens=1_500, system="You are a friendly assistant. Use what you remember.")
-    return [*shown.messages, {"role": "user", "content": said}]
+    context = talk.context(text, max_tokens=1_500, system="You are a friendly assistant. Use what you remember.")
+    return [*context.messages, {"role": "user", "content": text}]
 
 
-def answer(me: Memory, said: str) -> str:
+def answer(me: Memory, text: str) -> str:
     """Answer without a model: a fact for a question, else what comes to mind."""
-    if not said.rstrip().endswith("?"):
+    if not text.rstrip().endswith("?"):
         return "Noted."
-    hits = me.search(said, limit=1, kind=["fact", "message"], threshold=0.2)
+    hits = me.search(text, limit=1, kind=["fact", "message"], threshold=0.2)
     return f"As I remember: {hits[0].text}" if hits else "You have not told me."
 
 
@@ -37,7 +37,7 @@ def main() -> None:
         )
         for line in map(str.strip, sys.stdin):
             if line == "/facts":
-                print(*(f"- {one.subject} {one.predicate} {one.object}" for one in me.facts.list()), sep="\n")
+                print(*(f"- {fact.subject} {fact.predicate} {fact.object}" for fact in me.facts.list()), sep="\n")
             elif line.startswith("/prompt"):
                 print(*(turn["content"] for turn in prompt(talk, line.removeprefix("/prompt").strip())), sep="\n")
             elif line:

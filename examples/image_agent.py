@@ -33,7 +33,7 @@ class Ask(BaseModel):
 
 def complete(messages: list[dict[str, Any]]) -> str:
     """Answer without a model: tell what one would have been shown."""
-    images = sum(1 for one in messages if not isinstance(one["content"], str))
+    images = sum(1 for message in messages if not isinstance(message["content"], str))
     return f"I see {len(messages)} messages, {images} with images."
 
 
@@ -78,8 +78,8 @@ async def chat(ask: Ask, request: Request) -> dict[str, str]:
 async def history(memory: Mine, limit: int = 20) -> list[dict[str, Any]]:
     """Return the latest turns, oldest first."""
     return [
-        {"role": one.role, "content": one.content, "images": one.images, "at": one.at.isoformat()}
-        for one in await memory.messages.history(limit)
+        {"role": message.role, "content": message.content, "images": message.images, "at": message.at.isoformat()}
+        for message in await memory.messages.history(limit)
     ]
 
 

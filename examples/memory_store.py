@@ -48,13 +48,13 @@ class RememoMemoryStore:
         self, limit: int | None = None, offset: int = 0, roles: Sequence[str] | None = None
     ) -> list[Message]:
         """Return the latest messages in their order; `offset` passes over the newest."""
-        found = await self._room.messages.history(limit or 10_000, offset, roles=roles)
-        return [Message(one.role, one.content, one.metadata, one.at) for one in found]
+        messages = await self._room.messages.history(limit or 10_000, offset, roles=roles)
+        return [Message(message.role, message.content, message.metadata, message.at) for message in messages]
 
     async def get_context_window(self, max_tokens: int = 4_000) -> list[Message]:
         """Return the newest messages that fit."""
-        found = await self._room.messages.window(max_tokens)
-        return [Message(one.role, one.content, one.metadata, one.at) for one in found]
+        messages = await self._room.messages.window(max_tokens)
+        return [Message(message.role, message.content, message.metadata, message.at) for message in messages]
 
     async def search(self, query: str, top_k: int = 5) -> list[Message]:
         """Return the messages that answer a question, best first."""
@@ -72,21 +72,21 @@ async def main() -> None:
         store = RememoMemoryStore(memory, "session-1", agent="Assistant")
         for line in map(str.strip, sys.stdin):
             command, _, rest = line.partition(" ")
-            found: list[Message] = []
+            messages: list[Message] = []
             match command:
                 case "/history":
-                    found = await store.get_history(int(rest))
+                    messages = await store.get_history(int(rest))
                 case "/window":
-                    found = await store.get_context_window(int(rest))
+                    messages = await store.get_context_window(int(rest))
                 case "/search":
-                    found = await store.search(rest, 1)
+                    messages = await store.search(rest, 1)
                 case "/limit":
                     await store.limit(max_messages=int(rest))
                 case "/clear":
                     await store.clear()
                 case _:
                     await store.add_message(Message("user", line, {"length": len(line)}))
-            print(f"{command if command.startswith('/') else 'added'}: {[one.content for one in found]}")
+            print(f"{command if command.startswith('/') else 'added'}: {[message.content for message in messages]}")
 
 
 if __name__ == "__main__":

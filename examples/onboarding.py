@@ -29,13 +29,13 @@ def ask(flow: Flow, user: str) -> None:
         print(f"[{step}/{of}] {QUESTIONS[state.step]}")
 
 
-def take(flow: Flow, user: str, said: str) -> bool:
+def take(flow: Flow, user: str, text: str) -> bool:
     """Take an answer; True when that was the last one."""
     state = flow.get(user)
     if state is None:
         return False
     try:
-        flow.advance(user, data={state.step: int(said) if said.isdigit() else said})
+        flow.advance(user, data={state.step: int(text) if text.isdigit() else text})
     except InvalidInput as error:
         print(f"That cannot be: {error}")
     state = flow.get(user)
@@ -57,15 +57,15 @@ def main() -> None:
             if state.paused:
                 flow.resume(user)
         ask(flow, user)
-        for said in map(str.strip, sys.stdin):
-            if said == "/pause":
+        for text in map(str.strip, sys.stdin):
+            if text == "/pause":
                 flow.pause(user)
                 print("Paused. Nothing is lost.")
                 return
-            if said == "/restart":
+            if text == "/restart":
                 flow.clear(user)
                 flow.start(user)
-            elif take(flow, user, said):
+            elif take(flow, user, text):
                 state = flow.get(user)
                 known = memory.profiles.update(user, **(state.data if state else {}))
                 flow.clear(user)

@@ -33,11 +33,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    passed = Counter(framework(one.nodeid) for one in terminalreporter.getreports("passed"))
-    gaps = Counter(framework(one.nodeid) for one in terminalreporter.getreports("xfailed"))
+    passed = Counter(framework(report.nodeid) for report in terminalreporter.getreports("passed"))
+    gaps = Counter(framework(report.nodeid) for report in terminalreporter.getreports("xfailed"))
     terminalreporter.section("frameworks: passed / known gaps with reasons")
-    for one in sorted(passed | gaps):
-        terminalreporter.line(f"{one}: {passed[one]} passed / {gaps[one]} known gaps")
+    for name in sorted(passed | gaps):
+        terminalreporter.line(f"{name}: {passed[name]} passed / {gaps[name]} known gaps")
     for report in terminalreporter.getreports("xfailed"):
         terminalreporter.line(f"  {gap(report.nodeid)}: {report.wasxfail}")
 

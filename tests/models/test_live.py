@@ -25,20 +25,20 @@ class Place(BaseModel):
 
 def test_an_answer_streams(live: Short):
     pieces = live.llm.stream([ChatMessage("user", "Say hello to Ana in five words.")])
-    found = list(pieces)
-    assert len(found) > 1
-    assert "".join(found).strip()
+    answer_pieces = list(pieces)
+    assert len(answer_pieces) > 1
+    assert "".join(answer_pieces).strip()
     assert isinstance(pieces, Streaming)
     assert pieces.usage is not None
-    assert pieces.usage.completion >= len(found) - 1
+    assert pieces.usage.completion >= len(answer_pieces) - 1
 
 
 def test_an_answer_is_held_to_a_shape(live: Short):
-    asked = [ChatMessage("user", "Where does Ana live? She says: I live in Lisbon.")]
-    found = ask_structured(live, asked, Place)
-    assert isinstance(found.value, Place)
-    assert found.usage.prompt > 0
-    assert found.usage.completion > 0
+    messages = [ChatMessage("user", "Where does Ana live? She says: I live in Lisbon.")]
+    place = ask_structured(live, messages, Place)
+    assert isinstance(place.value, Place)
+    assert place.usage.prompt > 0
+    assert place.usage.completion > 0
 
 
 def test_messages_are_learned_from_and_booked(live: Short):
@@ -46,7 +46,7 @@ def test_messages_are_learned_from_and_booked(live: Short):
         chat = memory.scope(user="eva", room="one")
         receipt = chat.messages.add("user", TEXT)
         assert receipt.wait(400).status == "done"
-        assert [one.object for one in chat.facts.list(predicate="lives_in")] == ["Lisbon"], "rules found that already"
+        assert [fact.object for fact in chat.facts.list(predicate="lives_in")] == ["Lisbon"], "rules found that already"
         for fact in chat.facts.list(limit=100):
             assert all(source.id == receipt.id for source in fact.sources)
             assert (fact.wording or "") in TEXT, "whatever the model told, it was said"

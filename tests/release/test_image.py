@@ -14,14 +14,14 @@ LONGEST = 60.0
 
 
 def test_the_image_serves_what_is_built_of_the_files_it_is_sent(tmp_path: Path):
-    said = (ROOT / "Dockerfile").read_text()
-    [extras] = re.findall(r'"\.(\[[a-z0-9,-]+\])"', said)
-    [order] = re.findall(r"^CMD (\[.+\])$", said, re.MULTILINE)
-    [health] = re.findall(r"^    CMD (\[.+\])$", said, re.MULTILINE)
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    [extras] = re.findall(r'"\.(\[[a-z0-9,-]+\])"', dockerfile)
+    [order] = re.findall(r"^CMD (\[.+\])$", dockerfile, re.MULTILINE)
+    [health] = re.findall(r"^    CMD (\[.+\])$", dockerfile, re.MULTILINE)
     sent, data = tmp_path / "sent", tmp_path / "data"
     sent.mkdir()
     data.mkdir()
-    for names in re.findall(r"^COPY (?!--)(.+) \S+$", said, re.MULTILINE):
+    for names in re.findall(r"^COPY (?!--)(.+) \S+$", dockerfile, re.MULTILINE):
         for name in names.split():
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, sent / name)
@@ -50,11 +50,11 @@ def test_the_image_serves_what_is_built_of_the_files_it_is_sent(tmp_path: Path):
         try:
             assert server.stdout is not None
             line = server.stdout.readline()
-            found = re.search(r":(\d+)$", line.strip())
-            assert found is not None, line
-            ask(*(one.replace("8765", found[1]) for one in json.loads(health)))
+            match = re.search(r":(\d+)$", line.strip())
+            assert match is not None, line
+            ask(*(line.replace("8765", match[1]) for line in json.loads(health)))
         finally:
             watchdog.cancel()
             server.terminate()
-        _, told = server.communicate()
-        assert server.returncode == 0, told
+        _, output = server.communicate()
+        assert server.returncode == 0, output

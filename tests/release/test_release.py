@@ -50,9 +50,9 @@ def run(python: Path, folder: Path, code: str) -> str:
 
 
 def test_a_wheel_works_in_an_empty_environment(python: Path, tmp_path: Path):
-    said = run(python, tmp_path, SMOKE)
-    assert "I moved to Lisbon" in said
-    assert "Miso" in said
+    output = run(python, tmp_path, SMOKE)
+    assert "I moved to Lisbon" in output
+    assert "Miso" in output
 
 
 def test_the_command_line_says_what_it_needs(python: Path):
@@ -68,13 +68,13 @@ def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[
     assert "rememo/text/wordllama/LICENSE" in names
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
     source = Path(__file__).parents[2] / "src"
-    shown = {
-        str(one.relative_to(source))
-        for one in (source / "rememo" / "serve" / "dashboard").rglob("*")
-        if one.suffix in FILES
+    contents = {
+        str(path.relative_to(source))
+        for path in (source / "rememo" / "serve" / "dashboard").rglob("*")
+        if path.suffix in FILES
     }
-    assert len(shown) > 20
-    assert shown <= set(names)
+    assert len(contents) > 20
+    assert contents <= set(names)
     assert not [name for name in names if "tests/" in name or name.endswith((".db", ".pyc"))]
 
 
@@ -87,7 +87,7 @@ def test_the_archive_holds_what_the_tests_need(built: tuple[Path, Path]):
 
 def test_the_same_sources_give_the_same_bytes(built: tuple[Path, Path], tmp_path: Path):
     again = release.build(tmp_path / "dist")
-    assert [one.read_bytes() for one in again] == [one.read_bytes() for one in built]
+    assert [wheel.read_bytes() for wheel in again] == [wheel.read_bytes() for wheel in built]
 
 
 def test_it_is_small(python: Path, figures: list[str]):

@@ -56,7 +56,7 @@ class Soak:
 
     def kill(self) -> None:
         """Kill any but the first that has got to work, and start another."""
-        working = [one for one in self.running[1:] if self.journal(one).exists()]
+        working = [worker for worker in self.running[1:] if self.journal(worker).exists()]
         if not working:
             return
         victim = self.chance.choice(working)
@@ -72,7 +72,7 @@ class Soak:
 
     def run(self, seconds: float, trouble: "Trouble") -> None:
         patience = time.monotonic() + LONGEST_START
-        while not all(self.journal(one).exists() for one in self.running) and time.monotonic() < patience:
+        while not all(self.journal(worker).exists() for worker in self.running) and time.monotonic() < patience:
             time.sleep(0.1)  # until all have got to work; who never does shows in what was acknowledged
         end, next_kill = time.monotonic() + seconds, time.monotonic() + 2
         next_trouble, next_look = time.monotonic() + 10, time.monotonic()
@@ -88,9 +88,9 @@ class Soak:
                 self.megabytes.append(resident(self.running[0].pid))
                 next_look = time.monotonic() + 2
         self.first_alive = self.running[0].poll() is None
-        for one in self.running:
-            one.kill()
-            one.wait()
+        for worker in self.running:
+            worker.kill()
+            worker.wait()
 
     # ---- what must be true afterwards
 
@@ -126,31 +126,31 @@ class Soak:
             for line in file.read_text().splitlines(keepends=True):
                 if not line.endswith("\n"):
                     continue
-                said = json.loads(line)
-                if "will" in said:
-                    will = said
-                    book(expected, counts, said, sure=False)
-                elif "did" in said and will is not None:
+                entry = json.loads(line)
+                if "will" in entry:
+                    will = entry
+                    book(expected, counts, entry, sure=False)
+                elif "did" in entry and will is not None:
                     self.events["acknowledged"] += 1
                     book(expected, counts, will, sure=True)
                     will = None
-                elif "failed" in said:
+                elif "failed" in entry:
                     self.events["failed"] += 1
-                    self.events[said["failed"]] = self.events.get(said["failed"], 0) + 1
-                elif "fault" in said:
-                    self.found.append(f"{file.stem}: {said['fault']}")
+                    self.events[entry["failed"]] = self.events.get(entry["failed"], 0) + 1
+                elif "fault" in entry:
+                    self.found.append(f"{file.stem}: {entry['fault']}")
         return expected, counts
 
     def compare(
         self, view: Memory, tenant: str, expected: dict[str, set[str | None]], counts: tuple[int, int]
     ) -> Iterator[str]:
-        held: dict[str, str] = {}
-        while page := view.list(kind="note", limit=1_000, offset=len(held)):
-            held |= {one.id: one.text for one in page}
+        stored: dict[str, str] = {}
+        while page := view.list(kind="note", limit=1_000, offset=len(stored)):
+            stored |= {record.id: record.text for record in page}
         for id, allowed in expected.items():
-            if held.get(id) not in allowed:
-                yield f"{id} of {tenant} is {held.get(id)!r} and should be one of {allowed!r}"
-        for id in held.keys() - expected.keys():
+            if stored.get(id) not in allowed:
+                yield f"{id} of {tenant} is {stored.get(id)!r} and should be one of {allowed!r}"
+        for id in stored.keys() - expected.keys():
             yield f"{id} of {tenant} was never written"
         counter = view.kv.get("counter", 0)
         if not counts[0] <= counter <= counts[1]:
@@ -160,17 +160,17 @@ class Soak:
 def book(
     expected: dict[str, dict[str, set[str | None]]],
     counts: dict[str, tuple[int, int]],
-    said: dict[str, Any],
+    entry: dict[str, Any],
     *,
     sure: bool,
 ) -> None:
     """Write down what a change leaves behind: for sure, or perhaps, beside what was there before."""
-    tenant = said["tenant"]
-    if said["will"] == "count":
+    tenant = entry["tenant"]
+    if entry["will"] == "count":
         least, most = counts[tenant]
         counts[tenant] = (least + sure, most + (not sure))
         return
-    after = said["texts"] if said["will"] == "put" else dict.fromkeys(said["ids"])
+    after = entry["texts"] if entry["will"] == "put" else dict.fromkeys(entry["ids"])
     for id, text in after.items():
         expected[tenant][id] = {text} if sure else {text, *expected[tenant].get(id, {None})}
 
@@ -237,7 +237,7 @@ def resident(process: int) -> float:
     return 0.0
 
 
-def told(name: str, soak: Soak, trouble: str, start: float) -> bool:
+def report(name: str, soak: Soak, trouble: str, start: float) -> bool:
     """Say how it went, and whether all was well."""
     faults = list(soak.faults())
     print(
@@ -259,8 +259,10 @@ def on_a_file(folder: Path, seconds: float, seed: int) -> bool:
         soak = Soak(str(disk / "agent.db"), folder, seed)
         trouble = FullDisk(disk) if small else Trouble()
         soak.run(seconds, trouble)
-        said = f"disk full {trouble.made} times" if small else "disk never full (a small one may not be mounted here)"
-        return told("file", soak, said, start)
+        summary = (
+            f"disk full {trouble.made} times" if small else "disk never full (a small one may not be mounted here)"
+        )
+        return report("file", soak, summary, start)
 
 
 def on_a_server(folder: Path, seconds: float, seed: int) -> bool:
@@ -269,7 +271,7 @@ def on_a_server(folder: Path, seconds: float, seed: int) -> bool:
         soak = Soak(server.url(), folder, seed)
         trouble = Restarts(server)
         soak.run(seconds, trouble)
-        return told("PostgreSQL", soak, f"server restarted {trouble.made} times", start)
+        return report("PostgreSQL", soak, f"server restarted {trouble.made} times", start)
 
 
 def main() -> None:

@@ -123,24 +123,24 @@ class Worker:
 
     def read(self) -> None:
         tenant, view = self.view()
-        how = self.chance.choice((self._found, self._found, self._listed, self._fetched))
+        how = self.chance.choice((self._search_texts, self._search_texts, self._listed, self._fetched))
         for text in how(view):
             if not text.startswith(f"of-{tenant} "):
                 self.say(fault=f"a reader of {tenant} was shown {text[:60]!r}")
 
-    def _found(self, view: Memory) -> list[str]:
+    def _search_texts(self, view: Memory) -> list[str]:
         words = " ".join(self.chance.choices(WORDS, k=3))
         return [hit.record.text for hit in view.search(words, kind="note", limit=10)]
 
     def _listed(self, view: Memory) -> list[str]:
-        return [one.text for one in view.list(kind="note", limit=20)]
+        return [record.text for record in view.list(kind="note", limit=20)]
 
     def _fetched(self, view: Memory) -> list[str]:
         tenant, id = self.one_of_mine(view.bound.tenant)
-        one = self.memory.scope(tenant=tenant).get(id) if id else None
-        if id and one is None:
+        record = self.memory.scope(tenant=tenant).get(id) if id else None
+        if id and record is None:
             self.say(fault=f"{id} of {tenant} is gone")
-        return [one.text] if one else []
+        return [record.text] if record else []
 
     def tidy(self) -> None:
         tenant, _ = self.view()
@@ -148,8 +148,8 @@ class Worker:
 
     def one_of_mine(self, tenant: str | None = None) -> tuple[str, str | None]:
         tenant = tenant or self.chance.choice(TENANTS)
-        mine = self.live[tenant]
-        return tenant, self.chance.choice(mine) if mine else None
+        own = self.live[tenant]
+        return tenant, self.chance.choice(own) if own else None
 
     def did(self) -> None:
         self.say(did=True)
@@ -157,12 +157,12 @@ class Worker:
     # ---- going on
 
     def step(self) -> None:
-        full = any(len(mine) > MOST_LIVE for mine in self.live.values())
+        full = any(len(own) > MOST_LIVE for own in self.live.values())
         acts: list[Callable[[], None]] = [self.add, self.update, self.delete, self.count, self.read, self.tidy]
         [act] = self.chance.choices(acts, weights=(0 if full else 30, 10, 60 if full else 8, 4, 40, 0.3))
         if self.chance.random() < 0.01:
             self.clock.jump(self.chance)
-        before = {tenant: list(mine) for tenant, mine in self.live.items()} if act is self.update else None
+        before = {tenant: list(own) for tenant, own in self.live.items()} if act is self.update else None
         try:
             act()
         except (Busy, DiskFull, StorageError) as error:

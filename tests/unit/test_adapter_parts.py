@@ -19,7 +19,9 @@ from rememo.errors import Closed, InvalidInput
 
 TEXT = some.text(some.characters(exclude_categories=()), max_size=8)
 LEAVES = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | TEXT
-VALUES = some.recursive(LEAVES, lambda one: some.lists(one, max_size=3) | some.dictionaries(TEXT, one, max_size=3))
+VALUES = some.recursive(
+    LEAVES, lambda values: some.lists(values, max_size=3) | some.dictionaries(TEXT, values, max_size=3)
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +54,10 @@ def test_what_records_cannot_hold_as_it_is_comes_back_too():
 def test_redaction_changes_texts_and_nothing_else():
     with Memory(":memory:", embedder=None, settings=Settings(redact=("cards", "keys"))) as memory:
         value = {"number": 4111111111111111, "text": "4111111111111111", "list": ["sk-" + "a" * 30, 1]}
-        found = unpack_json(memory.get(memory.add("x", data=pack_json(value)).id).data)
-    assert found["number"] == 4111111111111111
-    assert found["text"] == "[redacted: card]"
-    assert found["list"][1] == 1
+        stored = unpack_json(memory.get(memory.add("x", data=pack_json(value)).id).data)
+    assert stored["number"] == 4111111111111111
+    assert stored["text"] == "[redacted: card]"
+    assert stored["list"][1] == 1
 
 
 def test_all_is_read_however_much_it_is(memory: Memory):
@@ -63,9 +65,9 @@ def test_all_is_read_however_much_it_is(memory: Memory):
     for start in range(0, 10_005, 2_001):
         memory.add_many({"text": str(start + n), "kind": "state", "metadata": {"mine": 1}} for n in range(2_001))
     mine = {"mine": 1}
-    assert [one.text for one in list_latest(memory, metadata=mine)] == [str(number) for number in range(10_005)]
-    assert [one.text for one in list_latest(memory, 10_002, metadata=mine)][:1] == ["3"]
-    assert [one.text for one in list_latest(memory, 2, metadata=mine)] == ["10003", "10004"]
+    assert [record.text for record in list_latest(memory, metadata=mine)] == [str(number) for number in range(10_005)]
+    assert [record.text for record in list_latest(memory, 10_002, metadata=mine)][:1] == ["3"]
+    assert [record.text for record in list_latest(memory, 2, metadata=mine)] == ["10003", "10004"]
     assert list_latest(memory, 0, metadata=mine) == []
 
 
@@ -116,4 +118,4 @@ def test_what_is_no_memory_is_named(tmp_path: Path):
         with pytest.raises(InvalidInput, match=rf"memory must be a Memory.*not {type(bad).__name__}"):
             MemoryHolder(bad)  # pyright: ignore[reportArgumentType] - that is the test
     asyncio.run(other.close())
-    assert not [one for one in Path.cwd().iterdir() if "object at" in one.name]
+    assert not [path for path in Path.cwd().iterdir() if "object at" in path.name]

@@ -21,12 +21,12 @@ PARTS = {
     "threads",
     "vector_index",
 }
-ADAPTERS = [one.name for one in pkgutil.iter_modules(rememo.adapters.__path__) if one.name not in PARTS]
+ADAPTERS = [module.name for module in pkgutil.iter_modules(rememo.adapters.__path__) if module.name not in PARTS]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_without_its_framework_an_adapter_says_in_a_line_what_to_install(adapter: str):
-    with pytest.raises(MissingExtra) as told:
+    with pytest.raises(MissingExtra) as raised:
         importlib.import_module(f"rememo.adapters.{adapter}")
-    assert "\n" not in str(told.value)
-    assert re.fullmatch(r".*: pip install \"rememo\[[a-z-]+\]\"", str(told.value))
+    assert "\n" not in str(raised.value)
+    assert re.fullmatch(r".*: pip install \"rememo\[[a-z-]+\]\"", str(raised.value))

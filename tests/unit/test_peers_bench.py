@@ -21,24 +21,24 @@ def test_all_do_the_same_work_and_are_shown_side_by_side(tmp_path: Path):
     )
     report = measure(["rememo", "fts5"], SMALL, home=tmp_path / "peers", data=("jsonl", data))
     ours, plain = report["results"]
-    for one in (ours, plain):
-        assert one["adds"]["done"] == one["bulk"]["done"] == 40
-        assert one["searches"]["done"] == 5
-        assert one["together"]["present"] == one["together"]["asked_for"] == 20
-        assert one["kill"]["lost"] == 0
-        assert one["kill"]["acknowledged"] >= 5
-        assert one["quality"]["done"] == one["quality"]["asked"] == 1
-    shown = table(report)
-    assert "| rememo " in shown
-    assert " x)" in shown
+    for peer in (ours, plain):
+        assert peer["adds"]["done"] == peer["bulk"]["done"] == 40
+        assert peer["searches"]["done"] == 5
+        assert peer["together"]["present"] == peer["together"]["asked_for"] == 20
+        assert peer["kill"]["lost"] == 0
+        assert peer["kill"]["acknowledged"] >= 5
+        assert peer["quality"]["done"] == peer["quality"]["asked"] == 1
+    printed = table(report)
+    assert "| rememo " in printed
+    assert " x)" in printed
     draw(report, tmp_path / "peers.png")
     assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_a_peer_said_is_shown():
-    said = {"adds": {"said": "OSError: no"}, "peer": "mem0", "version": "1"}
+    result = {"adds": {"said": "OSError: no"}, "peer": "mem0", "version": "1"}
     report = {
-        "results": [said], "machine": {"processor": "p", "cores": 2}, "python": "3", "measured_at": "2026-01-01",
+        "results": [result], "machine": {"processor": "p", "cores": 2}, "python": "3", "measured_at": "2026-01-01",
         "work": {"size": 1, "seconds": 1},
     }  # fmt: skip
     assert "no [1]" in table(report)

@@ -60,13 +60,13 @@ def record(content: str, vector: list[float] | None = None, **more: Any) -> Memo
     return MemoryRecord(content=content, embedding=vector, **more)
 
 
-def contents(found: list[tuple[MemoryRecord, float]]) -> list[str]:
-    return [one.content for one, _ in found]
+def contents(results: list[tuple[MemoryRecord, float]]) -> list[str]:
+    return [record.content for record, _ in results]
 
 
-def whole(one: MemoryRecord | None) -> tuple[dict[str, Any], list[float] | None]:
-    assert one is not None
-    return one.model_dump(), one.embedding  # equality of theirs leaves the embedding out of what it prints
+def whole(record: MemoryRecord | None) -> tuple[dict[str, Any], list[float] | None]:
+    assert record is not None
+    return record.model_dump(), record.embedding  # equality of theirs leaves the embedding out of what it prints
 
 
 def test_it_is_a_storage_backend(storage: RememoStorage):
@@ -95,12 +95,12 @@ def test_it_is_a_storage_backend(storage: RememoStorage):
         record("wide", metadata={"text": "y" * 100_000}),
         record("aware", created_at=NOON.replace(tzinfo=UTC)),
     ],
-    ids=lambda one: one.content[:6].strip(),
+    ids=lambda record: record.content[:6].strip(),
 )
 def test_a_record_comes_back_as_it_was(storage: RememoStorage, saved: MemoryRecord):
     storage.save([saved])
     assert whole(storage.get_record(saved.id)) == whole(saved)
-    assert [whole(one) for one in storage.list_records()] == [whole(saved)]
+    assert [whole(record) for record in storage.list_records()] == [whole(saved)]
 
 
 def test_records_are_ordinary_ones(memory: Memory):
@@ -126,9 +126,9 @@ def test_the_nearest_come_first_after_all_filters(storage: RememoStorage):
             record("no vector", scope="/crew/a", categories=["y"]),
         ]
     )
-    found = storage.search([1.0, 0.0], limit=3)
-    assert contents(found) == ["near 0", "near 1", "near 2"]
-    assert found[0][1] == pytest.approx(1.0)
+    results = storage.search([1.0, 0.0], limit=3)
+    assert contents(results) == ["near 0", "near 1", "near 2"]
+    assert results[0][1] == pytest.approx(1.0)
     assert contents(storage.search([1.0, 0.0], scope_prefix="/crew", limit=1)) == ["mine"]
     assert contents(storage.search([1.0, 0.0], categories=["z", "unknown"], limit=1)) == ["mine"]
     assert contents(storage.search([1.0, 0.0], metadata_filter={"k": "v"})) == ["mine"]
@@ -167,7 +167,7 @@ def test_a_scope_has_what_is_below_it_and_not_what_begins_alike(storage: RememoS
     assert storage.get_scope_info("/nowhere").oldest_record is None
     assert storage.list_categories("/crew/a") == {"all": 2, "/crew/a": 1, "/crew/a/x": 1}
     storage.reset("/crew/a")
-    assert [one.scope for one in storage.list_records("/crew")] == ["/crew/b", "/crew"]
+    assert [record.scope for record in storage.list_records("/crew")] == ["/crew/b", "/crew"]
     storage.reset()
     assert storage.count() == 0
 
@@ -175,8 +175,8 @@ def test_a_scope_has_what_is_below_it_and_not_what_begins_alike(storage: RememoS
 def test_records_are_listed_newest_first_by_when_they_were_made(storage: RememoStorage):
     for hours in (2, 0, 1):
         storage.save([record(str(hours), created_at=NOON + timedelta(hours=hours))])
-    assert [one.content for one in storage.list_records()] == ["2", "1", "0"]
-    assert [one.content for one in storage.list_records(limit=1, offset=1)] == ["1"]
+    assert [record.content for record in storage.list_records()] == ["2", "1", "0"]
+    assert [record.content for record in storage.list_records(limit=1, offset=1)] == ["1"]
     assert storage.list_records(limit=0) == storage.list_records(offset=-1) == storage.list_records(offset=9) == []
 
 
@@ -189,7 +189,7 @@ def test_what_is_deleted_meets_all_criteria(storage: RememoStorage):
     assert storage.delete(record_ids=["unknown"]) == 0
     criteria: dict[str, Any] = {"scope_prefix": "/a", "categories": ["x"], "metadata_filter": {"k": 1}}
     assert storage.delete(**criteria, older_than=(NOON - timedelta(days=1)).replace(tzinfo=UTC)) == 1
-    assert sorted(one.content for one in storage.list_records()) == ["elsewhere", "kept"]
+    assert sorted(record.content for record in storage.list_records()) == ["elsewhere", "kept"]
     assert storage.delete(record_ids=[kept.id]) == 1
     assert storage.get_record(kept.id) is None
     assert storage.delete() == 1
@@ -203,7 +203,7 @@ def test_a_record_is_replaced_and_its_past_stays(memory: Memory, storage: Rememo
     assert storage.count() == 1
     assert storage.count("/a") == 0
     assert storage.search([0.0, 1.0])[0][1] == pytest.approx(1.0)
-    assert [one.text for one in memory.history(first.id)] == ["Ana lives in Lisbon.", "Ana lives in Porto."]
+    assert [version.text for version in memory.history(first.id)] == ["Ana lives in Lisbon.", "Ana lives in Porto."]
 
 
 def test_saving_is_done_in_whole_or_not_at_all(storage: RememoStorage):
@@ -224,8 +224,8 @@ def test_the_asynchronous_methods_do_the_same(storage: RememoStorage):
 
 
 def test_what_others_save_is_found(tmp_path: Path):
-    with Memory(tmp_path / "crew.db") as here, Memory(tmp_path / "crew.db") as there:
-        ours, theirs = RememoStorage(here), RememoStorage(there)
+    with Memory(tmp_path / "crew.db") as first, Memory(tmp_path / "crew.db") as second:
+        ours, theirs = RememoStorage(first), RememoStorage(second)
         assert ours.search([1.0, 0.0]) == []
         theirs.save([record("a", [1.0, 0.0])])
         assert contents(ours.search([1.0, 0.0])) == ["a"]
@@ -273,50 +273,50 @@ def remembering(storage: RememoStorage | str, llm: BaseLLM) -> CrewMemory:
 
 
 def test_memory_of_crewai_remembers_recalls_updates_and_forgets(storage: RememoStorage):
-    held = remembering(storage, Scripted(model="scripted"))
+    crew_memory = remembering(storage, Scripted(model="scripted"))
     known: dict[str, Any] = {"categories": ["pets"], "importance": 0.7, "metadata": {"k": "v"}}
-    saved = held.remember("Ana's cat is called Miso.", scope="/ana", **known)
+    saved = crew_memory.remember("Ana's cat is called Miso.", scope="/ana", **known)
     assert saved is not None
-    held.remember(
+    crew_memory.remember(
         "The rent is due in March.", scope="/money", categories=["money"], importance=0.4, metadata={"k": "w"}
     )
-    found = held.recall("what is the cat called?", depth="shallow", limit=1)
-    assert [one.record.content for one in found] == ["Ana's cat is called Miso."]
-    assert [one.record.scope for one in held.recall("cat", scope="/money", depth="shallow")] == ["/money"]
-    assert held.list_scopes() == ["/ana", "/money"]
-    assert "/ana (1 records)" in held.tree()
-    held.update(saved.id, content="Ana's cat is called Tofu.")
+    results = crew_memory.recall("what is the cat called?", depth="shallow", limit=1)
+    assert [match.record.content for match in results] == ["Ana's cat is called Miso."]
+    assert [match.record.scope for match in crew_memory.recall("cat", scope="/money", depth="shallow")] == ["/money"]
+    assert crew_memory.list_scopes() == ["/ana", "/money"]
+    assert "/ana (1 records)" in crew_memory.tree()
+    crew_memory.update(saved.id, content="Ana's cat is called Tofu.")
     assert storage.get_record(saved.id).content == "Ana's cat is called Tofu."  # pyright: ignore[reportOptionalMemberAccess]
-    assert held.scope("/ana").recall("cat", depth="shallow")[0].record.content == "Ana's cat is called Tofu."
-    assert held.forget(scope="/ana") == 1
-    held.reset()
+    assert crew_memory.scope("/ana").recall("cat", depth="shallow")[0].record.content == "Ana's cat is called Tofu."
+    assert crew_memory.forget(scope="/ana") == 1
+    crew_memory.reset()
     assert storage.count() == 0
-    held.close()
+    crew_memory.close()
 
 
 def test_a_crew_is_told_what_it_remembers(tmp_path: Path):
     llm = Scripted(model="scripted")
     with RememoStorage(tmp_path / "crew.db") as storage:
-        held = remembering(storage, llm)
-        held.remember(
+        crew_memory = remembering(storage, llm)
+        crew_memory.remember(
             "Ana's cat is called Miso.", scope="/ana", categories=["pets"], importance=0.9, metadata={"k": "v"}
         )
         agent = Agent(role="helper", goal="answer", backstory="knows Ana", llm=llm)
         task = Task(description="What is Ana's cat called?", expected_output="a name", agent=agent)
-        crew: Any = Crew(agents=[agent], tasks=[task], memory=held, verbose=False)
+        crew: Any = Crew(agents=[agent], tasks=[task], memory=crew_memory, verbose=False)
         result = crew.kickoff()
-        held.drain_writes()
+        crew_memory.drain_writes()
         assert "Miso" in result.raw
         assert any("Ana's cat is called Miso." in str(messages) for messages in llm.asked)
     with RememoStorage(tmp_path / "crew.db") as again:
-        assert "Ana's cat is called Miso." in [one.content for one in again.list_records("/ana")]
+        assert "Ana's cat is called Miso." in [record.content for record in again.list_records("/ana")]
 
 
 def test_it_can_be_the_storage_of_every_memory(storage: RememoStorage):
     set_memory_storage_factory(lambda spec: storage if spec == "rememo" else None)
     try:
-        held = remembering("rememo", Scripted(model="scripted"))
-        held.remember(
+        crew_memory = remembering("rememo", Scripted(model="scripted"))
+        crew_memory.remember(
             "Ana's cat is called Miso.", scope="/ana", categories=["pets"], importance=0.9, metadata={"k": "v"}
         )
         assert storage.count("/ana") == 1
@@ -328,7 +328,7 @@ def test_what_is_saved_is_learned_from(memory: Memory):
     ana = memory.scope(user="ana")
     storage = RememoStorage(ana)
     storage.save([MemoryRecord(content="The user moved to Porto.")])
-    assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
+    assert [(fact.subject, fact.object) for fact in ana.facts.list()] == [("ana", "Porto")]
     assert storage.count() == 1
 
 

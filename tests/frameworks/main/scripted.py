@@ -30,8 +30,8 @@ class Scripted(Model):
         self.turns = list(turns)
         self.seen: list[list[TResponseInputItem]] = []
 
-    def _next(self, shown: list[TResponseInputItem]) -> list[ResponseOutputItem]:
-        self.seen.append(list(shown))
+    def _next(self, items: list[TResponseInputItem]) -> list[ResponseOutputItem]:
+        self.seen.append(list(items))
         return self.turns.pop(0)
 
     async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:  # noqa: ARG002 - its name is given

@@ -86,7 +86,7 @@ def ask(tool: Any, command: dict[str, Any]) -> str:
 
 
 def folders(root: Path) -> set[Path]:
-    return {one for one in root.rglob("*") if one.is_dir()}
+    return {path for path in root.rglob("*") if path.is_dir()}
 
 
 @settings(max_examples=60, deadline=None)
@@ -99,9 +99,9 @@ def test_every_answer_is_that_of_anthropics_own_implementation(commands: list[di
             ours = RememoMemoryTool(memory)
             for command in commands:
                 compare(ours, theirs, command)
-            files = [one for one in theirs.memory_root.rglob("*") if one.is_file()]
-            for one in [theirs.memory_root, *files]:
-                path = "/memories/" + str(one.relative_to(theirs.memory_root))
+            files = [path for path in theirs.memory_root.rglob("*") if path.is_file()]
+            for file in [theirs.memory_root, *files]:
+                path = "/memories/" + str(file.relative_to(theirs.memory_root))
                 assert ask(ours, {"command": "view", "path": path}) == ask(theirs, {"command": "view", "path": path})
     finally:
         shutil.rmtree(home)
@@ -112,8 +112,8 @@ def compare(ours: Any, theirs: BetaLocalFilesystemMemoryTool, command: dict[str,
     expected, answer = ask(theirs, command), ask(ours, command)
     if command["command"] == "rename" and "Error" in expected:
         # They leave the new directories behind when there is nothing to put into them.
-        for one in sorted(folders(theirs.memory_root) - before, reverse=True):
-            one.rmdir()
+        for folder in sorted(folders(theirs.memory_root) - before, reverse=True):
+            folder.rmdir()
     if expected == "OSError":
         # What they have no sentence for: a file where a directory should be, or something moved into itself.
         assert re.fullmatch(
@@ -135,7 +135,7 @@ def test_sizes_are_written_alike(memory: Memory, tmp_path: Path, size: int):
 
 def test_the_documented_sentences(memory: Memory):
     tool = RememoMemoryTool(memory)
-    said = [
+    answers = [
         ask(tool, command)
         for command in (
             {"command": "create", "path": "/memories/notes.txt", "file_text": "one\ntwo\nthree\n"},
@@ -155,7 +155,7 @@ def test_the_documented_sentences(memory: Memory):
             {"command": "delete", "path": "/memories/old"},
         )
     ]
-    assert said == [
+    assert answers == [
         "File created successfully at: /memories/notes.txt",
         "ToolError: File /memories/notes.txt already exists",
         f"{HEADER}\n4K\t/memories\n14B\t/memories/notes.txt",
@@ -215,11 +215,13 @@ class Claude:
         answer |= {"stop_reason": "tool_use" if turn < len(STEPS) else "end_turn", "stop_sequence": None}
         return httpx.Response(200, json=answer | {"usage": {"input_tokens": 1, "output_tokens": 1}})
 
-    def told(self) -> list[tuple[str, bool]]:
+    def tool_results(self) -> list[tuple[str, bool]]:
         """Return what it was told by the tool, call by call."""
-        messages = [one for sent in self.sent for one in sent["messages"] if one["role"] == "user"]
-        blocks = [one for message in messages for one in message["content"] if one["type"] == "tool_result"]
-        return list({one["tool_use_id"]: (one["content"], one.get("is_error", False)) for one in blocks}.values())
+        messages = [message for sent in self.sent for message in sent["messages"] if message["role"] == "user"]
+        blocks = [block for message in messages for block in message["content"] if block["type"] == "tool_result"]
+        return list(
+            {block["tool_use_id"]: (block["content"], block.get("is_error", False)) for block in blocks}.values()
+        )
 
 
 ASKED: Any = {"model": "claude", "max_tokens": 100, "messages": [{"role": "user", "content": [{"type": "text", "text": "Remember: Alice lives in Lisbon."}]}]}  # fmt: skip
@@ -242,7 +244,7 @@ def test_the_sdks_runner_works_with_it(memory: Memory):
     assert claude.sent[0]["tools"] == [
         {"type": "memory_20250818", "name": "memory", "cache_control": {"type": "ephemeral"}}
     ]
-    assert claude.told() == TOLD
+    assert claude.tool_results() == TOLD
     assert memory.search("where does Alice live?", kind="note")[0].record.text == "Alice lives in Lisbon.\n"
 
 
@@ -253,7 +255,7 @@ def test_the_sdks_runner_works_with_it_on_an_event_loop(memory: Memory):
         tool = AsyncRememoMemoryTool(memory)
         runner: Any = cast("Any", client.beta.messages).tool_runner(tools=[tool], **ASKED)
         await runner.until_done()
-        assert claude.told() == TOLD
+        assert claude.tool_results() == TOLD
         assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
 
     asyncio.run(run())
@@ -286,8 +288,8 @@ def test_the_awaited_tool_answers_as_the_other_one(memory: Memory, tmp_path: Pat
 
 def test_it_clears_only_its_own_files_and_closes_only_what_it_opened(memory: Memory, tmp_path: Path):
     tool, other = RememoMemoryTool(memory.scope(user="alice")), RememoMemoryTool(memory.scope(user="bob"))
-    for one in (tool, other):
-        one.call({"command": "create", "path": "/memories/a", "file_text": "x"})
+    for each_tool in (tool, other):
+        each_tool.call({"command": "create", "path": "/memories/a", "file_text": "x"})
     assert tool.clear_all_memory() == "All memory cleared"
     assert "/memories/a" not in ask(tool, {"command": "view", "path": "/memories"})
     assert "/memories/a" in ask(other, {"command": "view", "path": "/memories"})

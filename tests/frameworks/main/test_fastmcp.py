@@ -196,7 +196,7 @@ async def test_many_tasks_at_once(store: RememoKeyValueStore):
             assert await store.get(key) == {"n": turn}
             assert await store.delete(key)
 
-    await asyncio.gather(*[work(one) for one in range(5)])
+    await asyncio.gather(*[work(item) for item in range(5)])
     assert await store.keys() == []
 
 
@@ -270,14 +270,14 @@ def server_of(memory: Memory) -> FastMCP:
 async def test_a_server_keeps_its_sessions_over_a_restart(tmp_path: Path):
     with Memory(tmp_path / "server.db") as memory:
         async with Client(server_of(memory)) as client:
-            [mine, other] = [(await client.call_tool("create_session")).data for _ in range(2)]
-            assert (await client.call_tool("count", {"session_id": mine})).data == 1
-            assert (await client.call_tool("count", {"session_id": mine})).data == 2
+            [own, other] = [(await client.call_tool("create_session")).data for _ in range(2)]
+            assert (await client.call_tool("count", {"session_id": own})).data == 1
+            assert (await client.call_tool("count", {"session_id": own})).data == 2
             assert (await client.call_tool("count", {"session_id": other})).data == 1
     with Memory(tmp_path / "server.db") as memory:
         async with Client(server_of(memory)) as client:
-            assert (await client.call_tool("count", {"session_id": mine})).data == 3
-            await client.call_tool("end_session", {"session_id": mine})
+            assert (await client.call_tool("count", {"session_id": own})).data == 3
+            await client.call_tool("end_session", {"session_id": own})
             with pytest.raises(ToolError):
-                await client.call_tool("count", {"session_id": mine})
+                await client.call_tool("count", {"session_id": own})
         assert len(memory.scope(agent="counter").kv.keys("key_value/fastmcp_state/*")) == 1

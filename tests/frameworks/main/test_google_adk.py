@@ -64,9 +64,9 @@ async def create(
 
 
 async def get(service: BaseSessionService, id: str = "s", user: str = USER, **config: Any) -> Session:
-    found = await service.get_session(app_name=APP, user_id=user, session_id=id, config=GetSessionConfig(**config))
-    assert found is not None
-    return found
+    session = await service.get_session(app_name=APP, user_id=user, session_id=id, config=GetSessionConfig(**config))
+    assert session is not None
+    return session
 
 
 async def test_a_session_is_created_read_and_deleted(service: RememoSessionService):
@@ -126,12 +126,12 @@ async def test_sessions_are_listed_without_events_the_active_one_last(service: R
         await create(service, id, state={"own": id, "user:u": 1, "app:a": 1})
     await create(service, "c", user="bob", state={"own": "c"})
     await service.append_event(await get(service, "b"), says("Hello", timestamp=datetime.now(UTC).timestamp() + 60))
-    mine = (await service.list_sessions(app_name=APP, user_id=USER)).sessions
-    assert [(one.id, one.state, one.events) for one in mine] == [
+    own_sessions = (await service.list_sessions(app_name=APP, user_id=USER)).sessions
+    assert [(session.id, session.state, session.events) for session in own_sessions] == [
         (id, {"own": id, "user:u": 1, "app:a": 1}, []) for id in ("a", "b")
     ]
     everyone = (await service.list_sessions(app_name=APP)).sessions
-    assert [(one.user_id, one.id) for one in everyone] == [(USER, "a"), ("bob", "c"), (USER, "b")]
+    assert [(session.user_id, session.id) for session in everyone] == [(USER, "a"), ("bob", "c"), (USER, "b")]
     assert everyone[1].state == {"own": "c", "app:a": 1}
     assert (await service.list_sessions(app_name=APP, user_id="nobody")).sessions == []
 
@@ -207,13 +207,13 @@ async def test_an_older_session_object_is_refused_and_nothing_of_it_is_stored(se
 async def test_of_writers_at_once_one_wins_and_shared_state_loses_nothing(tmp_path: Path):
     services = [RememoSessionService(tmp_path / "adk.db") for _ in range(2)]
     first = await create(services[0], "s")
-    copies = [await get(one, "s") for one in services]
+    copies = [await get(service, "s") for service in services]
     now = first.last_update_time
     results = await asyncio.gather(
-        *(one.append_event(copy, says("Hi", timestamp=now + 1 + number)) for number, (one, copy) in enumerate(zip(services, copies, strict=True))),
+        *(service.append_event(copy, says("Hi", timestamp=now + 1 + number)) for number, (service, copy) in enumerate(zip(services, copies, strict=True))),
         return_exceptions=True,
     )  # fmt: skip
-    assert sorted(type(one).__name__ for one in results) == ["Event", "StaleSessionError"]
+    assert sorted(type(result).__name__ for result in results) == ["Event", "StaleSessionError"]
     rooms = [await create(services[number % 2], f"room-{number}") for number in range(8)]
     await asyncio.gather(
         *(
@@ -223,9 +223,9 @@ async def test_of_writers_at_once_one_wins_and_shared_state_loses_nothing(tmp_pa
     )
     assert await services[0].get_user_state(app_name=APP, user_id=USER) == {f"k{number}": number for number in range(8)}
     made = await asyncio.gather(*(create(services[number % 2], "same") for number in range(6)), return_exceptions=True)
-    assert sum(isinstance(one, Session) for one in made) == 1
-    for one in services:
-        one.close()
+    assert sum(isinstance(session, Session) for session in made) == 1
+    for service in services:
+        service.close()
     with pytest.raises(Closed):
         await get(services[0])
 
@@ -257,11 +257,11 @@ def note(colour: str, tool_context: ToolContext) -> dict[str, str]:
 
 async def ask(runner: Runner, session: str, text: str) -> str:
     message = types.Content(role="user", parts=[types.Part(text=text)])
-    said = ""
+    answer = ""
     async for event in runner.run_async(user_id=USER, session_id=session, new_message=message):
         if event.is_final_response() and event.content and event.content.parts:
-            said = event.content.parts[0].text or ""
-    return said
+            answer = event.content.parts[0].text or ""
+    return answer
 
 
 async def test_the_runner_works_with_both_services_over_sessions(memory: Memory):
@@ -288,16 +288,16 @@ async def test_the_runner_works_with_both_services_over_sessions(memory: Memory)
     assert model.seen[-1].config.system_instruction is not None
     assert "Colour: green" in str(model.seen[-1].config.system_instruction)
     alice = memory.scope(user=USER)
-    assert [one.content for one in alice.scope(room="monday").messages.history()] == [
+    assert [message.content for message in alice.scope(room="monday").messages.history()] == [
         "My favourite colour is green.", "Green it is.", "Thanks!", "You are welcome.",
     ]  # fmt: skip
     alice.messages.add("user", "Bye.").wait()
-    assert ("favourite_colour", "green") in [(one.predicate, one.object) for one in alice.facts.list()]
+    assert ("favourite_colour", "green") in [(fact.predicate, fact.object) for fact in alice.facts.list()]
 
 
-async def found(memories: RememoMemoryService, query: str, user: str = USER, app: str = APP) -> list[str]:
+async def search_texts(memories: RememoMemoryService, query: str, user: str = USER, app: str = APP) -> list[str]:
     response = await memories.search_memory(app_name=app, user_id=user, query=query)
-    return [(one.content.parts or [types.Part()])[0].text or "" for one in response.memories]
+    return [(memory.content.parts or [types.Part()])[0].text or "" for memory in response.memories]
 
 
 async def test_only_what_was_added_is_recalled_by_its_own_user_and_stored_once(memory: Memory):
@@ -305,20 +305,20 @@ async def test_only_what_was_added_is_recalled_by_its_own_user_and_stored_once(m
     session = await create(sessions)
     event = says("Miso the cat sleeps on the sofa.")
     await sessions.append_event(session, event)
-    assert await found(memories, "where does Miso sleep?") == []
+    assert await search_texts(memories, "where does Miso sleep?") == []
     await memories.add_session_to_memory(session)
     await memories.add_session_to_memory(session)
-    assert await found(memories, "where does Miso sleep?") == ["Miso the cat sleeps on the sofa."]
-    assert await found(memories, "where does Miso sleep?", user="bob") == []
-    assert await found(memories, "where does Miso sleep?", app="other") == []
-    assert await found(memories, "  ") == []
-    assert await found(memories, "who won the world cup?") == []
+    assert await search_texts(memories, "where does Miso sleep?") == ["Miso the cat sleeps on the sofa."]
+    assert await search_texts(memories, "where does Miso sleep?", user="bob") == []
+    assert await search_texts(memories, "where does Miso sleep?", app="other") == []
+    assert await search_texts(memories, "  ") == []
+    assert await search_texts(memories, "who won the world cup?") == []
     assert memory.count(kind="message") == 1
     entry = (await memories.search_memory(app_name=APP, user_id=USER, query="Miso")).memories[0]
     assert (entry.author, entry.timestamp) == ("user", datetime.fromtimestamp(event.timestamp, UTC).isoformat())
     await sessions.delete_session(app_name=APP, user_id=USER, session_id="s")
     assert await sessions.get_session(app_name=APP, user_id=USER, session_id="s") is None
-    assert await found(memories, "Miso") == ["Miso the cat sleeps on the sofa."]
+    assert await search_texts(memories, "Miso") == ["Miso the cat sleeps on the sofa."]
     again = await create(sessions)
     assert (await get(sessions)).events == []
     await sessions.append_event(again, event)
@@ -336,12 +336,12 @@ async def test_what_is_forgotten_does_not_come_back_with_its_session(memory: Mem
     await memories.add_session_to_memory(session)
     cat = (await memories.search_memory(app_name=APP, user_id=USER, query="Miso cat")).memories[0]
     await memories.delete_memory(app_name=APP, user_id="bob", memory_id=cat.id)
-    assert "Miso is a cat." in await found(memories, "Miso cat")
+    assert "Miso is a cat." in await search_texts(memories, "Miso cat")
     for id in (cat.id, cat.id, "none", None):
         await memories.delete_memory(app_name=APP, user_id=USER, memory_id=id)
     await memories.add_session_to_memory(session)
-    assert "Miso is a cat." not in await found(memories, "Miso cat")
-    assert await found(memories, "Rex dog") == ["Rex is a dog."]
+    assert "Miso is a cat." not in await search_texts(memories, "Miso cat")
+    assert await search_texts(memories, "Rex dog") == ["Rex is a dog."]
     assert len((await get(sessions)).events) == 2
 
 
@@ -390,7 +390,7 @@ async def take(service: BaseSessionService, taken: tuple[str, str, str, dict[str
             return "none"
         event = Event(id=str(at), author="user", timestamp=at, actions=EventActions(state_delta=dict(delta)))
         await service.append_event(session, event)
-        return session.state, [one.id for one in session.events], session.last_update_time
+        return session.state, [event.id for event in session.events], session.last_update_time
     except AlreadyExistsError as error:
         return str(error)
 
@@ -408,15 +408,17 @@ async def test_it_does_what_the_service_in_memory_does(steps: list[tuple[str, st
                 app_name=APP, user_id=user
             )
             for id in ("s1", "s2"):
-                both = [await one.get_session(app_name=APP, user_id=user, session_id=id) for one in (ours, theirs)]
+                both = [
+                    await service.get_session(app_name=APP, user_id=user, session_id=id) for service in (ours, theirs)
+                ]
                 assert (both[0] and (both[0].state, both[0].events)) == (both[1] and (both[1].state, both[1].events))
-        lists = [(await one.list_sessions(app_name=APP)).sessions for one in (ours, theirs)]
-        assert {(one.user_id, one.id, str(one.state)) for one in lists[0]} == {
-            (one.user_id, one.id, str(dict(one.state))) for one in lists[1]
+        lists = [(await service.list_sessions(app_name=APP)).sessions for service in (ours, theirs)]
+        assert {(item.user_id, item.id, str(item.state)) for item in lists[0]} == {
+            (item.user_id, item.id, str(dict(item.state))) for item in lists[1]
         }
 
 
 async def test_what_is_remembered_is_learned_from(memory: Memory):
     entry = MemoryEntry(content=types.Content(role="user", parts=[types.Part(text="The user moved to Porto.")]))
     await RememoMemoryService(memory).add_memory(app_name=APP, user_id=USER, memories=[entry])
-    assert [(one.subject, one.object) for one in memory.scope(user=USER).facts.list()] == [(USER, "Porto")]
+    assert [(fact.subject, fact.object) for fact in memory.scope(user=USER).facts.list()] == [(USER, "Porto")]

@@ -127,7 +127,7 @@ WHOLE = Document(
         Document(id="\0 \ud83c", content="odd id"),
         Document(id="wide", content="x", meta={"text": "y" * 100_000}),
     ],
-    ids=lambda one: one.id[:6].strip("\0 \ud83c") or "odd id",
+    ids=lambda item: item.id[:6].strip("\0 \ud83c") or "odd id",
 )
 def test_a_document_comes_back_as_it_was(memory: Memory, document: Document):
     store = RememoDocumentStore(memory)
@@ -154,7 +154,10 @@ def test_documents_are_ordinary_records(memory: Memory):
     assert room.list(metadata={"deep.er.x": 1.0})[0].kind == "note"
     other = room.add("Miso sleeps on the sofa.", metadata={"page": 7})
     store = RememoDocumentStore(room)
-    assert [one.content for one in store.filter_documents()] == ["Ana lives in Lisbon.", "Miso sleeps on the sofa."]
+    assert [message.content for message in store.filter_documents()] == [
+        "Ana lives in Lisbon.",
+        "Miso sleeps on the sofa.",
+    ]
     changed = Document(id=other.id, content="Miso sleeps on the chair.", meta={"page": 7})
     with pytest.raises(DuplicateDocumentError):
         store.write_documents([changed])
@@ -198,8 +201,8 @@ def test_one_document_with_odd_meta_hides_no_other(memory: Memory):
     store = RememoDocumentStore(memory)
     store.write_documents([Document(id="a", content="a", meta={"k": "v"})])
     store.write_documents([Document(id="b", content="b", meta={"k": "v", "large": 2**70})])
-    found = store.filter_documents({"field": "meta.k", "operator": "==", "value": "v"})
-    assert [one.id for one in found] == ["a", "b"]
+    results = store.filter_documents({"field": "meta.k", "operator": "==", "value": "v"})
+    assert [document.id for document in results] == ["a", "b"]
     assert store.delete_by_filter({"field": "meta.large", "operator": "==", "value": 2**70}) == 1
 
 
@@ -252,7 +255,7 @@ def test_every_filter_means_what_haystack_says(written: list[dict[str, Any]], fi
         store = RememoDocumentStore(memory)
         documents = [Document(id=str(number), content="x", meta=meta) for number, meta in enumerate(written)]
         store.write_documents(documents)
-        expected = [one for one in documents if document_matches_filter(filters, one)]
+        expected = [document for document in documents if document_matches_filter(filters, document)]
         assert store.filter_documents(filters) == expected
 
 
@@ -260,7 +263,7 @@ def test_every_filter_means_what_haystack_says(written: list[dict[str, Any]], fi
 
 
 def near(store: RememoDocumentStore, vector: list[float], **options: Any) -> list[str]:
-    return [one.id for one in store.embedding_retrieval(vector, **options)]
+    return [document.id for document in store.embedding_retrieval(vector, **options)]
 
 
 def test_the_nearest_are_found_exactly_whatever_their_model(memory: Memory):
@@ -274,26 +277,26 @@ def test_the_nearest_are_found_exactly_whatever_their_model(memory: Memory):
     documents += [Document(id=f"small {n}", content="x", embedding=[1.0, float(n)]) for n in range(3)]
     documents += [Document(id="zero", content="x", embedding=[0.0, 0.0]), Document(id="without", content="x")]
     store.write_documents(documents)
-    asked = dice.normal(size=768)
-    cosines = vectors @ asked / np.linalg.norm(vectors, axis=1) / np.linalg.norm(asked)
+    query_vector = dice.normal(size=768)
+    cosines = vectors @ query_vector / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query_vector)
     best = np.argsort(-cosines)
-    found = store.embedding_retrieval(asked.tolist(), top_k=5, return_embedding=False)
-    assert [one.id for one in found] == [str(n) for n in best[:5]]
-    assert [one.score for one in found] == pytest.approx(cosines[best[:5]], abs=1e-5)
-    assert all(one.embedding is None for one in found)
+    results = store.embedding_retrieval(query_vector.tolist(), top_k=5, return_embedding=False)
+    assert [document.id for document in results] == [str(n) for n in best[:5]]
+    assert [hit.score for hit in results] == pytest.approx(cosines[best[:5]], abs=1e-5)
+    assert all(document.embedding is None for document in results)
     even = {"field": "meta.even", "operator": "==", "value": True}
-    assert near(store, asked.tolist(), filters=even, top_k=5) == [str(n) for n in best if n % 2 == 0][:5]
+    assert near(store, query_vector.tolist(), filters=even, top_k=5) == [str(n) for n in best if n % 2 == 0][:5]
     assert near(store, [1.0, 0.0]) == ["small 0", "small 1", "small 2"]
     by_product = RememoDocumentStore(memory, embedding_similarity_function="dot_product")
     assert near(by_product, [0.0, 1.0]) == ["small 2", "small 1", "small 0"]
-    assert near(store, asked.tolist(), top_k=0) == []
+    assert near(store, query_vector.tolist(), top_k=0) == []
     with pytest.raises(InvalidInput):
         store.embedding_retrieval([])
 
 
 def test_what_others_change_is_seen(tmp_path: Path):
-    with Memory(tmp_path / "a.db") as here, Memory(tmp_path / "a.db") as there:
-        ours, theirs = RememoDocumentStore(here), RememoDocumentStore(there)
+    with Memory(tmp_path / "a.db") as first, Memory(tmp_path / "a.db") as second:
+        ours, theirs = RememoDocumentStore(first), RememoDocumentStore(second)
         assert near(ours, [1.0, 0.0]) == []
         theirs.write_documents([Document(id="a", content="a", embedding=[1.0, 0.0])])
         theirs.write_documents([Document(id="b", content="b", embedding=[0.9, 0.1])])
@@ -302,10 +305,10 @@ def test_what_others_change_is_seen(tmp_path: Path):
         assert near(ours, [1.0, 0.0]) == ["b", "a"]
         theirs.delete_documents(["b"])
         assert near(ours, [1.0, 0.0]) == ["a"]
-        receipt = there.scope(room="documents").add("of another origin")
+        receipt = second.scope(room="documents").add("of another origin")
         assert near(ours, [1.0, 0.0]) == ["a"]
-        there.undo(receipt)
-        there.erase(room="documents")
+        second.undo(receipt)
+        second.erase(room="documents")
         assert near(ours, [1.0, 0.0]) == []
 
 
@@ -339,13 +342,13 @@ def test_questions_are_answered_without_an_embedder_in_the_pipeline(memory: Memo
             Document(id="rent", content="The rent is due in March.", meta={"topic": "money"}),
         ]
     )
-    found = store.text_retrieval("where does the cat sleep?", top_k=1, mode=mode)
-    assert [one.id for one in found] == ["cat"]
-    assert found[0].score is not None
-    assert 0 < found[0].score <= 1
+    results = store.text_retrieval("where does the cat sleep?", top_k=1, mode=mode)
+    assert [document.id for document in results] == ["cat"]
+    assert results[0].score is not None
+    assert 0 < results[0].score <= 1
     money = {"operator": "OR", "conditions": [{"field": "meta.topic", "operator": "==", "value": "money"}]}
     hits = store.text_retrieval("where does the cat sleep, and when is the rent due?", filters=money, mode=mode)
-    assert [one.id for one in hits] == ["rent"]
+    assert [hit.id for hit in hits] == ["rent"]
     assert store.text_retrieval("cat", top_k=0) == []
     refused: list[dict[str, Any]] = [{"query": " "}, {"query": "x", "top_k": -1}, {"query": "x", "top_k": 10_000}]
     for wrong in refused:
@@ -376,9 +379,9 @@ def test_pipelines_are_written_read_and_run(tmp_path: Path, monkeypatch: pytest.
     assert str(tmp_path) not in text
     asking = Pipeline.loads(text, allowed_modules=OURS)
     question = {"words": {"query": "who lives in Lisbon?"}, "vectors": {"query_embedding": [0.1, 0.9]}}
-    found = asking.run(question)
-    assert [one.id for one in found["words"]["documents"]] == ["a"]
-    assert [one.id for one in found["vectors"]["documents"]] == ["b"]
+    results = asking.run(question)
+    assert [document.id for document in results["words"]["documents"]] == ["a"]
+    assert [document.id for document in results["vectors"]["documents"]] == ["b"]
     for pipeline, name in ((writing, "writer"), (asking, "words"), (asking, "vectors")):
         made: Any = pipeline.get_component(name)
         made.document_store.close()
@@ -390,10 +393,10 @@ def test_retrievers_answer_an_event_loop(memory: Memory):
 
     async def main() -> None:
         await store.write_documents_async([Document(id="a", content="Ana lives in Lisbon.", embedding=[1.0, 0.0])])
-        found = await RememoTextRetriever(store).run_async("Lisbon")
-        assert [one.id for one in found["documents"]] == ["a"]
-        found = await RememoEmbeddingRetriever(store, return_embedding=True).run_async([1.0, 0.0])
-        assert found["documents"][0].embedding == [1.0, 0.0]
+        results = await RememoTextRetriever(store).run_async("Lisbon")
+        assert [document.id for document in results["documents"]] == ["a"]
+        results = await RememoEmbeddingRetriever(store, return_embedding=True).run_async([1.0, 0.0])
+        assert results["documents"][0].embedding == [1.0, 0.0]
 
     asyncio.run(main())
     refused: list[dict[str, Any]] = [{"top_k": 0}, {"mode": "both"}]
@@ -428,5 +431,5 @@ def test_what_a_document_says_is_learned_from():
         ana = memory.scope(user="ana")
         store = RememoDocumentStore(ana)
         store.write_documents([Document(content="The user moved to Porto.")])
-        assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
+        assert [(fact.subject, fact.object) for fact in ana.facts.list()] == [("ana", "Porto")]
         assert store.count_documents() == 1

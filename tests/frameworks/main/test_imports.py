@@ -49,7 +49,7 @@ def test_a_store_goes_on_where_it_was(tmp_path: Path):
         assert item is not None
         assert item.value == {"data": "Likes tea"}
         assert store.list_namespaces() == [("memories", "ana"), ("users", "ana", "profile")]
-        assert [one.key for one in store.search(("users",), filter={"age": 30})] == ["p"]
+        assert [hit.key for hit in store.search(("users",), filter={"age": 30})] == ["p"]
         assert store.search(("memories",), query="what does she drink?")[0].key == "m1"
         store.put(("memories", "ana"), "m1", {"data": "Likes coffee"})  # the same item, not a second one
         assert len(store.search(("memories",))) == 1

@@ -227,7 +227,7 @@ def test_messages_come_back_as_they_were(tmp_path: Path):
         assert RememoChatMessageHistory("chat-1", memory, user="alice", limit=3).messages == MESSAGES[-3:]
         assert RememoChatMessageHistory("chat-2", memory, user="alice").messages == []
         room = memory.scope(room="chat-1", user="alice")
-        assert [one.role for one in room.messages.history()][:4] == ["system", "user", "assistant", "tool"]
+        assert [message.role for message in room.messages.history()][:4] == ["system", "user", "assistant", "tool"]
         assert room.search("what is the cat called?")[0].text == "My cat is called Miso."
         room.messages.add("user", "said elsewhere")
         assert history.messages[-1] == HumanMessage("said elsewhere")
@@ -254,8 +254,8 @@ async def test_a_chain_remembers_its_sessions():
         await chain.ainvoke([HumanMessage("I am Ana")], session)
         chain.invoke([HumanMessage("Who am I?")], session)
         await chain.ainvoke([HumanMessage("Who am I?")], {"configurable": {"session_id": "s2"}})
-        said = [str(one.text) for one in await RememoChatMessageHistory("s1", memory).aget_messages()]
-        assert said == ["I am Ana", "Hello Ana", "Who am I?", "You are Ana"]
+        texts = [str(record.text) for record in await RememoChatMessageHistory("s1", memory).aget_messages()]
+        assert texts == ["I am Ana", "Hello Ana", "Who am I?", "You are Ana"]
         assert len(RememoChatMessageHistory("s2", memory).messages) == 2
 
 
@@ -300,18 +300,19 @@ def test_documents_are_found_by_words_meaning_and_metadata():
         )
         assert store.similarity_search("sleeping cat", k=2)[0].id == "b"
         assert [
-            one.id for one in store.similarity_search("invoice", k=4, filter={"n": {"$gt": 1}, "topic": "money"})
+            document.id
+            for document in store.similarity_search("invoice", k=4, filter={"n": {"$gt": 1}, "topic": "money"})
         ] == ["d"]
         (best, score), *_ = store.similarity_search_with_relevance_scores("when is the invoice due?", k=2)
         assert best.id == "a"
         assert 0 < score <= 1
         different = store.max_marginal_relevance_search("cats that sleep", k=2, fetch_k=4, lambda_mult=0.1)
-        assert {one.metadata["topic"] for one in different} == {"pets", "money"}
+        assert {record.metadata["topic"] for record in different} == {"pets", "money"}
         assert len(store.as_retriever(search_type="mmr", search_kwargs={"k": 3}).invoke("cats")) == 3
         threshold = store.as_retriever(
             search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.2, "k": 4}
         )
-        assert {one.id for one in threshold.invoke("invoice due in May")} <= {"a", "d"}
+        assert {document.id for document in threshold.invoke("invoice due in May")} <= {"a", "d"}
         with pytest.raises(InvalidInput):
             store.similarity_search("cats", k=0)
         with pytest.raises(InvalidInput, match="2 texts"):
@@ -345,7 +346,7 @@ def test_the_indexing_api_keeps_documents_in_step():
 
         assert sync("a", "b")["num_added"] == 2
         assert sync("b", "c") == {"num_added": 1, "num_updated": 0, "num_skipped": 1, "num_deleted": 1}
-        assert sorted(one.page_content for one in store.similarity_search("x", k=10)) == ["b", "c"]
+        assert sorted(document.page_content for document in store.similarity_search("x", k=10)) == ["b", "c"]
 
 
 def test_the_retriever_looks_among_all_that_is_remembered(tmp_path: Path):
@@ -354,14 +355,14 @@ def test_the_retriever_looks_among_all_that_is_remembered(tmp_path: Path):
         alice.messages.add("user", "The train to Porto leaves at nine")
         alice.add("The train to Faro was late", metadata={"line": "south"})
         memory.scope(user="bob").add("Bob takes the train to Braga")
-        found = RememoRetriever(memory=memory.scope(user="alice")).invoke("train")
-        assert {(one.page_content, one.metadata["rememo"]["kind"]) for one in found} == {
+        results = RememoRetriever(memory=memory.scope(user="alice")).invoke("train")
+        assert {(document.page_content, document.metadata["rememo"]["kind"]) for document in results} == {
             ("The train to Porto leaves at nine", "message"),
             ("The train to Faro was late", "note"),
         }
-        assert found[0].metadata["rememo"]["user"] == "alice"
+        assert results[0].metadata["rememo"]["user"] == "alice"
         south = RememoRetriever(memory=memory, kind="note", filter={"line": "south"})
-        assert [one.metadata["line"] for one in south.invoke("train")] == ["south"]
+        assert [record.metadata["line"] for record in south.invoke("train")] == ["south"]
         assert RememoRetriever(memory=memory).invoke("favourite pizza") == []
         assert RememoRetriever(memory=memory, threshold=0.0).invoke("favourite pizza")
 
@@ -372,9 +373,9 @@ def test_the_retriever_looks_among_all_that_is_remembered(tmp_path: Path):
 def test_stores_of_other_names_and_scopes_are_others_and_values_end():
     clock = ManualClock()
     with Memory(":memory:", clock=clock) as memory:
-        one, other = RememoByteStore(memory, name="one", ttl="1h"), RememoByteStore(memory, name="other")
-        one.mset([("a*[b]?", b"1"), ("a", b"2"), ("ab", b"3")])
-        assert sorted(one.yield_keys(prefix="a*[")) == ["a*[b]?"]
+        first, other = RememoByteStore(memory, name="one", ttl="1h"), RememoByteStore(memory, name="other")
+        first.mset([("a*[b]?", b"1"), ("a", b"2"), ("ab", b"3")])
+        assert sorted(first.yield_keys(prefix="a*[")) == ["a*[b]?"]
         assert list(other.yield_keys()) == []
         assert RememoByteStore(memory.scope(user="bob"), name="one").mget(["a"]) == [None]
         with pytest.raises(InvalidInput, match="bytes"):
@@ -383,23 +384,23 @@ def test_stores_of_other_names_and_scopes_are_others_and_values_end():
         with pytest.raises(InvalidInput, match="JSON"):
             RememoValueStore(memory).mset([("x", object())])
         clock.advance(3_601)
-        assert one.mget(["a"]) == [None]
+        assert first.mget(["a"]) == [None]
 
 
 def test_answers_are_cached_over_processes(tmp_path: Path):
-    asked = FakeListLLM(responses=["first", "second", "third"])
+    model = FakeListLLM(responses=["first", "second", "third"])
     chat = GenericFakeChatModel(messages=iter([AIMessage("hello"), AIMessage("again")]))
     try:
         with RememoCache(tmp_path / "agent.db") as cache:
             set_llm_cache(cache)
-            assert asked.invoke("question") == "first"
+            assert model.invoke("question") == "first"
             assert chat.invoke("hi").content == "hello"
         with RememoCache(tmp_path / "agent.db") as cache:
             set_llm_cache(cache)
-            assert asked.invoke("question") == "first"
+            assert model.invoke("question") == "first"
             assert chat.invoke("hi").content == "hello"
             cache.clear()
-            assert asked.invoke("question") == "second"
+            assert model.invoke("question") == "second"
     finally:
         set_llm_cache(None)
 
@@ -408,4 +409,4 @@ def test_what_texts_say_is_learned_from():
     with Memory(":memory:") as memory:
         ana = memory.scope(user="ana")
         RememoVectorStore(ana).add_texts(["The user moved to Porto."])
-        assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
+        assert [(fact.subject, fact.object) for fact in ana.facts.list()] == [("ana", "Porto")]

@@ -38,8 +38,8 @@ Test = Callable[[BaseCheckpointSaver[str]], Awaitable[None]]
 def published() -> Iterator[Any]:
     """Give every test of the published suite."""
     for module in pkgutil.iter_modules(spec.__path__):
-        found = importlib.import_module(f"{spec.__name__}.{module.name}")
-        for name, test in inspect.getmembers(found, inspect.iscoroutinefunction):
+        test_module = importlib.import_module(f"{spec.__name__}.{module.name}")
+        for name, test in inspect.getmembers(test_module, inspect.iscoroutinefunction):
             if name.startswith("test_"):
                 yield pytest.param(test, id=f"{module.name.removeprefix('test_')}-{name}")
 
@@ -133,17 +133,17 @@ def test_time_travel_forks_a_thread_and_leaves_what_was(make: Callable[[], BaseC
     graph = asking().compile(checkpointer=make())
     graph.invoke({"said": []}, thread("t"))
     graph.invoke(Command(resume="yes"), thread("t"))
-    asked = next(state for state in graph.get_state_history(thread("t")) if state.next == ("ask",))
-    fork = graph.update_state(asked.config, None)
+    asked_state = next(state for state in graph.get_state_history(thread("t")) if state.next == ("ask",))
+    fork = graph.update_state(asked_state.config, None)
     assert graph.invoke(Command(resume="no"), fork)["said"] == ["first", "answered no", "last"]
-    corrected = graph.update_state(asked.config, {"said": ["corrected"]}, as_node="first")
+    corrected = graph.update_state(asked_state.config, {"said": ["corrected"]}, as_node="first")
     assert graph.get_state(corrected).values["said"] == ["first", "corrected"]
     ends = [state.values["said"] for state in graph.get_state_history(thread("t")) if not state.next]
     assert ends == [["first", "answered no", "last"], ["first", "answered yes", "last"]]
-    assert graph.get_state(asked.config).values["said"] == ["first"]
-    assert [(one.metadata or {}).get("step") for one in graph.get_state_history(thread("t"), limit=2)] == [2, 4]
-    before = list(graph.get_state_history(thread("t"), before=asked.config, filter={"source": "loop"}))
-    assert [one.next for one in before] == [("first",)]
+    assert graph.get_state(asked_state.config).values["said"] == ["first"]
+    assert [(record.metadata or {}).get("step") for record in graph.get_state_history(thread("t"), limit=2)] == [2, 4]
+    before = list(graph.get_state_history(thread("t"), before=asked_state.config, filter={"source": "loop"}))
+    assert [item.next for item in before] == [("first",)]
 
 
 def test_what_was_done_before_a_failure_is_not_done_again(saver: RememoSaver):
@@ -182,8 +182,8 @@ def test_what_was_done_before_a_failure_is_not_done_again(saver: RememoSaver):
 
 
 def changing(saver: BaseCheckpointSaver[str]) -> Any:
-    def joined(held: list[str], more: Sequence[list[str]]) -> list[str]:
-        return held + [one for some in more for one in some]
+    def joined(value: list[str], more: Sequence[list[str]]) -> list[str]:
+        return value + [item for some in more for item in some]
 
     class Notes(TypedDict):
         notes: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=4)]
@@ -199,18 +199,20 @@ def changing(saver: BaseCheckpointSaver[str]) -> Any:
 
 def test_channels_of_changes_are_told_as_the_reference_tells_them_also_after_pruning(saver: RememoSaver):
     reference = InMemorySaver()
-    for one in (saver, reference):
-        graph = changing(one)
+    for item in (saver, reference):
+        graph = changing(item)
         for turn in range(7):
             graph.invoke({"notes": [f"turn {turn}"]}, thread("t"))
-    held, expected = changing(saver), changing(reference)
-    for ours, theirs in zip(held.get_state_history(thread("t")), expected.get_state_history(thread("t")), strict=True):
+    actual, expected = changing(saver), changing(reference)
+    for ours, theirs in zip(
+        actual.get_state_history(thread("t")), expected.get_state_history(thread("t")), strict=True
+    ):
         assert ours.values == theirs.values
-    before = held.get_state(thread("t")).values
+    before = actual.get_state(thread("t")).values
     saver.prune(["t"])
-    assert held.get_state(thread("t")).values == before
+    assert actual.get_state(thread("t")).values == before
     assert len(list(saver.list(thread("t")))) < len(list(reference.list(thread("t"))))
-    assert held.invoke({"notes": ["on"]}, thread("t"))["notes"][:-2] == before["notes"]
+    assert actual.invoke({"notes": ["on"]}, thread("t"))["notes"][:-2] == before["notes"]
 
 
 # ---- what a memory adds
@@ -339,20 +341,24 @@ def test_two_processes_write_to_one_file(tmp_path: Path):
         )
         for name in ("a", "b")
     ]
-    for one in writers:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
-    for one in writers:
-        one.communicate("go\n")
-        assert one.returncode == 0
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.communicate("go\n")
+        assert writer.returncode == 0
     with RememoSaver(path) as saver:
         for name in ("a", "b"):
             own = list(saver.list(thread(name)))
-            assert [one.checkpoint["channel_values"]["by"] for one in reversed(own)] == [[name, n] for n in range(25)]
-            assert [[write[2] for write in one.pending_writes or ()] for one in own] == [[n] for n in range(24, -1, -1)]
+            assert [checkpoint.checkpoint["channel_values"]["by"] for checkpoint in reversed(own)] == [
+                [name, n] for n in range(25)
+            ]
+            assert [[write[2] for write in checkpoint.pending_writes or ()] for checkpoint in own] == [
+                [n] for n in range(24, -1, -1)
+            ]
         shared = list(saver.list(thread("shared")))
         assert len(shared) == 50
-        ids = [one.checkpoint["id"] for one in shared]
+        ids = [checkpoint.checkpoint["id"] for checkpoint in shared]
         assert ids == sorted(ids, reverse=True)
 
 
@@ -363,7 +369,7 @@ def test_ids_that_are_not_langgraphs_are_ordered_by_their_times(saver: RememoSav
         checkpoint["channel_values"] = {"channel": id}
         done = saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
         saver.put_writes(done, [("channel", id)], "task")
-    assert [one.checkpoint["id"] for one in saver.list(thread("t"))] == ["a-younger", "z-older"]
+    assert [record.checkpoint["id"] for record in saver.list(thread("t"))] == ["a-younger", "z-older"]
     latest = saver.get_tuple(thread("t"))
     assert latest is not None
     assert latest.checkpoint["channel_values"] == {"channel": "a-younger"}

@@ -76,11 +76,11 @@ OPERATIONS = st.one_of(
 )
 
 
-def told(result: Any) -> Any:
+def comparable(result: Any) -> Any:
     """Return what both stores must agree on: all but the times, and the order where there is no question."""
     if isinstance(result, list):
-        found = [told(one) for one in result]
-        return sorted(found, key=repr)
+        results = [comparable(item) for item in result]
+        return sorted(results, key=repr)
     return (result.namespace, result.key, result.value) if hasattr(result, "key") else result
 
 
@@ -106,7 +106,9 @@ def memory() -> Iterator[Memory]:
 def test_batches_are_answered_as_the_reference_answers_them(memory: Memory, batches: list[list[Op]]):
     reference, store = InMemoryStore(), RememoStore(memory.scope(user=str(uuid4())))
     for batch in batches:
-        assert [told(one) for one in store.batch(batch)] == [told(one) for one in expected(reference, batch)]
+        assert [comparable(item) for item in store.batch(batch)] == [
+            comparable(item) for item in expected(reference, batch)
+        ]
 
 
 async def test_the_same_for_event_loops(store: RememoStore):
@@ -114,7 +116,7 @@ async def test_the_same_for_event_loops(store: RememoStore):
     item = await store.aget(("users", "alice"), "cat")
     assert item is not None
     assert item.value == {"name": "Miso"}
-    assert [one.key for one in await store.asearch(("users",), query="Miso")] == ["cat"]
+    assert [item.key for item in await store.asearch(("users",), query="Miso")] == ["cat"]
     assert await store.alist_namespaces() == [("users", "alice")]
     await asyncio.gather(*(store.aput(("users", "alice"), str(number), {"n": number}) for number in range(20)))
     assert len(await store.asearch(("users",), limit=100)) == 21
@@ -129,24 +131,24 @@ def test_filters_compare(store: RememoStore):
     for number in range(5):
         store.put(("docs",), f"d{number}", {"n": number, "tags": ["x"] if number % 2 else [], "by": {"name": "Ana"}})
 
-    def found(**wanted: Any) -> set[str]:
-        return {one.key for one in store.search(("docs",), filter=wanted)}
+    def matching_keys(**wanted: Any) -> set[str]:
+        return {hit.key for hit in store.search(("docs",), filter=wanted)}
 
-    assert found(n={"$gte": 3}) == {"d3", "d4"}
-    assert found(n={"$gt": 1, "$lt": 4}) == {"d2", "d3"}
-    assert found(n={"$lte": 0}) == {"d0"}
-    assert found(n={"$ne": 2}, by={"name": "Ana"}) == {"d0", "d1", "d3", "d4"}
-    assert found(tags={"$contains": "x"}) == {"d1", "d3"}
+    assert matching_keys(n={"$gte": 3}) == {"d3", "d4"}
+    assert matching_keys(n={"$gt": 1, "$lt": 4}) == {"d2", "d3"}
+    assert matching_keys(n={"$lte": 0}) == {"d0"}
+    assert matching_keys(n={"$ne": 2}, by={"name": "Ana"}) == {"d0", "d1", "d3", "d4"}
+    assert matching_keys(tags={"$contains": "x"}) == {"d1", "d3"}
     with pytest.raises(InvalidInput, match="operator"):
-        found(n={"$near": 2})
+        matching_keys(n={"$near": 2})
 
 
 def test_without_a_question_the_latest_written_come_first_page_by_page(store: RememoStore):
     for key in "abcd":
         store.put(("docs",), key, {"k": key})
     store.put(("docs",), "b", {"k": "again"})
-    assert [one.key for one in store.search(("docs",), limit=3)] == ["b", "d", "c"]
-    assert [one.key for one in store.search(("docs",), limit=3, offset=3)] == ["a"]
+    assert [hit.key for hit in store.search(("docs",), limit=3)] == ["b", "d", "c"]
+    assert [hit.key for hit in store.search(("docs",), limit=3, offset=3)] == ["a"]
     with pytest.raises(InvalidInput, match="limit"):
         store.search(("docs",), limit=0)
 
@@ -175,8 +177,8 @@ def test_items_are_found_by_what_they_say_with_no_index_asked_for(store: RememoS
     assert first.score is not None
     assert first.score > (second.score or 0)
     assert len(store.search(("memories",), query="hiking")) == 3
-    assert [one.key for one in store.search(("memories",), query="hiking", filter={"content": {"n": 2}})] == ["job"]
-    assert [one.key for one in store.search(("memories",), query="hiking", limit=1, offset=2)] == ["job"]
+    assert [hit.key for hit in store.search(("memories",), query="hiking", filter={"content": {"n": 2}})] == ["job"]
+    assert [hit.key for hit in store.search(("memories",), query="hiking", limit=1, offset=2)] == ["job"]
 
 
 def test_only_the_fields_that_are_named_are_searched():
@@ -185,9 +187,9 @@ def test_only_the_fields_that_are_named_are_searched():
         store.put(("docs",), "sea", {"title": "Oceans", "parts": parts, "secret": "password"})
         store.put(("docs",), "own", {"title": "Oceans", "note": "password"}, index=["note"])
         store.put(("docs",), "off", {"title": "Oceans, whales, password"}, index=False)
-        assert [one.key for one in store.search(("docs",), query="squids", limit=1)] == ["sea"]
-        assert [one.key for one in store.search(("docs",), query="password", limit=1)] == ["own"]
-        scores = {one.key: one.score for one in store.search(("docs",), query="whales")}
+        assert [hit.key for hit in store.search(("docs",), query="squids", limit=1)] == ["sea"]
+        assert [hit.key for hit in store.search(("docs",), query="password", limit=1)] == ["own"]
+        scores = {hit.key: hit.score for hit in store.search(("docs",), query="whales")}
         assert scores.keys() == {"sea", "own", "off"}
         assert scores["off"] is None
         assert (
@@ -227,15 +229,15 @@ def test_items_expire_and_reading_lets_them_live_on():
         clock.advance(9 * 60)
         changed = store.get(("s",), "read")
         assert changed is not None
-        assert [one.key for one in store.search(("s",), filter={"n": 2})] == ["found"]
+        assert [hit.key for hit in store.search(("s",), filter={"n": 2})] == ["found"]
         assert store.get(("s",), "seen", refresh_ttl=False) is not None
         clock.advance(9 * 60)
-        assert {one.key for one in store.search(("s",))} == {"read", "found", "long", "ever"}
+        assert {hit.key for hit in store.search(("s",))} == {"read", "found", "long", "ever"}
         again = store.get(("s",), "read")
         assert again is not None
         assert again.updated_at == changed.updated_at
         clock.advance(61 * 60)
-        assert [one.key for one in store.search(("s",))] == ["ever"]
+        assert [hit.key for hit in store.search(("s",))] == ["ever"]
         store.delete(("s",), "ever")
         assert store.list_namespaces() == []
 
@@ -252,7 +254,7 @@ def test_what_somebody_else_changed_is_prolonged_no_less():
         memory.update(items[0].id, ttl=3_600)
         store._refresh(items, wanted=True)
         clock.advance(9 * 60)
-        assert {one.key for one in store.search(("s",))} == {"a", "b", "c"}
+        assert {hit.key for hit in store.search(("s",))} == {"a", "b", "c"}
         assert len(RememoStore(memory.as_of("then"), clock=clock).search(("s",))) == 3
 
 
@@ -276,7 +278,7 @@ def test_a_batch_is_written_whole_or_not_at_all(store: RememoStore):
     store.put(("s",), "old", {"n": 1})
     with pytest.raises(InvalidInput):
         store.batch([PutOp(("s",), "old", None), PutOp(("s",), "new", {"n": 2}), PutOp(("t",), "bad", {"n": object()})])
-    assert [one.key for one in store.search(())] == ["old"]
+    assert [hit.key for hit in store.search(())] == ["old"]
 
 
 def test_items_are_records_of_the_view(tmp_path: Path):
@@ -289,10 +291,13 @@ def test_items_are_records_of_the_view(tmp_path: Path):
         ]
         alice.put(("notes",), "k", {"text": "Alice collects records"})
         item = memory.scope(user="alice").list(kind="note")[0]
-        assert [one.text for one in memory.history(item.id)] == ["Alice collects stamps", "Alice collects records"]
+        assert [version.text for version in memory.history(item.id)] == [
+            "Alice collects stamps",
+            "Alice collects records",
+        ]
         memory.erase(user="alice")
         assert alice.search(()) == []
-        assert [one.value["text"] for one in bob.search(())] == ["Bob collects coins"]
+        assert [hit.value["text"] for hit in bob.search(())] == ["Bob collects coins"]
         alice.close()
         with pytest.raises(InvalidInput, match="room"):
             RememoStore(memory.scope(room="r"))
@@ -308,7 +313,7 @@ def test_large_values_come_back_whole(store: RememoStore):
     item = store.get(("docs",), "large")
     assert item is not None
     assert item.value == value
-    assert [one.key for one in store.search(("docs",), filter={"title": "long"})] == ["large"]
+    assert [hit.key for hit in store.search(("docs",), filter={"title": "long"})] == ["large"]
 
 
 def test_bad_names_are_refused(store: RememoStore):
@@ -342,7 +347,7 @@ def test_two_processes_share_a_store(tmp_path: Path):
                 store.put(("shared",), f"own {number}", {"n": number})
                 store.delete(("shared",), f"gone {19 - number}")
         assert other.returncode == 0
-        keys = {one.key for one in store.search(("shared",), limit=100)}
+        keys = {hit.key for hit in store.search(("shared",), limit=100)}
         assert keys == {f"{who} {number}" for who in ("own", "other") for number in range(20)}
 
 
@@ -354,22 +359,22 @@ async def test_langmem_keeps_and_finds_memories_without_a_model(store: RememoSto
     manage, find = create_manage_memory_tool(space), create_search_memory_tool(space)
 
     @entrypoint(store=store)
-    async def turn(asked: dict[str, Any]) -> Any:
-        return await (find if "query" in asked else manage).ainvoke(asked)
+    async def turn(arguments: dict[str, Any]) -> Any:
+        return await (find if "query" in arguments else manage).ainvoke(arguments)
 
-    async def call(**asked: Any) -> Any:
-        return await turn.ainvoke(asked, {"configurable": {"langgraph_user_id": "alice"}})
+    async def call(**arguments: Any) -> Any:
+        return await turn.ainvoke(arguments, {"configurable": {"langgraph_user_id": "alice"}})
 
     created = await call(content="Prefers Python for backend work")
     await call(content="Lives in Lisbon")
     id = created.removeprefix("created memory ")
-    found = json.loads(await call(query="which programming language?"))
-    assert found[0]["value"] == {"content": "Prefers Python for backend work"}
+    results = json.loads(await call(query="which programming language?"))
+    assert results[0]["value"] == {"content": "Prefers Python for backend work"}
     await call(content="Prefers Go for backend work", action="update", id=id)
-    found = json.loads(await call(query="backend work", limit=1))
-    assert (found[0]["key"], found[0]["value"]["content"]) == (id, "Prefers Go for backend work")
+    results = json.loads(await call(query="backend work", limit=1))
+    assert (results[0]["key"], results[0]["value"]["content"]) == (id, "Prefers Go for backend work")
     await call(action="delete", id=id)
-    assert [one.value["content"] for one in store.search(("memories", "alice"))] == ["Lives in Lisbon"]
+    assert [hit.value["content"] for hit in store.search(("memories", "alice"))] == ["Lives in Lisbon"]
 
 
 def test_langmem_outside_a_graph(store: RememoStore):
@@ -387,9 +392,9 @@ def test_what_an_item_says_is_learned_from():
         ana = memory.scope(user="ana")
         store = RememoStore(ana)
         store.put(("memories",), "home", {"kind": "memory", "content": "User moved to Porto"})
-        assert [(one.subject, one.object) for one in ana.facts.list(predicate="lives_in")] == [("ana", "Porto")]
+        assert [(fact.subject, fact.object) for fact in ana.facts.list(predicate="lives_in")] == [("ana", "Porto")]
         store.put(("memories",), "home", {"kind": "memory", "content": "User moved to Braga"})
-        assert [one.object for one in ana.facts.list()] == ["Braga"]
+        assert [fact.object for fact in ana.facts.list()] == ["Braga"]
         store.delete(("memories",), "home")
         assert ana.facts.list() == []
         assert store.list_namespaces() == []
@@ -427,11 +432,11 @@ def test_what_holds_now_comes_first_and_what_does_not_says_so(spaces: list[tuple
             "I moved to Porto.", "I live in Lisbon.", "I live in Paris.",
         ]  # fmt: skip
         prefix = next(space[: space.index("ana") + 1] for space in spaces)
-        found: list[Any] = list(store.search(prefix, query="where do I live?"))
-        assert [(item.key, item.status) for item in found] == [("chat-2", "current"), ("chat-1", "superseded")]
-        assert found[1].superseded_by == (spaces[1], "chat-2")
-        assert found[1].dict()["superseded_by"] == {"namespace": list(spaces[1]), "key": "chat-2"}
-        assert "status" not in found[0].dict()
+        results: list[Any] = list(store.search(prefix, query="where do I live?"))
+        assert [(item.key, item.status) for item in results] == [("chat-2", "current"), ("chat-1", "superseded")]
+        assert results[1].superseded_by == (spaces[1], "chat-2")
+        assert results[1].dict()["superseded_by"] == {"namespace": list(spaces[1]), "key": "chat-2"}
+        assert "status" not in results[0].dict()
         assert memory.scope(user="ana").facts.list(predicate="lives_in")[0].object == "Porto"
 
 

@@ -69,7 +69,7 @@ def user(text: str) -> ChatMessage:
 
 
 def texts(messages: list[ChatMessage] | None) -> list[str | None]:
-    return [one.content for one in messages or []]
+    return [message.content for message in messages or []]
 
 
 # ---- the chat store
@@ -112,7 +112,7 @@ def test_messages_are_ordinary_ones(memory: Memory):
         "My cat is called Miso."
     ]
     shape = room.messages.for_model(limit=50)
-    assert [one["tool_call_id"] for one in shape if one["role"] == "tool"] == ["c1", "c2"]
+    assert [item["tool_call_id"] for item in shape if item["role"] == "tool"] == ["c1", "c2"]
     room.messages.add("assistant", "Nice to meet Miso.")
     assert store.get_messages("a")[-1] == ChatMessage(role="assistant", content="Nice to meet Miso.")
 
@@ -120,9 +120,9 @@ def test_messages_are_ordinary_ones(memory: Memory):
 def test_setting_replaces_at_once_and_leaves_what_stays(memory: Memory):
     store = RememoChatStore(memory)
     store.set_messages("a", [user("one"), user("two"), user("three")])
-    before = {one.text: one.id for one in memory.list(kind="message")}
+    before = {record.text: record.id for record in memory.list(kind="message")}
     store.set_messages("a", [user("one"), user("2"), user("three")])
-    after = {one.text: one.id for one in memory.list(kind="message")}
+    after = {record.text: record.id for record in memory.list(kind="message")}
     assert texts(store.get_messages("a")) == ["one", "2", "three"]
     assert after["one"] == before["one"]
     assert after["three"] != before["three"]
@@ -174,7 +174,7 @@ def test_a_chat_buffer_stands_on_it(memory: Memory):
     buffer.put(user("one"))
     buffer.put(ChatMessage(role="assistant", content="two"))
     assert texts(buffer.get()) == ["one", "two"]
-    assert [one.content for one in memory.scope(room="a").messages.history()] == ["one", "two"]
+    assert [message.content for message in memory.scope(room="a").messages.history()] == ["one", "two"]
     buffer.reset()
     assert buffer.get() == []
 
@@ -201,8 +201,8 @@ def test_it_does_what_their_own_store_does(taken: list[tuple[str, str, Any]]):
                 ours.add_message(key, user(value))
                 theirs.add_message(key, user(value))
             elif what == "set":
-                ours.set_messages(key, [user(one) for one in value])
-                theirs.set_messages(key, [user(one) for one in value])
+                ours.set_messages(key, [user(item) for item in value])
+                theirs.set_messages(key, [user(item) for item in value])
             elif what == "delete":
                 assert ours.delete_message(key, value) == theirs.delete_message(key, value)
             else:
@@ -287,10 +287,10 @@ def test_what_leaves_the_short_term_memory_is_recalled_from_the_block(memory: Me
             await chat.aput(user(f"Let us talk about invoice number {number} now please."))
             await chat.aput(ChatMessage(role="assistant", content=f"Invoice {number} is paid."))
         await chat.aput(user("Where does my cat sleep?"))
-        shown = await chat.aget()
-        assert shown[0].role == MessageRole.SYSTEM
-        assert "blue sofa" in (shown[0].content or "")
-        assert not any("blue sofa" in (one.content or "") for one in shown[1:])
+        output = await chat.aget()
+        assert output[0].role == MessageRole.SYSTEM
+        assert "blue sofa" in (output[0].content or "")
+        assert not any("blue sofa" in (message.content or "") for message in output[1:])
 
         other = LlamaMemory.from_defaults(
             session_id="tuesday", chat_store=store, memory_blocks=[block], tokenizer_fn=words
@@ -301,7 +301,7 @@ def test_what_leaves_the_short_term_memory_is_recalled_from_the_block(memory: Me
     asyncio.run(closing(SQLAlchemyChatStore(table_name="messages"), main))
     kept = memory.scope(user="ana", room="monday").messages.history(limit=5)
     assert kept
-    assert all("session_id" not in str(one.record.data) for one in kept)
+    assert all("session_id" not in str(match.record.data) for match in kept)
 
 
 def test_the_block_beside_the_store_says_nothing_twice(memory: Memory):
@@ -316,10 +316,10 @@ def test_the_block_beside_the_store_says_nothing_twice(memory: Memory):
         )
         await chat.aput(user("I have bought a red blanket for my cat."))
         await chat.aput(user("What is my cat called?"))
-        shown = await chat.aget()
-        assert "Miso" in (shown[0].content or "")
-        assert "blanket" not in (shown[0].content or "")
-        assert texts(shown[1:]) == ["I have bought a red blanket for my cat.", "What is my cat called?"]
+        output = await chat.aget()
+        assert "Miso" in (output[0].content or "")
+        assert "blanket" not in (output[0].content or "")
+        assert texts(output[1:]) == ["I have bought a red blanket for my cat.", "What is my cat called?"]
 
     asyncio.run(main())
 
@@ -346,4 +346,4 @@ def test_what_is_said_is_learned_from():
     with Memory(":memory:") as memory:
         ana = memory.scope(user="ana")
         RememoChatStore(ana).add_message("chat-1", ChatMessage(role="user", content="I moved to Porto."))
-        assert [(one.subject, one.object) for one in ana.facts.list()] == [("ana", "Porto")]
+        assert [(fact.subject, fact.object) for fact in ana.facts.list()] == [("ana", "Porto")]

@@ -81,7 +81,7 @@ def test_runs_go_on_where_they_were(memory: Memory):
     assert history.load() == second.all_messages()
     assert history.load(2) == second.all_messages()[-2:]
     room = memory.scope(user="alice", room="chat-1")
-    assert [(one.role, one.content) for one in room.messages.history()] == [
+    assert [(message.role, message.content) for message in room.messages.history()] == [
         ("user", "I live in Lisbon."), ("assistant", "1 prompts, the first: I live in Lisbon."),
         ("user", "Where do I live?"), ("assistant", second.output),
     ]  # fmt: skip
@@ -100,9 +100,9 @@ async def test_messages_come_back_as_they_were_on_a_loop_too(memory: Memory):
     assert await history.aload() == MESSAGES
     assert await history.aload(3) == MESSAGES[-3:]
     assert await history.aload(0) == []
-    found = [hit.record.text for hit in memory.search("Miso sofa instructions")]
-    assert found[:2] == ["On the sofa.", "Where does Miso sleep?"]
-    assert not any("Ignore" in text for text in found)
+    results = [hit.record.text for hit in memory.search("Miso sofa instructions")]
+    assert results[:2] == ["On the sofa.", "Where does Miso sleep?"]
+    assert not any("Ignore" in text for text in results)
     with pytest.raises(InvalidInput, match="must be a ModelRequest or a ModelResponse, not str"):
         await history.aadd([MESSAGES[0], cast("Any", "bad")])
     assert await history.aclear() == len(MESSAGES)
@@ -115,7 +115,7 @@ async def test_the_test_model_runs_with_the_store(memory: Memory):
     helper: Agent[None, Any] = Agent(TestModel(), tools=[weather])
     result = await helper.run("Hello", conversation=conversation)
     entries = await store.save(result, scope="alice")
-    assert [one.message for one in entries] == result.all_messages()
+    assert [entry.message for entry in entries] == result.all_messages()
     loaded = await RememoConversationStore(memory).load("chat-1", scope="alice")
     assert loaded is not None
     assert loaded.messages == result.all_messages()
@@ -124,7 +124,7 @@ async def test_the_test_model_runs_with_the_store(memory: Memory):
     assert len(await store.save(again)) == len(again.new_messages())
     assert await store.load("chat-1", scope="bob") is None
     assert await store.load("none") is None
-    assert [one.role for one in memory.scope(room="chat-1").messages.history()] == ["user", "assistant"] * 2
+    assert [message.role for message in memory.scope(room="chat-1").messages.history()] == ["user", "assistant"] * 2
 
 
 @pytest.mark.asyncio
@@ -151,15 +151,15 @@ async def test_a_paused_run_keeps_what_it_waits_for(memory: Memory):
 async def test_two_writers_cannot_lose_each_others_turns(tmp_path: Path):
     with RememoConversationStore(tmp_path / "a.db") as store, RememoConversationStore(tmp_path / "a.db") as other:
         await store.save(Conversation(conversation_id="c", messages=MESSAGES[:1]))
-        both = [await one.load("c") for one in (store, other)]
-        for number, one in enumerate(both):
-            assert one is not None
-            one.messages.append(ModelRequest(parts=[UserPromptPart(str(number))]))
+        both = [await item.load("c") for item in (store, other)]
+        for number, item in enumerate(both):
+            assert item is not None
+            item.messages.append(ModelRequest(parts=[UserPromptPart(str(number))]))
         saved = await asyncio.gather(
-            *(place.save(one) for place, one in zip((store, other), both, strict=True) if one is not None),
+            *(place.save(item) for place, item in zip((store, other), both, strict=True) if item is not None),
             return_exceptions=True,
         )
-        assert sorted(type(one).__name__ for one in saved) == ["ConversationConflict", "list"]
+        assert sorted(type(item).__name__ for item in saved) == ["ConversationConflict", "list"]
         loaded = await store.load("c")
         assert loaded is not None
         assert len(loaded.messages) == 2
@@ -225,10 +225,10 @@ async def _take(store: ConversationStore, step: str, id: str, value: Any) -> Any
         case "save":
             conversation = loaded or Conversation(conversation_id=id)
             conversation.messages.extend(value)
-            return [one.message for one in await store.save(conversation, scope=f"scope-{id}")]
+            return [item.message for item in await store.save(conversation, scope=f"scope-{id}")]
         case "rewrite":
             conversation = Conversation(conversation_id=id, messages=value, revision=loaded and loaded.revision)
-            return [one.message for one in await store.save(conversation)]
+            return [item.message for item in await store.save(conversation)]
         case "branch":
             return (await store.branch(id, at=value, expected_revision=loaded and loaded.revision)).messages
         case "fork":
@@ -240,8 +240,8 @@ async def _take(store: ConversationStore, step: str, id: str, value: Any) -> Any
             return window and window.messages
 
 
-def told(records: list[ConversationRecord]) -> list[tuple[str, str | None, str | None, int]]:
-    return [(one.conversation_id, one.scope, one.forked_from, len(one.branches)) for one in records]
+def summaries(records: list[ConversationRecord]) -> list[tuple[str, str | None, str | None, int]]:
+    return [(record.conversation_id, record.scope, record.forked_from, len(record.branches)) for record in records]
 
 
 @settings(max_examples=40, deadline=None)
@@ -252,9 +252,9 @@ def test_it_does_what_the_store_in_memory_does(steps: list[tuple[str, str, Any]]
             ours, theirs = RememoConversationStore(memory), InMemoryConversationStore()
             for step in steps:
                 assert await take(ours, *step) == await take(theirs, *step)
-            assert told(await ours.list_conversations()) == told(await theirs.list_conversations())
+            assert summaries(await ours.list_conversations()) == summaries(await theirs.list_conversations())
             for id in "abc":
-                one, other = await ours.load_entries(id), await theirs.load_entries(id)
-                assert (one and [each.message for each in one]) == (other and [each.message for each in other])
+                item, other = await ours.load_entries(id), await theirs.load_entries(id)
+                assert (item and [entry.message for entry in item]) == (other and [entry.message for entry in other])
 
     asyncio.run(compare())

@@ -50,7 +50,7 @@ def test_langchain_retriever(memory: Memory, clock: ManualClock):
         clock.advance(20 * 86_400)
     first, *others = RememoRetriever(memory=memory, k=6, threshold=0.0).invoke(QUESTION)
     assert (first.page_content, first.metadata["rememo"]["status"]) == ("ana lives in Porto", "current")
-    marks = {one.page_content: one.metadata["rememo"] for one in others}
+    marks = {other.page_content: other.metadata["rememo"] for other in others}
     assert marks[LISBON]["status"] == "superseded"
     assert marks[LISBON]["superseded_by"] == first.metadata["rememo"]["id"]
 
@@ -63,14 +63,14 @@ def test_langchain_vector_store(memory: Memory, clock: ManualClock):
     store.add_documents([LangChainDocument(PORTO)], ids=["new"])
     vector = StaticEmbedder().embed([LISBON])[0]
     assert vector is not None
-    for found in (store.similarity_search(QUESTION), store.similarity_search_by_vector(vector.tolist(), k=2)):
-        assert [one.id for one in found] == ["new", "old"]
-        assert "rememo" not in found[0].metadata
-        assert found[1].metadata["page"] == 1
-        assert found[1].metadata["rememo"]["status"] == "superseded"
+    for results in (store.similarity_search(QUESTION), store.similarity_search_by_vector(vector.tolist(), k=2)):
+        assert [item.id for item in results] == ["new", "old"]
+        assert "rememo" not in results[0].metadata
+        assert results[1].metadata["page"] == 1
+        assert results[1].metadata["rememo"]["status"] == "superseded"
     # A mark that comes back with its document is not kept: what holds may change.
     store.delete(["new"])
-    store.add_documents([found[1]])
+    store.add_documents([results[1]])
     assert store.similarity_search(QUESTION)[0].metadata == {"page": 1}
 
 
@@ -80,11 +80,11 @@ def test_haystack(memory: Memory, clock: ManualClock):
         store.write_documents([Document(id=id, content=text, meta={"page": 1}, embedding=vector)])
         clock.advance(20 * 86_400)
     by_text = store.text_retrieval(QUESTION)
-    for found in (by_text, store.embedding_retrieval([1.0, 0.1])):
-        assert [one.id for one in found] == ["new", "old"]
-        assert found[0].meta == {"page": 1}
-        assert found[1].meta["rememo"]["status"] == "superseded"
-    assert [one.id for one in store.embedding_retrieval([1.0, 0.1], top_k=1)] == ["new"]
+    for results in (by_text, store.embedding_retrieval([1.0, 0.1])):
+        assert [item.id for item in results] == ["new", "old"]
+        assert results[0].meta == {"page": 1}
+        assert results[1].meta["rememo"]["status"] == "superseded"
+    assert [item.id for item in store.embedding_retrieval([1.0, 0.1], top_k=1)] == ["new"]
     assert store.filter_documents()[0].meta == {"page": 1}
 
 
@@ -97,24 +97,24 @@ async def test_autogen(memory: Memory, clock: ManualClock):
     first, second = (await agent.query(QUESTION)).results
     assert (first.content, second.content) == (PORTO, LISBON)
     assert (second.metadata or {})["status"] == "superseded"
-    for question, shown in ((QUESTION, [PORTO]), (PAST, [LISBON, PORTO])):
+    for question, output in ((QUESTION, [PORTO]), (PAST, [LISBON, PORTO])):
         context = BufferedChatCompletionContext(10)
         await context.add_message(UserMessage(content=question, source="user"))
-        assert [one.content for one in (await agent.update_context(context)).memories.results] == shown
+        assert [result.content for result in (await agent.update_context(context)).memories.results] == output
 
 
 @pytest.mark.asyncio
 async def test_google_adk(memory: Memory, clock: ManualClock):
     service = RememoMemoryService(memory)
     for user, text in (("ana", LISBON), ("ana", PORTO), ("bob", PARIS)):
-        said = types.Content(role="user", parts=[types.Part(text=text)])
-        event = Event(author="user", content=said, timestamp=clock().timestamp())
+        statement = types.Content(role="user", parts=[types.Part(text=text)])
+        event = Event(author="user", content=statement, timestamp=clock().timestamp())
         await service.add_events_to_memory(app_name="app", user_id=user, events=[event], session_id=text)
         clock.advance(20 * 86_400)
-    for question, shown in (("where do I live?", [PORTO]), (PAST, [LISBON, PORTO])):
-        found = (await service.search_memory(app_name="app", user_id="ana", query=question)).memories
-        assert [one.content.parts[0].text for one in found if one.content.parts] == shown
-    assert found[0].custom_metadata["rememo"]["status"] == "superseded"
+    for question, output in (("where do I live?", [PORTO]), (PAST, [LISBON, PORTO])):
+        results = (await service.search_memory(app_name="app", user_id="ana", query=question)).memories
+        assert [message.content.parts[0].text for message in results if message.content.parts] == output
+    assert results[0].custom_metadata["rememo"]["status"] == "superseded"
 
 
 @pytest.mark.asyncio

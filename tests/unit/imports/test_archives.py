@@ -61,8 +61,8 @@ def test_no_path_leads_out_of_an_export(memory: Memory, tmp_path: Path, pack: Pa
     (tmp_path / "secret.png").write_bytes(PIXEL)
     (tmp_path / "out").mkdir()
     pointer = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-Abc"}
-    asked = talk("See", pointer)
-    (tmp_path / "out" / "conversations.json").write_text(json.dumps([asked]))
+    question = talk("See", pointer)
+    (tmp_path / "out" / "conversations.json").write_text(json.dumps([question]))
     (tmp_path / "out" / "file-Abc-x.png").symlink_to(tmp_path / "secret.png")
     done = import_from(memory, tmp_path / "out", "chatgpt-export")
     assert done.left_out == {"an image that is not in the export, or too large": 1}
@@ -114,7 +114,7 @@ def test_a_backup_of_openmemory_is_what_mem0_keeps(memory: Memory, pack: Pack, t
     path = pack("memories_export_ana.zip", {"memories.json": backup, "memories.jsonl.gz": b"\x1f\x8b"})
     done = import_from(memory, path, "mem0")
     assert (done.added, done.left_out) == ({"note": 2}, {"a memory that mem0 deleted": 1})
-    assert [(one.id, one.text, one.metadata) for one in memory.scope(user="ana").list()] == [
+    assert [(record.id, record.text, record.metadata) for record in memory.scope(user="ana").list()] == [
         ("m1", "Sails on Sundays", {"topic": "sea"}),
         ("m2", "Once rowed", {"topic": "sea", "state": "archived"}),
     ]

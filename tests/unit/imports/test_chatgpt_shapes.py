@@ -35,8 +35,8 @@ def talk(*turns: dict[str, Any] | None, id: str = "talk-1", **fields: Any) -> di
 
 def says(role: str, content: Any, *, id: str | None = None, **fields: Any) -> dict[str, Any]:
     """Return a message: words, or a content as it is."""
-    held = {"content_type": "text", "parts": [content]} if isinstance(content, str) else content
-    return {"author": {"role": role, "name": fields.pop("name", None)}, "content": held, "recipient": "all"} | (
+    message_content = {"content_type": "text", "parts": [content]} if isinstance(content, str) else content
+    return {"author": {"role": role, "name": fields.pop("name", None)}, "content": message_content, "recipient": "all"} | (
         {"id": id} if id else {}
     ) | fields  # fmt: skip
 
@@ -51,8 +51,8 @@ def bring(memory: Memory, tmp_path: Path) -> Callable[..., ImportReport]:
     return brought
 
 
-def told(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
-    return [(one.role, one.content) for one in memory.scope(room=room).messages.history()]
+def roles_and_texts(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in memory.scope(room=room).messages.history()]
 
 
 # ---- branches
@@ -68,15 +68,15 @@ def test_nodes_without_children_and_messages_without_metadata_are_a_path(
         default_model_slug="gpt-5",
     )
     done = bring(tree)
-    assert told(memory) == [("user", "Which bread?"), ("assistant", "Rye.")]
+    assert roles_and_texts(memory) == [("user", "Which bread?"), ("assistant", "Rye.")]
     assert done.left_out == {BESIDE: 1}
-    assert [one.metadata.get("model") for one in memory.messages.history()] == [None, "gpt-5"]
+    assert [message.metadata.get("model") for message in memory.messages.history()] == [None, "gpt-5"]
     # Without a current node the newest leaf is meant, which only the parents tell.
     del tree["current_node"]
     tree["mapping"]["old"]["message"]["create_time"] = 5.0
     tree["mapping"]["new"]["message"]["create_time"] = 4.0
     bring(tree | {"id": "talk-2", "conversation_id": "talk-2"})
-    assert told(memory, "talk-2") == [("user", "Which bread?"), ("assistant", "White.")]
+    assert roles_and_texts(memory, "talk-2") == [("user", "Which bread?"), ("assistant", "White.")]
 
 
 def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(
@@ -94,16 +94,16 @@ def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(
     )
     done = bring(again)
     assert (done.added, done.known, done.taken_back) == ({"message": 1}, {"message": 1}, 2)
-    assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Petrel.")]
+    assert roles_and_texts(memory) == [("user", "A name for a boat?"), ("assistant", "Petrel.")]
     assert (bring(again).total, bring(again).taken_back) == (0, 0)
     # The person goes back to the first answer.
     back = bring(again | {"current_node": "t"})
     assert (back.added, back.taken_back) == ({"message": 2}, 1)
-    assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Gull."), ("user", "Thanks")]
+    assert roles_and_texts(memory) == [("user", "A name for a boat?"), ("assistant", "Gull."), ("user", "Thanks")]
     # What the person deletes here stays deleted.
     memory.delete(memory.messages.history()[-1].id)
     assert bring(again | {"current_node": "t"}).total == 0
-    assert told(memory) == [("user", "A name for a boat?"), ("assistant", "Gull.")]
+    assert roles_and_texts(memory) == [("user", "A name for a boat?"), ("assistant", "Gull.")]
 
 
 def test_whatever_grows_and_whichever_branch_is_shown_only_that_is_told(tmp_path_factory: pytest.TempPathFactory):
@@ -130,11 +130,11 @@ def test_whatever_grows_and_whichever_branch_is_shown_only_that_is_told(tmp_path
                 import_from(memory, path, "chatgpt-export")
                 again = import_from(memory, path, "chatgpt-export")
                 assert (again.total, again.taken_back) == (0, 0)
-                shown: list[str] = []
+                visible: list[str] = []
                 while current is not None:
-                    shown.insert(0, current)
+                    visible.insert(0, current)
                     current = parents[current]
-                assert [words for _, words in told(memory, room)] == shown
+                assert [words for _, words in roles_and_texts(memory, room)] == visible
 
         check()
 
@@ -163,12 +163,12 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "words"), [(one[1], one[2]) for one in KINDS], ids=[one[0] for one in KINDS])
+@pytest.mark.parametrize(("content", "words"), [(case[1], case[2]) for case in KINDS], ids=[case[0] for case in KINDS])
 def test_the_words_of_every_kind_of_content_are_kept(
     memory: Memory, bring: Callable[..., ImportReport], content: dict[str, Any], words: str
 ):
     done = bring(talk(says("user", "Go on"), says("tool", content, name="web.run")))
-    assert told(memory)[1:] == [("tool", words)]
+    assert roles_and_texts(memory)[1:] == [("tool", words)]
     assert (done.left_out, done.problems) == ({}, ())
 
 
@@ -190,7 +190,7 @@ def test_what_has_no_words_is_counted_by_what_it_is(memory: Memory, bring: Calla
             None,
         )
     )  # fmt: skip
-    assert told(memory) == [("user", "Look at this"), ("user", "See?")]
+    assert roles_and_texts(memory) == [("user", "Look at this"), ("user", "See?")]
     assert done.left_out == {
         "a step of reasoning": 2,
         "a message without words": 1,
@@ -215,7 +215,7 @@ def test_marks_for_links_and_cards_become_what_they_stand_for(memory: Memory, br
         None,
     ]
     bring(talk(says("assistant", text, metadata={"content_references": references})))
-    assert told(memory) == [
+    assert roles_and_texts(memory) == [
         ("assistant", "Porto is near ([Rail](https://rail.example)). Two words [the fares](https://rail.example/fares)  (source)[fares.pdf]")
     ]  # fmt: skip
 
@@ -261,7 +261,7 @@ def test_what_a_person_told_about_themselves_stands_in_content_or_beside_it(
         metadata={"is_visually_hidden_from_conversation": True, "user_context_message_data": beside},
     )
     done = bring(talk(old, says("user", "Hello")), talk(new, says("user", "Hello"), id="talk-2"))
-    assert {one.text for one in memory.list(kind="note")} == {"I bake.", "Use grams."}
+    assert {record.text for record in memory.list(kind="note")} == {"I bake.", "Use grams."}
     assert done.left_out == {}
 
 
@@ -300,9 +300,9 @@ def test_images_and_attachments_are_found_under_every_name_they_have(memory: Mem
         },
     )  # fmt: skip
     done = import_from(memory, path, "chatgpt-export")
-    asked, plot, screen = memory.messages.history()
-    assert [len(one.images) for one in (asked, plot, screen)] == [3, 1, 1]
-    assert asked.metadata["files"] == ["notes.md", "song.mp3"]
+    question, plot, screen = memory.messages.history()
+    assert [len(message.images) for message in (question, plot, screen)] == [3, 1, 1]
+    assert question.metadata["files"] == ["notes.md", "song.mp3"]
     assert screen.content == "A shop\nhttps://shop.example"
     assert memory.documents.search("where is the key?")[0].document.title == "notes.md"
     assert done.left_out == {

@@ -23,18 +23,18 @@ def node(id: str, parent: str | None, role: str | None = None, parts: Any = None
     """Return an entry of `mapping`; content that is no list is a content of its own kind."""
     content: dict[str, Any] = {"content_type": "text", "parts": parts} if isinstance(parts, list) else parts
     nothing: dict[str, Any] = {}
-    said: dict[str, Any] | None = None if role is None else {"id": id, "author": {"role": role, "name": None, "metadata": nothing},
+    message_values: dict[str, Any] | None = None if role is None else {"id": id, "author": {"role": role, "name": None, "metadata": nothing},
         "create_time": message.pop("at", None), "update_time": None, "content": content, "status": "finished_successfully",
         "end_turn": True, "weight": 1.0, "metadata": message.pop("metadata", nothing), "recipient": "all", "channel": None,
     } | message  # fmt: skip
-    return {"id": id, "message": said, "parent": parent, "children": []}
+    return {"id": id, "message": message_values, "parent": parent, "children": []}
 
 
 def conversation(*nodes: dict[str, Any], id: str = "conv-1", **fields: Any) -> dict[str, Any]:
-    mapping = {one["id"]: one for one in nodes}
-    for one in nodes:
-        if one["parent"] is not None:
-            mapping[one["parent"]]["children"].append(one["id"])
+    mapping = {node["id"]: node for node in nodes}
+    for node in nodes:
+        if node["parent"] is not None:
+            mapping[node["parent"]]["children"].append(node["id"])
     return {"title": "Trip to Lisbon", "create_time": 1714557600.0, "update_time": 1714557700.5, "mapping": mapping,
         "moderation_results": [], "current_node": nodes[-1]["id"], "plugin_ids": None, "conversation_id": id, "id": id,
         "gizmo_id": None, "is_archived": False, "default_model_slug": "gpt-4o", **fields,
@@ -97,27 +97,27 @@ def test_the_path_that_chatgpt_shows_is_a_conversation(memory: Memory, chatgpt: 
         },
     )
     room = memory.scope(user="me", room="conv-1")
-    told = room.messages.history()
-    assert [(one.role, one.content) for one in told] == [
+    messages = room.messages.history()
+    assert [(message.role, message.content) for message in messages] == [
         ("user", "I moved to Lisbon in May."),
         ("assistant", ""),
         ("tool", "sunny, 25 degrees"),
         ("assistant", "It is sunny."),
         ("user", "What is on this picture?"),
     ]
-    assert told[1].tool_calls[0]["function"] == {"name": "browser", "arguments": 'search("weather")'}
-    assert (told[1].tool_calls[0]["id"], told[2].tool_call_id) == ("call", "call")
-    assert told[3].metadata == {"title": "Trip to Lisbon", "model": "gpt-4o"}
-    assert [one.startswith("data:image/png") for one in told[4].images] == [True]
+    assert messages[1].tool_calls[0]["function"] == {"name": "browser", "arguments": 'search("weather")'}
+    assert (messages[1].tool_calls[0]["id"], messages[2].tool_call_id) == ("call", "call")
+    assert messages[3].metadata == {"title": "Trip to Lisbon", "model": "gpt-4o"}
+    assert [image.startswith("data:image/png") for image in messages[4].images] == [True]
     # A tool's clock that went back, and a turn without a time, keep their places.
-    assert [one.at.timestamp() for one in told] == [
+    assert [message.at.timestamp() for message in messages] == [
         1714557603.5,
         1714557604.0,
         1714557604.0,
         1714557605.0,
         1714557605.0,
     ]
-    assert {one.text for one in memory.list(kind="note")} == {"I am a vegan.", "Be brief.", "1. Has a cat, Miso."}
+    assert {record.text for record in memory.list(kind="note")} == {"I am a vegan.", "Be brief.", "1. Has a cat, Miso."}
 
 
 def test_several_files_a_folder_and_a_single_file_are_read_alike(memory: Memory, tmp_path: Path, pack: Pack):
@@ -141,7 +141,7 @@ def test_a_conversation_without_a_current_node_ends_at_its_newest_leaf(memory: M
     del tree["current_node"]
     (tmp_path / "one.json").write_text(json.dumps([tree]))
     import_from(memory, tmp_path / "one.json", "chatgpt-export")
-    assert [one.content for one in memory.messages.history()] == ["Which?", "The new one"]
+    assert [message.content for message in memory.messages.history()] == ["Which?", "The new one"]
 
 
 def test_a_circle_ends(memory: Memory, tmp_path: Path):
@@ -155,7 +155,7 @@ def test_a_circle_ends(memory: Memory, tmp_path: Path):
 
 
 def message(id: str, sender: str, *blocks: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    text = "\n\n".join(one["text"] for one in blocks if one["type"] == "text")
+    text = "\n\n".join(block["text"] for block in blocks if block["type"] == "text")
     return {"uuid": id, "text": text, "content": list(blocks), "sender": sender,
         "created_at": "2026-02-14T10:04:22.123456Z", "updated_at": "2026-02-14T10:04:22.123456Z", "attachments": [],
         "files": [], **fields,
@@ -206,17 +206,17 @@ def test_conversations_of_claude_with_tools_files_projects_and_memories(memory: 
         },
     )
     room = memory.scope(user="me", room="c-1")
-    told = room.messages.history()
-    assert [(one.role, one.content) for one in told] == [
+    messages = room.messages.history()
+    assert [(message.role, message.content) for message in messages] == [
         ("user", "Which database for metrics?"),
         ("assistant", "Let me look."),
         ("tool", "Timescale"),
         ("assistant", "Postgres."),
         ("user", "Thanks!"),
     ]
-    assert told[0].metadata == {"title": "Postgres or Mongo", "files": ["load.csv", "chart.png"]}
-    assert told[1].tool_calls[0]["function"] == {"name": "web_search", "arguments": '{"query": "metrics"}'}
-    assert [one.title for one in room.documents.list()] == ["load.csv"]
+    assert messages[0].metadata == {"title": "Postgres or Mongo", "files": ["load.csv", "chart.png"]}
+    assert messages[1].tool_calls[0]["function"] == {"name": "web_search", "arguments": '{"query": "metrics"}'}
+    assert [document.title for document in room.documents.list()] == ["load.csv"]
     assert memory.documents.search("how many a second?")[0].document.title == "notes.md"
 
 
@@ -232,7 +232,7 @@ def test_the_branch_that_claude_shows_is_taken(memory: Memory, tmp_path: Path):
     (tmp_path / "conversations.json").write_text(json.dumps([tree]))
     done = import_from(memory, tmp_path / "conversations.json", "claude-export")
     assert sum(done.left_out.values()) == 1
-    assert [one.content for one in memory.messages.history()] == ["Tea?", "Yes."]
+    assert [message.content for message in memory.messages.history()] == ["Tea?", "Yes."]
 
 
 def test_an_organisations_export_belongs_to_its_people(memory: Memory, pack: Pack):
@@ -246,7 +246,7 @@ def test_an_organisations_export_belongs_to_its_people(memory: Memory, pack: Pac
 # ---- Letta: agent files
 
 
-def said(role: str, text: str, at: str, **fields: Any) -> dict[str, Any]:
+def letta_message(role: str, text: str, at: str, **fields: Any) -> dict[str, Any]:
     return {"role": role, "content": [{"type": "text", "text": text}], "created_at": at, "tool_calls": None, "name": None,
         "tool_call_id": None, "tool_returns": [], "model": "gpt-4o-mini", "agent_id": "agent-0", **fields,
     }  # fmt: skip
@@ -257,15 +257,15 @@ def calls(id: str, name: str, **arguments: Any) -> list[dict[str, Any]]:
 
 
 TURNS = [
-    said("system", "<base_instructions>…", "2026-03-01T10:00:00+00:00"),
-    said("user", json.dumps({"type": "login", "last_login": "Never", "time": "2026-03-01"}), "2026-03-01T10:00:01+00:00"),
-    said("user", json.dumps({"type": "user_message", "message": "I am Chad.", "time": "2026-03-01"}), "2026-03-01T10:00:02+00:00"),
-    said("assistant", "User is new.", "2026-03-01T10:00:03+00:00", tool_calls=calls("c1", "send_message", message="Hi Chad!")),
-    said("tool", json.dumps({"status": "OK", "message": "None"}), "2026-03-01T10:00:03+00:00", tool_call_id="c1"),
-    said("assistant", "", "2026-03-01T10:00:04+00:00", tool_calls=calls("c2", "conversation_search", query="sailing")),
-    said("tool", json.dumps({"status": "OK", "message": "No results."}), "2026-03-01T10:00:05+00:00", tool_call_id="c2"),
-    said("user", "What do I like?", "2026-03-01T10:00:06+00:00"),
-    said("assistant", "Sailing.", "2026-03-01T10:00:07+00:00"),
+    letta_message("system", "<base_instructions>…", "2026-03-01T10:00:00+00:00"),
+    letta_message("user", json.dumps({"type": "login", "last_login": "Never", "time": "2026-03-01"}), "2026-03-01T10:00:01+00:00"),
+    letta_message("user", json.dumps({"type": "user_message", "message": "I am Chad.", "time": "2026-03-01"}), "2026-03-01T10:00:02+00:00"),
+    letta_message("assistant", "User is new.", "2026-03-01T10:00:03+00:00", tool_calls=calls("c1", "send_message", message="Hi Chad!")),
+    letta_message("tool", json.dumps({"status": "OK", "message": "None"}), "2026-03-01T10:00:03+00:00", tool_call_id="c1"),
+    letta_message("assistant", "", "2026-03-01T10:00:04+00:00", tool_calls=calls("c2", "conversation_search", query="sailing")),
+    letta_message("tool", json.dumps({"status": "OK", "message": "No results."}), "2026-03-01T10:00:05+00:00", tool_call_id="c2"),
+    letta_message("user", "What do I like?", "2026-03-01T10:00:06+00:00"),
+    letta_message("assistant", "Sailing.", "2026-03-01T10:00:07+00:00"),
 ]  # fmt: skip
 BLOCKS = [
     {"id": "block-0", "label": "human", "value": "First name: Chad. Likes sailing.", "limit": 20000, "description": "The human"},
@@ -297,7 +297,7 @@ def test_an_agent_file_of_letta(memory: Memory, tmp_path: Path):
         },
     )
     sam = memory.scope(agent="sam", room="sam")
-    assert [(one.role, one.content) for one in sam.messages.history()] == [
+    assert [(message.role, message.content) for message in sam.messages.history()] == [
         ("user", "I am Chad."),
         ("assistant", "Hi Chad!"),
         ("assistant", ""),
@@ -306,7 +306,7 @@ def test_an_agent_file_of_letta(memory: Memory, tmp_path: Path):
         ("assistant", "Sailing."),
     ]
     blocks = memory.scope(agent="sam").list(kind="note")
-    assert {(one.metadata["block"], one.pinned) for one in blocks} == {("human", True), ("persona", True)}
+    assert {(block.metadata["block"], block.pinned) for block in blocks} == {("human", True), ("persona", True)}
     assert not memory.search("secret", mode="words")
 
 
@@ -338,21 +338,21 @@ RETURNS = [
 ]  # fmt: skip
 GIF = "R0lGODlhAQABAAAAACwAAAAAAQABAAA="
 PRESENT = [
-    said("summary", packed("type", "Note: … The following is a summary of the previous messages:\n Chad sails."), "2026-03-01T09:00:00Z"),
-    said("user", "List both.", "2026-03-01T10:00:00Z", content=[
+    letta_message("summary", packed("type", "Note: … The following is a summary of the previous messages:\n Chad sails."), "2026-03-01T09:00:00Z"),
+    letta_message("user", "List both.", "2026-03-01T10:00:00Z", content=[
         {"type": "text", "text": "List both."},
         {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": GIF, "detail": None}},
         {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
         {"type": "image", "source": {"type": "letta", "file_id": "file-9", "media_type": None, "data": None}},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 700_001}},
     ]),
-    said("approval", "I look.", "2026-03-01T10:00:01Z", tool_calls=ASKED, tool_call_id="c3"),
-    said("approval", "", "2026-03-01T10:00:02Z", content=[], approve=True, approvals=[
+    letta_message("approval", "I look.", "2026-03-01T10:00:01Z", tool_calls=ASKED, tool_call_id="c3"),
+    letta_message("approval", "", "2026-03-01T10:00:02Z", content=[], approve=True, approvals=[
         {"type": "approval", "tool_call_id": "c3", "approve": True, "reason": None}]),
-    said("tool", packed("status", "a b"), "2026-03-01T10:00:03Z", tool_call_id="c3", tool_returns=RETURNS),
-    said("assistant", "", "2026-03-01T10:00:04Z", content=[{"type": "summarized_reasoning", "id": "r", "summary": []},
+    letta_message("tool", packed("status", "a b"), "2026-03-01T10:00:03Z", tool_call_id="c3", tool_returns=RETURNS),
+    letta_message("assistant", "", "2026-03-01T10:00:04Z", content=[{"type": "summarized_reasoning", "id": "r", "summary": []},
         {"type": "text", "text": "Here they are."}], tool_calls=calls("c5", "memory", command="view")),
-    said("tool", packed("status", "done"), "2026-03-01T10:00:05Z", tool_call_id="c5",
+    letta_message("tool", packed("status", "done"), "2026-03-01T10:00:05Z", tool_call_id="c5",
          tool_returns=[{"tool_call_id": "c5", "status": "success", "func_response": None}]),
 ]  # fmt: skip
 """Turns of an agent as Letta makes them now: it speaks in its text, asks before it calls, and calls several tools at once."""
@@ -372,8 +372,8 @@ def test_the_agents_that_letta_makes_now(memory: Memory, tmp_path: Path):
         },
     )
     sam = memory.scope(agent="sam", room="sam")
-    told = sam.messages.history()
-    assert [(one.role, one.content, one.tool_call_id) for one in told] == [
+    messages = sam.messages.history()
+    assert [(message.role, message.content, message.tool_call_id) for message in messages] == [
         ("user", "List both.", None),
         ("assistant", "I look.", None),
         ("tool", "a b", "c3"),
@@ -381,8 +381,8 @@ def test_the_agents_that_letta_makes_now(memory: Memory, tmp_path: Path):
         ("assistant", "Here they are.", None),
         ("tool", "done", "c5"),
     ]
-    assert told[0].images == [f"data:image/gif;base64,{GIF}", "https://example.org/a.png"]
-    assert [one["id"] for one in told[1].tool_calls] == ["c3", "c4"]
+    assert messages[0].images == [f"data:image/gif;base64,{GIF}", "https://example.org/a.png"]
+    assert [call["id"] for call in messages[1].tool_calls] == ["c3", "c4"]
     [summary] = sam.list(kind="note")
     assert (summary.text.splitlines()[-1].strip(), summary.metadata) == ("Chad sails.", {"summary": True})
 

@@ -18,12 +18,12 @@ AT = "2026-05-04T10:00:00.000000Z"
 BESIDE = "a message beside the path that is shown: edited, or asked for again"
 
 
-def said(id: str, sender: str, *blocks: Any, parent: str | None = None, **fields: Any) -> dict[str, Any]:
+def claude_message(id: str, sender: str, *blocks: Any, parent: str | None = None, **fields: Any) -> dict[str, Any]:
     """Return a message; a text is a block of text. A question and its answer have the same time, as in real exports."""
     content: list[Any] = [
-        {"type": "text", "text": one, "citations": []} if isinstance(one, str) else one for one in blocks
+        {"type": "text", "text": block, "citations": []} if isinstance(block, str) else block for block in blocks
     ]
-    text = "\n".join(one for one in blocks if isinstance(one, str))
+    text = "\n".join(block for block in blocks if isinstance(block, str))
     return {"uuid": id, "text": text, "content": content, "sender": sender, "created_at": AT, "updated_at": AT,
             "attachments": [], "files": []} | ({"parent_message_uuid": parent} if parent else {}) | fields  # fmt: skip
 
@@ -43,8 +43,8 @@ def bring(memory: Memory, tmp_path: Path) -> Bring:
     return brought
 
 
-def told(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
-    return [(one.role, one.content) for one in memory.scope(room=room).messages.history()]
+def roles_and_texts(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in memory.scope(room=room).messages.history()]
 
 
 # ---- branches
@@ -53,36 +53,40 @@ def told(memory: Memory, room: str = "talk-1") -> list[tuple[str, str]]:
 def test_the_newest_branch_is_the_talk_where_no_leaf_is_named(memory: Memory, bring: Bring):
     done = bring(
         talk(
-            said("q", "human", "Tea or coffee?", parent=ROOT),
-            said("a", "assistant", "Tea.", parent="q"),
-            said("t", "human", "Why?", parent="a"),
-            said("b", "assistant", "Coffee.", parent="q", created_at="2026-05-04T10:09:00Z"),
-            said("other", "human", "An earlier start", parent=ROOT),
+            claude_message("q", "human", "Tea or coffee?", parent=ROOT),
+            claude_message("a", "assistant", "Tea.", parent="q"),
+            claude_message("t", "human", "Why?", parent="a"),
+            claude_message("b", "assistant", "Coffee.", parent="q", created_at="2026-05-04T10:09:00Z"),
+            claude_message("other", "human", "An earlier start", parent=ROOT),
         )
     )
-    assert told(memory) == [("user", "Tea or coffee?"), ("assistant", "Coffee.")]
+    assert roles_and_texts(memory) == [("user", "Tea or coffee?"), ("assistant", "Coffee.")]
     assert done.left_out == {BESIDE: 3}
 
 
 def test_equal_times_keep_the_order_of_who_answers_whom(memory: Memory, bring: Bring):
     done = bring(
         talk(
-            said("a", "assistant", "One.", parent="q"),
-            said("q", "human", "First?", parent=ROOT),
-            said("r", "human", "Second?", parent="a"),
-            said("b", "assistant", "Two.", parent="r"),
+            claude_message("a", "assistant", "One.", parent="q"),
+            claude_message("q", "human", "First?", parent=ROOT),
+            claude_message("r", "human", "Second?", parent="a"),
+            claude_message("b", "assistant", "Two.", parent="r"),
         )
     )
-    assert [words for _, words in told(memory)] == ["First?", "One.", "Second?", "Two."]
+    assert [words for _, words in roles_and_texts(memory)] == ["First?", "One.", "Second?", "Two."]
     assert done.left_out == {}
 
 
 def test_older_exports_without_parents_and_lost_parents_keep_all(memory: Memory, bring: Bring):
     plain = [{"uuid": f"m{number}", "sender": "human", "text": f"Line {number}"} for number in range(3)]
-    lost = talk(said("m0", "human", "Still", parent=ROOT), said("m2", "assistant", "here", parent="gone"), id="talk-2")
+    lost = talk(
+        claude_message("m0", "human", "Still", parent=ROOT),
+        claude_message("m2", "assistant", "here", parent="gone"),
+        id="talk-2",
+    )
     assert bring(talk(*plain), lost).left_out == {}
-    assert [words for _, words in told(memory)] == ["Line 0", "Line 1", "Line 2"]
-    assert [words for _, words in told(memory, "talk-2")] == ["Still", "here"]
+    assert [words for _, words in roles_and_texts(memory)] == ["Line 0", "Line 1", "Line 2"]
+    assert [words for _, words in roles_and_texts(memory, "talk-2")] == ["Still", "here"]
 
 
 def test_a_message_that_was_edited_since_is_taken_back_with_its_turns(memory: Memory, bring: Bring):
@@ -91,13 +95,13 @@ def test_a_message_that_was_edited_since_is_taken_back_with_its_turns(memory: Me
         {"type": "tool_result", "tool_use_id": "t1", "content": []},
     ]
     first = [
-        said("q", "human", "Plan a walk", parent=ROOT),
-        said("a", "assistant", "Looking.", *look, "North.", parent="q"),
+        claude_message("q", "human", "Plan a walk", parent=ROOT),
+        claude_message("a", "assistant", "Looking.", *look, "North.", parent="q"),
     ]
     bring(talk(*first))
-    assert len(told(memory)) == 4
-    done = bring(talk(*first, said("q2", "human", "Plan a swim", parent=ROOT)))
-    assert (done.taken_back, told(memory)) == (4, [("user", "Plan a swim")])
+    assert len(roles_and_texts(memory)) == 4
+    done = bring(talk(*first, claude_message("q2", "human", "Plan a swim", parent=ROOT)))
+    assert (done.taken_back, roles_and_texts(memory)) == (4, [("user", "Plan a swim")])
 
 
 # ---- blocks
@@ -106,8 +110,8 @@ def test_a_message_that_was_edited_since_is_taken_back_with_its_turns(memory: Me
 def test_every_kind_of_block_is_kept_or_counted(memory: Memory, bring: Bring):
     done = bring(
         talk(
-            said("q", "human", "Find a lighthouse", {"type": "injected_prompt_block", "prompt": "It is Monday.", "injection_source": "date"}),
-            said(
+            claude_message("q", "human", "Find a lighthouse", {"type": "injected_prompt_block", "prompt": "It is Monday.", "injection_source": "date"}),
+            claude_message(
                 "a", "assistant",
                 {"type": "thinking", "thinking": "hm", "summaries": [{"summary": "s"}], "cut_off": False},
                 {"type": "redacted_thinking", "data": "…"},
@@ -130,7 +134,7 @@ def test_every_kind_of_block_is_kept_or_counted(memory: Memory, bring: Bring):
             ),
         )
     )  # fmt: skip
-    assert told(memory) == [
+    assert roles_and_texts(memory) == [
         ("user", "Find a lighthouse"),
         ("assistant", "I will look."),
         ("tool", "Lights\nhttps://lights.example\nForty metres.\nAt dusk\nnotes.md\n/mnt/notes.md"),
@@ -158,9 +162,9 @@ def test_every_kind_of_block_is_kept_or_counted(memory: Memory, bring: Bring):
 def test_texts_without_blocks_empty_ones_and_files_without_names(memory: Memory, bring: Bring):
     done = bring(
         talk(
-            said("m1", "human", text="Only here", content=[]),
-            said("m2", "assistant", text="```\nThis block is not supported on your current device yet.\n```", content=[]),
-            said("m3", "human", "Look", files=[{"file_uuid": "f-1", "file_name": "a.png"}, {"file_uuid": "f-2", "file_name": ""},
+            claude_message("m1", "human", text="Only here", content=[]),
+            claude_message("m2", "assistant", text="```\nThis block is not supported on your current device yet.\n```", content=[]),
+            claude_message("m3", "human", "Look", files=[{"file_uuid": "f-1", "file_name": "a.png"}, {"file_uuid": "f-2", "file_name": ""},
                  {"file_uuid": "f-3", "file_name": "b.txt"}],
                  attachments=[{"file_name": "b.txt", "file_size": 3, "file_type": "txt", "extracted_content": "Ink"},
                               {"file_name": "", "file_type": "txt", "extracted_content": "Pasted words"},
@@ -171,8 +175,8 @@ def test_texts_without_blocks_empty_ones_and_files_without_names(memory: Memory,
         ),
         talk(id="talk-2"), talk(id="talk-3", summary="They spoke of ink."),
     )  # fmt: skip
-    assert [words for _, words in told(memory)] == ["Only here", "Look", "Without an id"]
-    assert [one.title for one in memory.documents.list()] == ["b.txt", "attachment"]
+    assert [words for _, words in roles_and_texts(memory)] == ["Only here", "Look", "Without an id"]
+    assert [document.title for document in memory.documents.list()] == ["b.txt", "attachment"]
     assert done.left_out == {
         "a file that is not in the export, or is no text": 3,
         "a message without words": 2,
@@ -183,14 +187,14 @@ def test_texts_without_blocks_empty_ones_and_files_without_names(memory: Memory,
 
 def test_chats_as_the_compliance_api_returns_them(memory: Memory, bring: Bring):
     words = [{"type": "text", "text": "Draw a map"}]
-    asked = {
+    api_answer = {
         "id": "claude_chat_msg_1",
         "role": "user",
         "created_at": AT,
         "content": words,
         "files": [{"filename": "a.pdf"}],
     }
-    done = bring({"id": "claude_chat_1", "name": "Maps", "created_at": AT, "chat_messages": [asked]})
+    done = bring({"id": "claude_chat_1", "name": "Maps", "created_at": AT, "chat_messages": [api_answer]})
     [message] = memory.scope(room="claude_chat_1").messages.history()
     assert (message.content, message.metadata) == ("Draw a map", {"title": "Maps", "files": ["a.pdf"]})
     assert done.left_out == {"a file that is not in the export, or is no text": 1}
@@ -223,7 +227,7 @@ DESIGN: dict[str, Any] = {
     ],
 }  # fmt: skip
 PARTS: dict[str, dict[str, Any]] = {
-    "conversations-000.zip": {"conversations.json": [talk(said("m", "human", "Hello"))]},
+    "conversations-000.zip": {"conversations.json": [talk(claude_message("m", "human", "Hello"))]},
     "projects-000.zip": {"projects/p-1.json": PROJECT},
     "memories-000.zip": {"memories/acc-1.json": MEMORY},
     "design_chats-000.zip": {"design_chats/design-1.json": DESIGN},
@@ -254,7 +258,7 @@ def test_a_folder_of_archives_is_an_export(memory: Memory, parts: Path):
         "an archive that the manifest names and that is not there: conversations-001.zip": 1,
         "a file beside the conversations, which is not read": 1,
     }
-    assert told(memory, "design-1") == [
+    assert roles_and_texts(memory, "design-1") == [
         ("user", "Make it blue"),
         ("assistant", "Changing it."),
         ("tool", "Wrote 9"),
@@ -263,7 +267,8 @@ def test_a_folder_of_archives_is_an_export(memory: Memory, parts: Path):
     ]
     assert memory.scope(room="design-1").messages.history()[0].metadata["title"] == "Poster: Chat"
     assert {
-        (one.text, one.metadata.get("about") or one.metadata.get("claude")) for one in memory.list(kind="note")
+        (record.text, record.metadata.get("about") or record.metadata.get("claude"))
+        for record in memory.list(kind="note")
     } == {
         ("Use metres.", "project instructions"),
         ("Mending a dinghy", "project description"),
@@ -271,7 +276,7 @@ def test_a_folder_of_archives_is_an_export(memory: Memory, parts: Path):
         ("Varnish in May.", "Boat"),
         ("Owns a plane.", "/tools.md"),
     }
-    assert [one.title for one in memory.documents.list()] == ["pasted", "hull.md"]
+    assert [document.title for document in memory.documents.list()] == ["pasted", "hull.md"]
     again = import_from(memory, parts, "claude-export")
     assert (again.total, again.left_out) == (0, done.left_out)
 
@@ -300,19 +305,22 @@ def test_unpacked_folders_are_an_export_too(memory: Memory, tmp_path: Path, pack
 
 def test_what_several_people_own_is_theirs_without_a_list_of_them_too(memory: Memory, tmp_path: Path):
     """Projects and memories too; only the conversations tell that there are several."""
-    other = talk(said("m2", "human", "Hi"), id="talk-2", account={"uuid": "acc-2"})
+    other = talk(claude_message("m2", "human", "Hi"), id="talk-2", account={"uuid": "acc-2"})
     (tmp_path / "out" / "projects").mkdir(parents=True)
     (tmp_path / "out" / "conversations.json").write_text(
-        json.dumps([talk(said("m1", "human", "Hello")), other], indent=1)
+        json.dumps([talk(claude_message("m1", "human", "Hello")), other], indent=1)
     )
     (tmp_path / "out" / "projects" / "p-1.json").write_text(json.dumps(PROJECT | {"creator": {"uuid": "acc-2"}}))
     (tmp_path / "out" / "memories.json").write_text(json.dumps([MEMORY]))
-    told: list[int] = []
-    import_from(memory, tmp_path / "out", "claude-export", progress=lambda done, of: told.append(done * 100 // of))
+    progress: list[int] = []
+    import_from(memory, tmp_path / "out", "claude-export", progress=lambda done, of: progress.append(done * 100 // of))
     assert memory.users() == ["acc-1", "acc-2"]
-    assert {one.text for one in memory.scope(user="acc-2").list(kind="note")} == {"Use metres.", "Mending a dinghy"}
-    assert told == sorted(told)
-    assert told[0] == 0
+    assert {record.text for record in memory.scope(user="acc-2").list(kind="note")} == {
+        "Use metres.",
+        "Mending a dinghy",
+    }
+    assert progress == sorted(progress)
+    assert progress[0] == 0
 
 
 WRONG: list[tuple[Any, str]] = [

@@ -25,22 +25,22 @@ Rebuild = Callable[[str, str], Path]
 def test_memories_that_mem0_returned_are_notes_with_their_own_ids(memory: Memory):
     done = import_from(memory, DATA / "mem0_get_all.json", "mem0")
     assert (dict(done.added), dict(done.left_out)) == ({"note": 3}, {})
-    one = memory.get("39804987-9202-49d2-9669-7094d00a3d13")
-    assert (one.text, one.scope.user, one.metadata) == (
+    record = memory.get("39804987-9202-49d2-9669-7094d00a3d13")
+    assert (record.text, record.scope.user, record.metadata) == (
         "Likes green tea, not coffee",
         "ana",
         {"topic": "drinks", "role": "user"},
     )
-    assert one.at.isoformat() == "2026-11-15T17:48:20.460706+00:00"
+    assert record.at.isoformat() == "2026-11-15T17:48:20.460706+00:00"
     assert memory.scope(user="ana", agent="helper", room="run-1").count() == 2
-    assert memory.search("what does she drink?")[0].id == one.id
+    assert memory.search("what does she drink?")[0].id == record.id
 
 
 def test_memories_of_qdrants_folder_are_read_without_its_package(memory: Memory, rebuild: Rebuild):
     storage = rebuild("mem0_qdrant.sql", "qdrant/collection/mem0/storage.sqlite")
     done = import_from(memory, storage.parents[2], "mem0")
     assert done.added == {"note": 3}
-    assert {(one.text, one.scope.user, one.scope.room) for one in memory.list()} == {
+    assert {(record.text, record.scope.user, record.scope.room) for record in memory.list()} == {
         ("Likes green tea, not coffee", "ana", None),
         ("I live in Lisbon", "ana", "run-1"),
         ("Lovely city", "ana", "run-1"),
@@ -72,9 +72,12 @@ def test_the_history_of_mem0_gives_what_each_memory_says_at_last(memory: Memory,
         {"note": 3, "message": 2},
         {"an earlier wording of a memory": 2, "a memory that mem0 deleted": 1},
     )
-    assert "Likes green tea, not coffee" in {one.text for one in memory.list(kind="note")}
-    told = memory.scope(user="ana", agent="helper", room="run-1").messages.history()
-    assert [(one.role, one.content) for one in told] == [("user", "I live in Lisbon"), ("assistant", "Lovely city")]
+    assert "Likes green tea, not coffee" in {record.text for record in memory.list(kind="note")}
+    messages = memory.scope(user="ana", agent="helper", room="run-1").messages.history()
+    assert [(message.role, message.content) for message in messages] == [
+        ("user", "I live in Lisbon"),
+        ("assistant", "Lovely city"),
+    ]
 
 
 def test_a_history_of_an_older_mem0_has_fewer_columns(memory: Memory, tmp_path: Path):
@@ -123,8 +126,8 @@ def test_a_memory_with_an_end_ends_when_it_did(memory: Memory, tmp_path: Path):
 def test_threads_and_items_of_langgraph(memory: Memory, rebuild: Rebuild):
     done = import_from(memory, rebuild("langgraph.sql", "graph.db"), "langgraph")
     assert (dict(done.added), dict(done.left_out)) == ({"note": 2, "message": 6}, {})
-    told = memory.scope(room="t1", user="ana").messages.history()
-    assert [(one.role, one.content[:20]) for one in told] == [
+    messages = memory.scope(room="t1", user="ana").messages.history()
+    assert [(message.role, message.content[:20]) for message in messages] == [
         ("user", "I moved to Lisbon. W"),
         ("assistant", ""),
         ("tool", "sunny"),
@@ -132,9 +135,9 @@ def test_threads_and_items_of_langgraph(memory: Memory, rebuild: Rebuild):
         ("user", "And this?"),
         ("assistant", "Noted: [{'type': 'te"),
     ]
-    assert told[1].tool_calls[0]["function"] == {"name": "weather", "arguments": '{"city": "Lisbon"}'}
-    assert (told[2].tool_call_id, told[4].images) == ("c1", ["https://x/y.png"])
-    assert told[0].at < told[3].at < told[5].at
+    assert messages[1].tool_calls[0]["function"] == {"name": "weather", "arguments": '{"city": "Lisbon"}'}
+    assert (messages[2].tool_call_id, messages[4].images) == ("c1", ["https://x/y.png"])
+    assert messages[0].at < messages[3].at < messages[5].at
     # Items are what RememoStore makes of them: a room for each namespace, the value as it was.
     assert memory.rooms(prefix="store:") == ["store:memories.ana", "store:users.ana.profile"]
     [tea] = memory.scope(room="store:memories.ana").list()
@@ -160,8 +163,8 @@ def test_items_of_a_store_with_an_end_and_broken_ones(memory: Memory, tmp_path: 
     connection.close()
     done = import_from(memory, path, "langgraph")
     assert (done.added, done.left_out) == ({"note": 1}, {"an item that is not JSON": 2, "it has expired": 1})
-    [one] = memory.list()
-    assert (one.data["ttl"], str(one.expires_at)[:4]) == (86_400.0, "2090")
+    [record] = memory.list()
+    assert (record.data["ttl"], str(record.expires_at)[:4]) == (86_400.0, "2090")
 
 
 def test_checkpoints_of_the_older_form_and_broken_ones(memory: Memory, tmp_path: Path):
@@ -191,8 +194,12 @@ def test_checkpoints_of_the_older_form_and_broken_ones(memory: Memory, tmp_path:
         "a checkpoint that cannot be read": 2,
         "a checkpoint of a graph within a graph": 1,
     }
-    [one] = memory.scope(room="t").messages.history()
-    assert (one.role, one.content, one.at.isoformat()) == ("user", "Hello from before", "2024-03-01T10:00:00+00:00")
+    [stored] = memory.scope(room="t").messages.history()
+    assert (stored.role, stored.content, stored.at.isoformat()) == (
+        "user",
+        "Hello from before",
+        "2024-03-01T10:00:00+00:00",
+    )
 
 
 # ---- OpenAI Agents SDK
@@ -202,14 +209,14 @@ def test_sessions_of_the_openai_agents_sdk(memory: Memory, rebuild: Rebuild):
     done = import_from(memory, rebuild("openai_agents.sql", "sessions.db"), "openai-agents")
     assert (done.added, done.left_out) == ({"message": 5, "state": 3}, {})
     room = memory.scope(room="user-7")
-    assert [(one.role, one.content) for one in room.messages.history()] == [
+    assert [(message.role, message.content) for message in room.messages.history()] == [
         ("user", "I moved to Lisbon. What is the weather?"),
         ("assistant", "It is sunny in Lisbon."),
         ("user", "And this?"),
     ]
     assert room.messages.latest()[0].images == ["https://example.org/cat.png"]
     # Every item is there as it was and in its place, as RememoSession gives it.
-    items = [one.data["verbatim"] for one in room.list(metadata={"openai_agents": "item"})]
+    items = [record.data["verbatim"] for record in room.list(metadata={"openai_agents": "item"})]
     assert [item.get("type", "message") for item in items] == [
         "message", "function_call", "function_call_output", "message", "message", "reasoning",
     ]  # fmt: skip
@@ -243,8 +250,11 @@ def test_odd_items_of_sessions(memory: Memory, tmp_path: Path):
     assert done.left_out == {"an item that is no JSON object": 2, "it cannot be stored; see problems": 1}
     [problem] = done.problems
     assert problem.startswith("message 6 of openai-agents:s: content is 2,000,000 bytes")
-    told = memory.messages.history()
-    assert [(one.role, one.content, one.images) for one in told] == [("user", "see", []), ("system", "Be brief.", [])]
+    messages = memory.messages.history()
+    assert [(message.role, message.content, message.images) for message in messages] == [
+        ("user", "see", []),
+        ("system", "Be brief.", []),
+    ]
 
 
 def test_a_text_that_is_no_text_is_told(memory: Memory, tmp_path: Path):

@@ -31,7 +31,7 @@ def test_a_bank_that_was_exported(memory: Memory, bank: Path):
         {"document": 1, "note": 5},
         {"a directive that is switched off": 1, "a fact that was taken back": 1},
     )
-    notes = {one.text: one for one in memory.list(kind="note")}
+    notes = {record.text: record for record in memory.list(kind="note")}
     google = notes["Alice works at Google"]
     assert (google.at.isoformat(), google.metadata) == (
         "2025-05-01T00:00:00+00:00",
@@ -42,8 +42,8 @@ def test_a_bank_that_was_exported(memory: Memory, bank: Path):
     )  # fmt: skip
     assert notes["Alice is a musician who works in tech"].metadata["fact_type"] == "observation"
     assert notes["Alice is an engineer."].metadata == {"mental_model": "Work", "question": "What does Alice do?"}
-    assert [one.text for one in memory.list(pinned=True)] == ["Always answer in metric units."]
-    assert [one.title for one in memory.documents.list()] == ["doc-1"]
+    assert [record.text for record in memory.list(pinned=True)] == ["Always answer in metric units."]
+    assert [document.title for document in memory.documents.list()] == ["doc-1"]
     assert not memory.search("hushhush", mode="words")
     assert import_from(memory, bank, "hindsight").total == 0
 

@@ -54,8 +54,8 @@ def test_lines_are_messages_or_notes(memory: Memory, tmp_path: Path):
         {"message": 3, "note": 2},
         {"a line that is no JSON object": 2, "a message with the unknown role wizard": 1, "a line without words": 1},
     )
-    told = memory.scope(user="ana", room="7").messages.history()
-    assert [(one.role, one.content, one.metadata) for one in told] == [
+    messages = memory.scope(user="ana", room="7").messages.history()
+    assert [(message.role, message.content, message.metadata) for message in messages] == [
         ("user", "I moved to Lisbon.", {}),
         ("assistant", "Lovely!", {"mood": "kind"}),
     ]
@@ -91,7 +91,7 @@ def test_lines_of_zep_graphiti_and_hindsight_keep_their_ids_rooms_and_times(memo
     assert (message.content, message.name, str(message.at)[:10]) == ("I moved to Porto.", "Ana", "2026-03-01")
     [episode] = memory.scope(room="ana").list()
     assert (str(episode.at)[:10], episode.metadata["name"]) == ("2024-05-01", "e1")
-    fact = next(one for one in memory.list(kind="note") if "Google" in (one.text or ""))
+    fact = next(record for record in memory.list(kind="note") if "Google" in (record.text or ""))
     assert str(fact.at)[:10] == "2026-01-01"
     assert fact.metadata == {
         "from": "chat", "context": "career", "fact_type": "world", "tags": ["work"], "entities": "Alice, Google", "state": "valid",
@@ -135,7 +135,10 @@ def test_labels_of_the_view_are_those_of_everything(memory: Memory, tmp_path: Pa
     )
     done = import_from(memory.scope(user="ana"), path, "jsonl")
     assert done.left_out == {"it belongs to another user than the one that was asked for": 1}
-    assert [one.content for one in memory.scope(user="ana", room="r").messages.history()] == ["mine", "nobody's"]
+    assert [message.content for message in memory.scope(user="ana", room="r").messages.history()] == [
+        "mine",
+        "nobody's",
+    ]
     write(path, {"role": "user", "content": "again", "id": "1"})
     import_from(memory.scope(user="eve"), path, "jsonl")
     with pytest.raises(AlreadyExists, match="under other labels"):
@@ -153,10 +156,10 @@ def test_a_conversation_that_grew_gives_only_what_is_new(memory: Memory, tmp_pat
 def test_what_was_deleted_here_does_not_come_back_by_a_second_run(memory: Memory, tmp_path: Path):
     path = write(tmp_path / "a.jsonl", {"text": "a secret", "id": "s"}, {"text": "tea", "id": "t"})
     import_from(memory, path, "jsonl")
-    [secret] = [one for one in memory.list() if one.text == "a secret"]
+    [secret] = [record for record in memory.list() if record.text == "a secret"]
     memory.delete(secret.id)
     assert import_from(memory, path, "jsonl").known == {"note": 2}
-    assert [one.text for one in memory.list()] == ["tea"]
+    assert [record.text for record in memory.list()] == ["tea"]
 
 
 def test_what_reads_like_orders_is_held_back(memory: Memory, tmp_path: Path):
@@ -164,14 +167,14 @@ def test_what_reads_like_orders_is_held_back(memory: Memory, tmp_path: Path):
     path = write(tmp_path / "a.jsonl", {"role": "tool", "content": order}, {"role": "user", "content": "Hello"})
     done = import_from(memory, path, "jsonl")
     assert (done.quarantined, done.jobs) == (1, 1)
-    assert [one.text for one in memory.list()] == ["Hello"]
+    assert [record.text for record in memory.list()] == ["Hello"]
 
 
 def test_progress_is_told_in_bytes(memory: Memory, tmp_path: Path):
     path = write(tmp_path / "a.jsonl", *({"text": f"note {number}"} for number in range(100)))
-    told: list[tuple[int, int]] = []
-    import_from(memory, path, "jsonl", progress=lambda done, of: told.append((done, of)))
-    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    progress: list[tuple[int, int]] = []
+    import_from(memory, path, "jsonl", progress=lambda done, of: progress.append((done, of)))
+    assert progress[-1] == (path.stat().st_size, path.stat().st_size)
 
 
 def test_reading_takes_no_more_memory_for_more(tmp_path: Path):
@@ -180,8 +183,12 @@ def test_reading_takes_no_more_memory_for_more(tmp_path: Path):
         message = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["word " * 2_000]}}
         with zipfile.ZipFile(path, "w") as archive, archive.open("conversations.json", "w") as file:
             for number in range(count):
-                one = {"id": f"c{number}", "current_node": "a", "mapping": {"a": {"message": message, "parent": None}}}
-                file.write((b"[" if number == 0 else b",") + json.dumps(one).encode())
+                conversation = {
+                    "id": f"c{number}",
+                    "current_node": "a",
+                    "mapping": {"a": {"message": message, "parent": None}},
+                }
+                file.write((b"[" if number == 0 else b",") + json.dumps(conversation).encode())
             file.write(b"]")
         return path
 
@@ -191,8 +198,8 @@ def test_reading_takes_no_more_memory_for_more(tmp_path: Path):
             "from rememo.imports.source_path import SourcePath; count = sum(1 for _ in read(SourcePath(Path(sys.argv[1]))));"
             "print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
-        told = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
-        count, kilobytes = map(int, told.stdout.split())
+        process = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+        count, kilobytes = map(int, process.stdout.split())
         assert count == int(path.stem)
         return kilobytes
 
@@ -218,7 +225,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path):
         assert 0 < seen <= 2_000
         done = import_from(memory, path, "jsonl")
         assert done.added.get("message", 0) + done.known["message"] == 2_000
-        assert [one.text for one in memory.list(limit=5_000)] == [turn["content"] for turn in turns]
+        assert [record.text for record in memory.list(limit=5_000)] == [turn["content"] for turn in turns]
         assert memory.verify().ok
 
 
@@ -226,7 +233,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("source", "content", "told"),
+    ("source", "content", "error_text"),
     [
         ("chatgpt-export", b"hello", "is not JSON"),
         ("chatgpt-export", b'[{"id": "c", "mapping"', "is damaged"),
@@ -234,9 +241,9 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path):
         ("mem0", b'{"results": [{"memory": "x"', "is damaged"),
     ],
 )
-def test_damage_is_named(memory: Memory, tmp_path: Path, source: str, content: bytes, told: str):
+def test_damage_is_named(memory: Memory, tmp_path: Path, source: str, content: bytes, error_text: str):
     (tmp_path / "bad").write_bytes(content)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=error_text):
         import_from(memory, tmp_path / "bad", source)
 
 
@@ -258,23 +265,23 @@ def test_the_command_tells_what_it_did(tmp_path: Path):
     path = write(tmp_path / "a.jsonl", {"role": "user", "content": "My cat is called Miso."}, "[]\n")
     first = rememo("import", tmp_path / "m.db", path, "--from", "jsonl", "--user", "ana")
     assert first.returncode == 0, first.stderr
-    for told in (
+    for expected in (
         "message",
         "there already",
         "a line that is no JSON object",
         "1 messages and notes wait to be learned from",
     ):
-        assert told in first.stdout
+        assert expected in first.stdout
     assert rememo("worker", tmp_path / "m.db", "--once").returncode == 0
     assert "Miso" in rememo("facts", tmp_path / "m.db").stdout
     again = json.loads(rememo("import", tmp_path / "m.db", path, "--from", "jsonl", "--user", "ana", "--json").stdout)
     assert (again["added"], again["known"]) == ({}, {"message": 1})
-    for call, told in (
+    for call, expected in (
         (("--from", "zep"), "nothing can be imported from 'zep'"),
         (("--user", "ana"), "brings its own labels"),
     ):
         wrong = rememo("import", tmp_path / "m.db", path, *call)
-        assert (wrong.returncode, told in " ".join(wrong.stderr.split())) == (1, True), wrong.stderr
+        assert (wrong.returncode, expected in " ".join(wrong.stderr.split())) == (1, True), wrong.stderr
 
 
 @pytest.mark.requirement("fact.extract")
@@ -288,5 +295,5 @@ def test_messages_and_notes_that_are_brought_in_teach(memory: Memory, tmp_path: 
     done = import_from(memory, path, "jsonl", learn=learn)
     assert done.jobs == (2 if learn else 0)
     assert rememo("worker", tmp_path / "memory.db", "--once").returncode == 0
-    known = {(one.predicate, one.object) for one in memory.scope(user="ana").facts.list()}
+    known = {(fact.predicate, fact.object) for fact in memory.scope(user="ana").facts.list()}
     assert known == ({("lives_in", "Porto"), ("prefers", "tea")} if learn else set())

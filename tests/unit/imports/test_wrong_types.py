@@ -73,9 +73,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         inner = list(cast("dict[Any, Any]", value).items())
     elif isinstance(value, list):
         inner = list(enumerate(cast("list[Any]", value)))
-    for key, one in inner:
+    for key, inner_value in inner:
         yield (*path, key)
-        yield from places(one, (*path, key))
+        yield from places(inner_value, (*path, key))
 
 
 def changed(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
@@ -98,14 +98,14 @@ def test_no_field_of_another_type_costs_the_rest(
 
     def items(entries: list[Any]) -> list[ImportItem]:
         path.write_text(json.dumps(entries))
-        return [one for one in read(SourcePath(path)) if isinstance(one, ImportItem)]
+        return [result for result in read(SourcePath(path)) if isinstance(result, ImportItem)]
 
-    rest = {one.origin for one in items([last])}
+    rest = {item.origin for item in items([last])}
     for where in places(export):
         for wrong in WRONG:
             try:
-                found = items([*changed(export, where, wrong), last])
+                kept_items = items([*changed(export, where, wrong), last])
             except RememoError as error:
                 assert str(path) in str(error)  # noqa: PT017 - an export of another kind is told
             else:
-                assert rest <= {one.origin for one in found}, (where, wrong)
+                assert rest <= {item.origin for item in kept_items}, (where, wrong)
