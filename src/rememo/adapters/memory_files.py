@@ -16,8 +16,9 @@ from rememo.adapters.memory_holder import MemoryHolder, derived_id
 from rememo.adapters.memory_lines import excerpt, format_directory, format_file, insert_lines, replace_once
 from rememo.adapters.memory_paths import ROOT, parent_directories, resolve_path
 from rememo.adapters.paging import list_latest
+from rememo.adapters.retries import retry_conflicts
 from rememo.adapters.threads import run_in_thread
-from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.memory import BatchView, Memory
 from rememo.model.check import dump_json
 from rememo.model.receipt import Receipt
@@ -25,7 +26,6 @@ from rememo.model.record import Record
 
 _NAMESPACE = UUID("a1c5e1de-9b54-4f0e-8a3b-5f0c3b7a2d41")
 _MARK = {"memory_tool": {"$in": ["file", "directory"]}}
-_MOST_TRIES = 100
 _MOST_UNDONE = 100
 _FIELDS: dict[str, dict[str, type]] = {
     "view": {"path": str},
@@ -241,30 +241,28 @@ class MemoryFiles(MemoryHolder):
 
     def _change(self, gather: Callable[[BatchView], object]) -> Receipt | None:
         """Make a batch of what is gathered; once more where another writer was faster."""
-        for _ in range(_MOST_TRIES):
-            try:
-                with self._memory.batch() as batch:
-                    gather(batch)
-            except (AlreadyExists, NotFound, VersionConflict):
-                continue
+
+        def write() -> Receipt | None:
+            with self._memory.batch() as batch:
+                gather(batch)
             return batch.receipt
-        raise VersionConflict(f"the files changed {_MOST_TRIES} times while this was tried; try again later")
+
+        return retry_conflicts(write, "the files")
 
     def _edit(self, path: str, change: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
         place = resolve_path(path)
-        for _ in range(_MOST_TRIES):
+
+        def write() -> tuple[str, int]:
             record = self._find(place)
             if record is None and not self._exists(place):
                 raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
             if record is None or _is_directory(record):
                 raise InvalidInput(f"The path {path} is not a file.")
             made = change(record.text)
-            try:
-                self._receipts.append(self._memory.update(record.id, text=made[0], expected_version=record.version))
-            except (NotFound, VersionConflict):
-                continue
+            self._receipts.append(self._memory.update(record.id, text=made[0], expected_version=record.version))
             return made
-        raise VersionConflict(f"the file {path} changed {_MOST_TRIES} times while this was tried; try again later")
+
+        return retry_conflicts(write, f"the file {path}")
 
     def _done(self, receipt: Receipt | None, answer: str) -> str:
         if receipt is not None and receipt.ids:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from rememo.adapters.json_values import pack_json, storable_text, unpack_json
 from rememo.adapters.memory_holder import MemoryHolder
+from rememo.adapters.messages import add_message_or_state
 from rememo.adapters.missing_framework import missing_framework
 from rememo.adapters.paging import list_latest
 from rememo.adapters.threads import run_in_thread
@@ -82,10 +83,7 @@ class RememoSession(MemoryHolder, SessionABC):
                         f"an item must be a mapping, as the SDK's input items are, not {type(item).__name__}"
                     )
                 role, text = _message_text(cast("Mapping[str, Any]", item))
-                if text.strip():
-                    batch.messages.add(role, text, data=pack_json(item), metadata=_MARK)
-                else:
-                    batch.add("", kind="state", data=pack_json(item), metadata=_MARK)
+                add_message_or_state(batch, role, text, data=pack_json(item), metadata=_MARK)
 
     def _pop(self) -> TResponseInputItem | None:
         while newest := self._room.list(metadata=_MARK, limit=1):

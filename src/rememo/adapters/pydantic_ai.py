@@ -8,6 +8,7 @@ from uuid import UUID, uuid5
 
 from rememo.adapters.json_values import pack_json, storable_text, unpack_json
 from rememo.adapters.memory_holder import MemoryHolder, derived_id
+from rememo.adapters.messages import add_message_or_state
 from rememo.adapters.missing_framework import missing_framework
 from rememo.adapters.paging import list_latest
 from rememo.adapters.threads import run_in_thread
@@ -215,17 +216,14 @@ def _store_message(
     id: str | None = None,
     entry: Mapping[str, Any] | None = None,
 ) -> None:
-    """Store a message as it is: as a turn when somebody says something in it, else as state."""
+    """Store a message as it is: as a message when somebody says something in it, else as state."""
     if not isinstance(message, ModelRequest | ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"a message must be a ModelRequest or a ModelResponse, not {type(message).__name__}")
     data = pack_json(ModelMessagesTypeAdapter.dump_python([message], mode="json")[0])
     data |= {} if entry is None else {"entry": entry}
+    role = "user" if isinstance(message, ModelRequest) else "assistant"
     text = storable_text("\n".join(_message_texts(message)))
-    if text.strip():
-        role = "user" if isinstance(message, ModelRequest) else "assistant"
-        batch.messages.add(role, text, id=id, data=data, metadata=mark)
-    else:
-        batch.add("", kind="state", id=id, data=data, metadata=mark)
+    add_message_or_state(batch, role, text, id=id, data=data, metadata=mark)
 
 
 def _message_texts(message: ModelMessage) -> list[str]:

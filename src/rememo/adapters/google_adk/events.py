@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 
 from rememo.adapters.json_values import pack_json, storable_text, unpack_json
 from rememo.adapters.memory_holder import derived_id
+from rememo.adapters.messages import add_message_or_state
 from rememo.adapters.missing_framework import missing_framework
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -54,12 +55,15 @@ def event_text(event: Event) -> str:
 
 
 def store_event(batch: Memory, id: str, event: Event, metadata: dict[str, Any]) -> None:
-    """Store an event as it is: as a turn when somebody says something in it, else as state."""
-    data, text, metadata = pack_json(event_to_json(event)), event_text(event), {MARK: "event", **metadata}
-    at = datetime.fromtimestamp(event.timestamp, UTC)
-    if text.strip():
-        role = "user" if event.author == "user" else "assistant"
-        name = event.author if role == "assistant" and event.author else None
-        batch.messages.add(role, text, id=id, name=name, data=data, metadata=metadata, at=at)
-    else:
-        batch.add("", kind="state", id=id, data=data, metadata=metadata, occurred_at=at)
+    """Store an event as it is: as a message when somebody says something in it, else as state."""
+    role = "user" if event.author == "user" else "assistant"
+    add_message_or_state(
+        batch,
+        role,
+        event_text(event),
+        id=id,
+        name=event.author if role == "assistant" and event.author else None,
+        data=pack_json(event_to_json(event)),
+        metadata={MARK: "event", **metadata},
+        at=datetime.fromtimestamp(event.timestamp, UTC),
+    )

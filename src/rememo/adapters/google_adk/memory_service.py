@@ -19,9 +19,10 @@ from rememo.adapters.google_adk.events import (
 from rememo.adapters.json_values import pack_json, storable_text, unpack_json
 from rememo.adapters.memory_holder import MemoryHolder, derived_name
 from rememo.adapters.missing_framework import missing_framework
+from rememo.adapters.retries import retry_conflicts
 from rememo.adapters.retrieval import RetrievedRecord, drop_superseded, from_hit
 from rememo.adapters.threads import run_in_thread
-from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.errors import NotFound
 from rememo.memory import Memory
 from rememo.model.check import check_limit, check_unit
 from rememo.model.derived_ids import DerivedId
@@ -39,7 +40,6 @@ except ImportError as error:
     raise missing_framework("the Google Agent Development Kit", "google-adk", error) from error
 
 _CUSTOM = "adk_custom"
-_MOST_TRIES = 100
 _PAGE = 1_000
 
 
@@ -112,23 +112,21 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         wanted = {event_id(self._memory, *place, event): event for event in events if event_text(event).strip()}
         view = self._memory.scope(agent=place[0], user=place[1], room=place[2] or None)
         more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
-        for _ in range(_MOST_TRIES):
+
+        def change() -> None:
             existing = self._existing_records([name for id in wanted for name in (id, self._forgotten(id))])
-            try:
-                with view.batch() as batch:
-                    for id, event in wanted.items():
-                        record = existing.get(id)
-                        if self._forgotten(id) in existing or (record is not None and record.metadata.get(IN_MEMORY)):
-                            continue
-                        if record is None:
-                            store_event(batch, id, event, {IN_MEMORY: True, **more})
-                        else:
-                            metadata = {**record.metadata, IN_MEMORY: True, **more}
-                            batch.update(id, metadata=metadata, expected_version=record.version)
-            except (AlreadyExists, NotFound, VersionConflict):
-                continue  # another writer was faster
-            return
-        raise VersionConflict(f"the events changed {_MOST_TRIES} times while they were added; try again later")
+            with view.batch() as batch:
+                for id, event in wanted.items():
+                    record = existing.get(id)
+                    if self._forgotten(id) in existing or (record is not None and record.metadata.get(IN_MEMORY)):
+                        continue
+                    if record is None:
+                        store_event(batch, id, event, {IN_MEMORY: True, **more})
+                    else:
+                        metadata = {**record.metadata, IN_MEMORY: True, **more}
+                        batch.update(id, metadata=metadata, expected_version=record.version)
+
+        retry_conflicts(change, "the events")
 
     def _existing_records(self, ids: list[str]) -> dict[str, Record]:
         pages = (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
@@ -151,28 +149,24 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
 
     def _forget(self, place: tuple[str, str], id: str) -> None:
         view = self._memory.scope(agent=place[0], user=place[1])
-        for _ in range(_MOST_TRIES):
+
+        def change() -> None:
             try:
-                record = view.get(id)
-                id = record.id  # what was asked for may be an id of an earlier release
+                record = view.get(id)  # by its id here, or by one of an earlier release
             except NotFound:
                 return
             if not record.metadata.get(IN_MEMORY):
                 return
-            try:
-                with view.batch() as batch:
-                    if record.metadata.get(IN_SESSION):
-                        metadata = {**record.metadata, IN_MEMORY: False}
-                        batch.update(id, metadata=metadata, expected_version=record.version)
-                    else:
-                        batch.delete(id, expected_version=record.version)
-                    batch.add(
-                        "", kind="state", id=self._forgotten(id), metadata={MARK: "forgotten"}, on_conflict="ignore"
-                    )
-            except (NotFound, VersionConflict):
-                continue
-            return
-        raise VersionConflict(f"the memory changed {_MOST_TRIES} times while this was tried; try again later")
+            with view.batch() as batch:
+                if record.metadata.get(IN_SESSION):
+                    metadata = {**record.metadata, IN_MEMORY: False}
+                    batch.update(record.id, metadata=metadata, expected_version=record.version)
+                else:
+                    batch.delete(record.id, expected_version=record.version)
+                forgotten = self._forgotten(record.id)
+                batch.add("", kind="state", id=forgotten, metadata={MARK: "forgotten"}, on_conflict="ignore")
+
+        retry_conflicts(change, "the memory")
 
 
 def _retrieved_memory_entry(result: RetrievedRecord) -> MemoryEntry:

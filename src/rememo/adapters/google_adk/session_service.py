@@ -1,9 +1,8 @@
 """The session service of the Agent Development Kit."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from rememo.adapters.google_adk.events import (
@@ -20,8 +19,9 @@ from rememo.adapters.json_values import pack_json, unpack_json
 from rememo.adapters.memory_holder import MemoryHolder
 from rememo.adapters.missing_framework import missing_framework
 from rememo.adapters.paging import list_latest
+from rememo.adapters.retries import retry_conflicts
 from rememo.adapters.threads import run_in_thread
-from rememo.errors import AlreadyExists, NotFound, VersionConflict
+from rememo.errors import NotFound
 from rememo.memory import BatchView, Memory
 from rememo.model.record import Record
 
@@ -37,8 +37,6 @@ try:
 except ImportError as error:
     raise missing_framework("the Google Agent Development Kit", "google-adk", error) from error
 
-T = TypeVar("T")
-_MOST_TRIES = 100
 _SESSION, _STATE = {MARK: "session"}, {MARK: "state"}
 
 
@@ -58,7 +56,7 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
     ) -> Session:
         """Create a session; an id that is taken raises `AlreadyExistsError`."""
         place = (app_name, user_id, (session_id or "").strip() or str(uuid4()))
-        return await run_in_thread(self._retried, lambda: self._create(place, state or {}))
+        return await run_in_thread(retry_conflicts, lambda: self._create(place, state or {}), "the session")
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -73,7 +71,7 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """End a session with its events; those that were added to memory can still be recalled."""
         place = (app_name, user_id, session_id.strip())
-        await run_in_thread(self._retried, lambda: self._delete(place))
+        await run_in_thread(retry_conflicts, lambda: self._delete(place), "the session")
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return the state that all sessions of a user share, by keys without their prefix."""
@@ -86,7 +84,7 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         place, known = (session.app_name, session.user_id, session.id), session.last_update_time
-        if not await run_in_thread(self._retried, lambda: self._append(place, known, event)):
+        if not await run_in_thread(retry_conflicts, lambda: self._append(place, known, event), "the session"):
             return event
         session.last_update_time = event.timestamp
         return self._commit_event_to_session(session, event)
@@ -226,15 +224,6 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
             return self._memory.get(id)
         except NotFound:
             return None
-
-    def _retried(self, change: Callable[[], T]) -> T:
-        """Make a change; once more where another writer was faster."""
-        for _ in range(_MOST_TRIES):
-            try:
-                return change()
-            except (AlreadyExists, NotFound, VersionConflict):
-                continue
-        raise VersionConflict(f"the session changed {_MOST_TRIES} times while this was tried; try again later")
 
 
 def _join_state(app: dict[str, Any], user: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from langchain_core.messages.utils import convert_to_messages
 
 from rememo.adapters.json_values import pack_json, storable_text, unpack_json
 from rememo.adapters.memory_holder import MemoryHolder, MemorySource
+from rememo.adapters.messages import add_message_or_state
 from rememo.adapters.paging import iter_newest
 from rememo.model.check import check_limit
 from rememo.model.record import Record
@@ -63,20 +64,16 @@ class RememoChatMessageHistory(MemoryHolder, BaseChatMessageHistory):
             return
         with self._room.batch() as batch:
             for message in messages:
-                data, text = pack_json(message_to_dict(message)), storable_text(str(message.text))
-                calls = _tool_calls(message)
-                if text.strip() or calls:
-                    answered = message.tool_call_id if isinstance(message, ToolMessage) else None
-                    batch.messages.add(
-                        _message_role(message),
-                        text,
-                        data=data,
-                        metadata=_MARK,
-                        tool_calls=calls,
-                        tool_call_id=answered or None,
-                    )
-                else:
-                    batch.add("", kind="state", data=data, metadata=_MARK)
+                answered = message.tool_call_id if isinstance(message, ToolMessage) else None
+                add_message_or_state(
+                    batch,
+                    _message_role(message),
+                    storable_text(str(message.text)),
+                    data=pack_json(message_to_dict(message)),
+                    metadata=_MARK,
+                    tool_calls=_tool_calls(message),
+                    tool_call_id=answered or None,
+                )
 
     def clear(self) -> None:
         """End all messages of the session."""

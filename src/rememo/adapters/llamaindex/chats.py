@@ -9,6 +9,7 @@ from llama_index.core.storage.chat_store.base_db import MessageStatus
 
 from rememo.adapters.json_values import pack_json, storable_text, unpack_json
 from rememo.adapters.memory_holder import MemoryHolder
+from rememo.adapters.messages import add_message_or_state
 from rememo.adapters.paging import list_latest
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
@@ -50,20 +51,16 @@ class Chats(MemoryHolder):
             for record in ended:
                 batch.delete(record.id)
             for message, data in zip(messages, written, strict=True):
-                role, text = _ROLES.get(message.role.value, message.role.value), storable_text(message.content or "")
-                calls, answered = _tool_calls(message), message.additional_kwargs.get("tool_call_id")
-                mark = {_MARK: status.value}
-                if text.strip() or calls:
-                    batch.messages.add(
-                        role,
-                        text,
-                        data=data,
-                        tool_calls=calls,
-                        tool_call_id=answered if isinstance(answered, str) and answered else None,
-                        metadata=mark,
-                    )
-                else:
-                    batch.add(text, kind="state", data=data, metadata=mark)
+                tool_call_id = message.additional_kwargs.get("tool_call_id")
+                add_message_or_state(
+                    batch,
+                    _ROLES.get(message.role.value, message.role.value),
+                    storable_text(message.content or ""),
+                    data=data,
+                    metadata={_MARK: status.value},
+                    tool_calls=_tool_calls(message),
+                    tool_call_id=tool_call_id if isinstance(tool_call_id, str) and tool_call_id else None,
+                )
 
     def replace(self, key: str, messages: Sequence[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE) -> None:
         """Make these the messages of a chat; those that stand there already, from the first on, stay as they are."""
