@@ -82,7 +82,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m bench.learn
 	$(BIN)/python -m bench.models
 	$(BIN)/python -m bench.postgres
-	$(BIN)/python -m bench.keeping
+	$(BIN)/python -m bench.encryption
 	$(BIN)/python -m bench.compose
 	$(BIN)/python -m bench.working
 	$(BIN)/python -m bench.context

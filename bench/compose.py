@@ -3,10 +3,9 @@
 import argparse
 import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
+from bench.timing import time_each
 from rememo import Memory, Settings
 
 BOUND = 50.0
@@ -36,16 +35,6 @@ def fill(path: Path, count: int) -> Memory:
     return memory
 
 
-def taken(rounds: int, run: Callable[[int], object]) -> list[float]:
-    """Return the time of each run in microseconds, sorted."""
-    times: list[float] = []
-    for number in range(rounds):
-        start = time.perf_counter()
-        run(number)
-        times.append((time.perf_counter() - start) * 1e6)
-    return sorted(times)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=10_000)
@@ -56,20 +45,20 @@ def main() -> None:
         chat = memory.scope(user="alice", agent="helper", room="chat")
         question = "when is the rent due?"
         chat.compose(question)
-        cold = taken(max(10, options.rounds // 100), lambda _: chat.compose(question, fresh=True))
-        search = taken(max(10, options.rounds // 100), lambda _: chat.search(question))
-        warm = taken(options.rounds, lambda _: chat.compose(question))
+        cold = time_each(max(10, options.rounds // 100), lambda _: chat.compose(question, fresh=True))
+        search = time_each(max(10, options.rounds // 100), lambda _: chat.search(question))
+        warm = sorted(time_each(options.rounds, lambda _: chat.compose(question)))
         print(
-            f"compose() anew, all built-in providers, {options.messages:,} messages: {statistics.median(cold):,.0f} us"
+            f"compose() anew, all built-in providers, {options.messages:,} messages: {statistics.median(cold) * 1e6:,.0f} us"
         )
-        print(f"one search there: {statistics.median(search):,.0f} us")
+        print(f"one search there: {statistics.median(search) * 1e6:,.0f} us")
         print(
-            f"compose() from the cache: {statistics.median(warm):,.1f} us (at most {BOUND:.0f}),"
-            f" p99 {warm[len(warm) * 99 // 100]:,.1f} us"
+            f"compose() from the cache: {statistics.median(warm) * 1e6:,.1f} us (at most {BOUND:.0f}),"
+            f" p99 {warm[len(warm) * 99 // 100] * 1e6:,.1f} us"
         )
         memory.providers.add("own", lambda _: "text")
-        own = taken(max(10, options.rounds // 10), lambda _: chat.compose(question, include="own", fresh=True))
-        print(f"compose() anew, one plain function on a thread: {statistics.median(own):,.0f} us")
+        own = time_each(max(10, options.rounds // 10), lambda _: chat.compose(question, include="own", fresh=True))
+        print(f"compose() anew, one plain function on a thread: {statistics.median(own) * 1e6:,.0f} us")
         memory.close()
 
 

@@ -4,7 +4,7 @@ import argparse
 import random
 from datetime import UTC, datetime, timedelta
 
-from bench.messages import interleaved
+from bench.timing import interleaved
 from rememo import Memory, Settings
 from rememo.context.gather import PASSAGES, passages, recall_view
 
@@ -82,7 +82,7 @@ def main() -> None:
     view = recall_view(chat._view)  # noqa: SLF001
     turn = 0
 
-    def asked() -> str:
+    def next_question() -> str:
         nonlocal turn
         turn += 1
         return QUESTIONS[turn // 5 % len(QUESTIONS)]
@@ -90,13 +90,13 @@ def main() -> None:
     for size in (1_500, 3_000):
         limit = min(200, size // 20)
         kinds = (*PASSAGES, "fact")
-        chat.context(asked(), max_tokens=size)
+        chat.context(next_question(), max_tokens=size)
         search, whole, ten, turns = interleaved(
             options.rounds,
-            lambda limit=limit, kinds=kinds: passages(view, asked(), limit=limit, kinds=kinds),
-            lambda size=size: chat.context(asked(), max_tokens=size),
-            lambda: chat.search(asked()),
-            lambda size=size: chat.messages.window(size),
+            lambda _, limit=limit, kinds=kinds: passages(view, next_question(), limit=limit, kinds=kinds),
+            lambda _, size=size: chat.context(next_question(), max_tokens=size),
+            lambda _: chat.search(next_question()),
+            lambda _, size=size: chat.messages.window(size),
         )
         print(f"over {options.messages:,} messages, {size:,} tokens:")
         print(f"  its search alone: {search:,.0f} us (search(limit=10): {ten:,.0f} us)")

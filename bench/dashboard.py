@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from bench.serve import served
+from bench.serve import serve_file
 from rememo import Memory, Settings
 from rememo.bench.speed import talk
 
@@ -95,7 +95,7 @@ def views(path: Path) -> dict[str, str]:
     }
 
 
-def asked(address: str, path: str) -> tuple[float, float, int]:
+def time_request(address: str, path: str) -> tuple[float, float, int]:
     """Return the milliseconds to the first byte and to the last, and the bytes."""
     place = urlsplit(address)
     with closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)) as line:
@@ -110,17 +110,17 @@ def asked(address: str, path: str) -> tuple[float, float, int]:
     return first * 1e3, whole * 1e3, len(body)
 
 
-def painted(browser: Any, address: str, path: str) -> float:
+def time_paint(browser: Any, address: str, path: str) -> float:
     """Return the milliseconds until a new page of a browser showed something."""
     with closing(browser.new_page()) as page:
         page.goto(address + path, wait_until="load")
         return page.evaluate(
-            "new Promise((told) => new PerformanceObserver((list) => told(list.getEntries()[0].startTime))"
+            "new Promise((resolve) => new PerformanceObserver((list) => resolve(list.getEntries()[0].startTime))"
             ".observe({ type: 'paint', buffered: true }))"
         )
 
 
-def spent(number: int) -> float:
+def cpu_milliseconds(number: int) -> float:
     """Return the milliseconds of processor time that a process has used; 0 where nobody tells."""
     try:
         fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
@@ -129,12 +129,12 @@ def spent(number: int) -> float:
     return (int(fields[11]) + int(fields[12])) * 1_000 / os.sysconf("SC_CLK_TCK")
 
 
-def settled(number: int) -> float:
+def wait_until_idle(number: int) -> float:
     """Wait until a process has read in advance what it wants to; returns what it has used."""
-    before, now = -1.0, spent(number)
+    before, now = -1.0, cpu_milliseconds(number)
     while now > before:
         time.sleep(0.3)
-        before, now = now, spent(number)
+        before, now = now, cpu_milliseconds(number)
     return now
 
 
@@ -146,17 +146,17 @@ def measure(path: Path, wanted: dict[str, str], rounds: int, browser: Any) -> li
         f"{'view':22} {'cold first':>10} {'last':>6} {'warm first':>10} {'last':>6} {'cpu':>6} {'paint':>9} {'warm':>5} {'KB':>5}"
     )
     for name, address in wanted.items():
-        with served(path) as (server, number):
-            cold = asked(server, address)
-            before = settled(number)
-            runs = [asked(server, address) for _ in range(rounds)]
-            cpu = (spent(number) - before) / rounds
+        with serve_file(path) as (server, number):
+            cold = time_request(server, address)
+            before = wait_until_idle(number)
+            runs = [time_request(server, address) for _ in range(rounds)]
+            cpu = (cpu_milliseconds(number) - before) / rounds
         paint = again = None
         if browser is not None:
-            with served(path) as (server, number):
-                paint = painted(browser, server, address)
-                settled(number)
-                again = painted(browser, server, address)
+            with serve_file(path) as (server, number):
+                paint = time_paint(browser, server, address)
+                wait_until_idle(number)
+                again = time_paint(browser, server, address)
         first, last = (statistics.median(run[place] for run in runs) for place in (0, 1))
         size, paint_times = runs[0][2], "" if paint is None or again is None else f"{paint:6.0f} {again:5.0f}"
         print(

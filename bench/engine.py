@@ -7,12 +7,12 @@ import tempfile
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 
+from bench.timing import time_each
 from rememo import Memory, Scope, Settings
 from rememo.bench.speed import talk
 from rememo.recall.analyze import Analyzer
@@ -20,7 +20,7 @@ from rememo.store.sqlite.words import index_line
 
 
 @dataclass
-class Row:
+class EngineFigure:
     """One line of the table."""
 
     name: str
@@ -34,7 +34,7 @@ class Row:
         return self.ratio >= self.bound if self.at_least else self.ratio <= self.bound
 
 
-def texts(count: int, seed: int = 1) -> list[str]:
+def make_texts(count: int, seed: int = 1) -> list[str]:
     return talk(count, seed=seed)
 
 
@@ -42,7 +42,7 @@ def settings(durability: str) -> Settings:
     return Settings(durability="fast" if durability == "fast" else "full")
 
 
-def bare(path: Path, synchronous: str, *, words: bool = False) -> apsw.Connection:
+def open_bare(path: Path, synchronous: str, *, words: bool = False) -> apsw.Connection:
     """Open a plain table with one index, and a table of words beside it if asked."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "WAL")
@@ -56,19 +56,10 @@ def bare(path: Path, synchronous: str, *, words: bool = False) -> apsw.Connectio
     return connection
 
 
-def each(count: int, run: Callable[[int], object]) -> list[float]:
-    taken: list[float] = []
-    for number in range(count):
-        start = time.perf_counter()
-        run(number)
-        taken.append(time.perf_counter() - start)
-    return taken
-
-
-def single_adds(folder: Path, durability: str, count: int) -> Row:
+def measure_single_adds(folder: Path, durability: str, count: int) -> EngineFigure:
     """Interleaved, because the disk has moods: one bare insert and commit, one add of ours, and so on."""
-    connection = bare(folder / f"bare-{durability}.db", "FULL" if durability == "full" else "NORMAL")
-    messages = texts(count)
+    connection = open_bare(folder / f"bare-{durability}.db", "FULL" if durability == "full" else "NORMAL")
+    messages = make_texts(count)
 
     def insert(number: int) -> None:
         connection.execute("INSERT INTO notes (room, at, text) VALUES (?, ?, ?)", ("r", number, messages[number]))
@@ -78,24 +69,26 @@ def single_adds(folder: Path, durability: str, count: int) -> Row:
         ours: list[float] = []
         theirs: list[float] = []
         for number in range(count):
-            theirs += each(1, lambda _, number=number: insert(number))
-            ours += each(1, lambda _, number=number: room.add(messages[number]))
+            theirs += time_each(1, lambda _, number=number: insert(number))
+            ours += time_each(1, lambda _, number=number: room.add(messages[number]))
     own, other = statistics.median(ours[100:]), statistics.median(theirs[100:])
     bound = 2.5 if durability == "full" else 8.0
-    return Row(f"add, {durability}", f"{own * 1e6:.0f} µs against {other * 1e6:.0f}", own / other, bound)
+    return EngineFigure(f"add, {durability}", f"{own * 1e6:.0f} µs against {other * 1e6:.0f}", own / other, bound)
 
 
-def tail(folder: Path, count: int) -> Row:
-    messages = texts(count)
+def measure_tail(folder: Path, count: int) -> EngineFigure:
+    messages = make_texts(count)
     with Memory(folder / "tail.db") as memory:
         room = memory.scope(user="u", room="r")
-        taken = sorted(each(count, lambda number: room.add(messages[number])))
+        taken = sorted(time_each(count, lambda number: room.add(messages[number])))
     middle, late = taken[count // 2], taken[int(count * 0.99)]
-    return Row(f"add, p99 to p50 over {count:,}", f"{late * 1e6:.0f} µs against {middle * 1e6:.0f}", late / middle, 10)
+    return EngineFigure(
+        f"add, p99 to p50 over {count:,}", f"{late * 1e6:.0f} µs against {middle * 1e6:.0f}", late / middle, 10
+    )
 
 
-def threads(folder: Path, count: int) -> Row:
-    messages = texts(count)
+def measure_threads(folder: Path, count: int) -> EngineFigure:
+    messages = make_texts(count)
 
     def rate(workers: int) -> float:
         with Memory(folder / f"threads-{workers}.db") as memory:
@@ -104,7 +97,7 @@ def threads(folder: Path, count: int) -> Row:
             each_one = count // workers
             group = [
                 threading.Thread(
-                    target=lambda start=start: each(each_one, lambda number: room.add(messages[start + number]))
+                    target=lambda start=start: time_each(each_one, lambda number: room.add(messages[start + number]))
                 )
                 for start in range(0, count, each_one)
             ]
@@ -117,14 +110,16 @@ def threads(folder: Path, count: int) -> Row:
 
     rates = [(rate(1), rate(16)) for _ in range(1)]
     alone, together = rates[0]
-    return Row("16 threads adding, full", f"{together:.0f}/s against {alone:.0f}/s", together / alone, 4, at_least=True)
+    return EngineFigure(
+        "16 threads adding, full", f"{together:.0f}/s against {alone:.0f}/s", together / alone, 4, at_least=True
+    )
 
 
-def bulk(folder: Path, count: int) -> Row:
+def measure_bulk(folder: Path, count: int) -> EngineFigure:
     analyzer, scope = Analyzer(), Scope(user="u", room="r")
-    messages = texts(count)
+    messages = make_texts(count)
     lines = [(number + 1, index_line(scope, analyzer.terms(message))) for number, message in enumerate(messages)]
-    connection = bare(folder / "bulk-bare.db", "FULL", words=True)
+    connection = open_bare(folder / "bulk-bare.db", "FULL", words=True)
     start = time.perf_counter()
     with connection:
         connection.executemany(
@@ -138,14 +133,14 @@ def bulk(folder: Path, count: int) -> Row:
         start = time.perf_counter()
         room.add_many(messages)
         own = time.perf_counter() - start
-    return Row(f"add_many of {count:,}", f"{own:.2f} s against {other:.2f}", own / other, 5)
+    return EngineFigure(f"add_many of {count:,}", f"{own:.2f} s against {other:.2f}", own / other, 5)
 
 
-def gets(folder: Path, count: int) -> Row:
+def measure_gets(folder: Path, count: int) -> EngineFigure:
     with Memory(folder / "bulk.db") as memory:
         ids = [record.id for record in memory.list(limit=1000)]
         connection = apsw.Connection(str(folder / "bulk.db"))
-        theirs = each(
+        theirs = time_each(
             count,
             lambda number: (
                 connection.execute(
@@ -154,17 +149,17 @@ def gets(folder: Path, count: int) -> Row:
                 ).get
             ),
         )
-        ours = each(count, lambda number: memory.get(ids[number % len(ids)]))
+        ours = time_each(count, lambda number: memory.get(ids[number % len(ids)]))
         connection.close()
     own, other = statistics.median(ours), statistics.median(theirs)
-    return Row("get", f"{own * 1e6:.1f} µs against {other * 1e6:.1f}", own / other, 8)
+    return EngineFigure("get", f"{own * 1e6:.1f} µs against {other * 1e6:.1f}", own / other, 8)
 
 
-def opening(folder: Path, count: int) -> list[Row]:
+def measure_opening(folder: Path, count: int) -> list[EngineFigure]:
     path = folder / "large.db"
     with Memory(path, settings=settings("fast")) as memory:
         for start in range(0, count, 10_000):
-            memory.scope(user="u", room=f"r{start}").add_many(texts(10_000, start))
+            memory.scope(user="u", room=f"r{start}").add_many(make_texts(10_000, start))
     taken: list[float] = []
     for _ in range(5):
         start = time.perf_counter()
@@ -178,8 +173,8 @@ def opening(folder: Path, count: int) -> list[Row]:
         peak = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
     return [
-        Row(f"open a file of {count:,}", f"{opened:.1f} ms", opened, 50),
-        Row(f"export of {count:,}, peak memory", f"{peak:.1f} MB", peak, 100),
+        EngineFigure(f"open a file of {count:,}", f"{opened:.1f} ms", opened, 50),
+        EngineFigure(f"export of {count:,}, peak memory", f"{peak:.1f} MB", peak, 100),
     ]
 
 
@@ -192,13 +187,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [
-            single_adds(folder, "full", 5_000 // part),
-            single_adds(folder, "fast", 5_000 // part),
-            threads(folder, 16_000 // part),
-            bulk(folder, 10_000),
-            tail(folder, 20_000 // part),
-            gets(folder, 20_000 // part),
-            *opening(folder, 100_000 // part),
+            measure_single_adds(folder, "full", 5_000 // part),
+            measure_single_adds(folder, "fast", 5_000 // part),
+            measure_threads(folder, 16_000 // part),
+            measure_bulk(folder, 10_000),
+            measure_tail(folder, 20_000 // part),
+            measure_gets(folder, 20_000 // part),
+            *measure_opening(folder, 100_000 // part),
         ]
     for row in rows:
         mark = "reached" if row.reached else "MISSED"

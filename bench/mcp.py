@@ -25,7 +25,7 @@ THINGS = ["tea", "the launch", "a violin", "the garden", "chess", "a dentist", "
 VERBS = ["likes", "talked about", "is worried about", "bought", "forgot", "wants to plan", "asked for news of"]
 
 
-class Server:
+class McpProcess:
     """A server at the other end of a pipe."""
 
     def __init__(self, file: Path) -> None:
@@ -82,7 +82,7 @@ def main() -> None:
         fill(file, options.records)
         starts: list[tuple[float, float]] = []
         for left in reversed(range(options.starts)):
-            server = Server(file)
+            server = McpProcess(file)
             starts.append((server.started, server.ready))
             if left:
                 server.close()

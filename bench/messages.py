@@ -1,15 +1,13 @@
 """What `messages.history` costs beside a bare indexed select of the same rows: `python -m bench.messages`."""
 
 import argparse
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
 
+from bench.timing import interleaved
 from rememo import Memory, Settings
 from rememo.collections.messages import Messages
 
@@ -47,17 +45,6 @@ def fill(folder: Path, count: int) -> tuple[Memory, apsw.Connection]:
     return room, bare
 
 
-def interleaved(rounds: int, *runs: Callable[[], object]) -> list[float]:
-    """Return the median time of each, in microseconds, taken in turns so that the machine's moods meet all alike."""
-    taken: list[list[float]] = [[] for _ in runs]
-    for _ in range(rounds):
-        for times, run in zip(taken, runs, strict=True):
-            start = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - start)
-    return [statistics.median(times) * 1e6 for times in taken]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
@@ -68,9 +55,9 @@ def main() -> None:
         chat = Messages(memory._view)  # noqa: SLF001
         plain, ours, window = interleaved(
             options.rounds,
-            lambda: bare.execute(BARE, ("room",)).fetchall(),
-            lambda: chat.history(limit=20),
-            lambda: chat.history(limit=20, roles="user"),
+            lambda _: bare.execute(BARE, ("room",)).fetchall(),
+            lambda _: chat.history(limit=20),
+            lambda _: chat.history(limit=20, roles="user"),
         )
         print(f"bare indexed select of 20 of {options.messages:,}: {plain:,.0f} us")
         print(f"history(limit=20): {ours:,.0f} us, {ours / plain:.2f} times as long (at most {BOUND:.0f})")

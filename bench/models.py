@@ -4,11 +4,10 @@ import socket
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.timing import time_call
 from rememo import Memory
 from rememo.llm.openai import OpenAICompatible
 
@@ -17,31 +16,28 @@ EACH = 50
 PLACES = ["Lisbon", "Porto", "Rome", "Berlin", "Oslo", "Paris", "Madrid", "Vienna", "Prague", "Dublin"]
 
 
-def nowhere() -> str:
+def unused_address() -> str:
     """Return an address on loopback at which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
 
 
-def timed(call: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    call()
-    return time.perf_counter() - begun
-
-
 def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:
     """Return the median times of adds and searches without a model, and with one that cannot be reached, turn by turn."""
     spent: dict[str, list[tuple[float, float]]] = {"add": [], "search": []}
     with ExitStack() as stack:
-        llm = stack.enter_context(OpenAICompatible(nowhere(), "none"))
+        llm = stack.enter_context(OpenAICompatible(unused_address(), "none"))
         views: dict[bool, Memory] = {}
-        for asked in (False, True):
+        for with_model in (False, True):
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            memory = stack.enter_context(Memory(Path(folder) / "bench.db", llm=llm if asked else None))
-            views[asked] = memory.scope(user="ana", room="chat")
+            memory = stack.enter_context(Memory(Path(folder) / "bench.db", llm=llm if with_model else None))
+            views[with_model] = memory.scope(user="ana", room="chat")
         for turn in range(rounds):
-            took = {asked: one_turn(views[asked], turn) for asked in ((False, True) if turn % 2 else (True, False))}
+            took = {
+                with_model: one_turn(views[with_model], turn)
+                for with_model in ((False, True) if turn % 2 else (True, False))
+            }
             for place, name in enumerate(spent):
                 spent[name].append((took[False][place], took[True][place]))
     return spent
@@ -52,10 +48,10 @@ def one_turn(view: Memory, turn: int) -> tuple[float, float]:
     adds, searches = list[float](), list[float]()
     for number in range(EACH):
         text = f"I moved to {PLACES[number % len(PLACES)]} for the {turn * EACH + number}th time."
-        adds.append(timed(lambda text=text: view.messages.add("user", text)))
+        adds.append(time_call(lambda text=text: view.messages.add("user", text)))
         question = f"who moved to {PLACES[number // 5 % len(PLACES)]}?"
         if number % 5 == 0:
-            searches.append(timed(lambda question=question: view.search(question, limit=5)))
+            searches.append(time_call(lambda question=question: view.search(question, limit=5)))
     return statistics.median(adds), statistics.median(searches)
 
 

@@ -2,9 +2,8 @@
 
 import argparse
 import random
-import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, product
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import psycopg
 
+from bench.timing import interleaved
 from rememo import Memory, Settings
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.embedded import EmbeddedServer
@@ -28,7 +28,7 @@ BARE_NEAREST = (
 )
 
 
-def said(words: int = 30) -> str:
+def random_text(words: int = 30) -> str:
     """Return words as a language has them: few that are common, many that are rare."""
     return " ".join(random.choices(VOCABULARY, cum_weights=WEIGHTS, k=words))
 
@@ -40,29 +40,18 @@ def prose(count: int, words: int = 30) -> list[str]:
     return [" ".join(page_words[start : start + words]) for start in range(0, len(page_words) - words, words)][:count]
 
 
-def interleaved(rounds: int, *runs: Callable[[int], object]) -> list[float]:
-    """Return the median time of each, in microseconds, taken in turns so that the machine's moods meet all alike."""
-    taken: list[list[float]] = [[] for _ in runs]
-    for turn in range(rounds):
-        for times, run in zip(taken, runs, strict=True):
-            start = time.perf_counter()
-            run(turn)
-            times.append(time.perf_counter() - start)
-    return [statistics.median(times) * 1e6 for times in taken]
-
-
-def shown(vector: Any) -> str:
+def vector_literal(vector: Any) -> str:
     return "[" + ",".join(f"{number:.6g}" for number in vector) + "]"
 
 
-def adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None:
+def measure_adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None:
     bare.execute("CREATE TABLE bare (id text PRIMARY KEY, room text, at bigint, data jsonb, text text)")
     bare.execute("CREATE INDEX ON bare (room, at)")
     room = memory.scope(room="adding")
     room.add("something to begin with")
     # Prose, each sentence met for the first time; then made-up words, of which the embedder never met a third: more than any
     # language asks of it; then the same ones again, as a process that has run for a while knows nearly all words.
-    made_up = [said() for _ in range(rounds)]
+    made_up = [random_text() for _ in range(rounds)]
     for words, texts in (("prose", prose(rounds)), ("made-up words", made_up), ("the same words again", made_up)):
         plain, ours = interleaved(
             len(texts),
@@ -75,9 +64,9 @@ def adding(memory: Memory, bare: "psycopg.Connection[Any]", rounds: int) -> None
         print(f"add, {words}: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {ADD:.1f})")
 
 
-def adding_many(memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, count: int) -> None:
-    texts = [said() for _ in range(count)]
-    vectors = [shown(vector) for vector in embedder.embed(texts)]
+def measure_adding_many(memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, count: int) -> None:
+    texts = [random_text() for _ in range(count)]
+    vectors = [vector_literal(vector) for vector in embedder.embed(texts)]
     bare.execute(
         "CREATE TABLE much (id text PRIMARY KEY, room text, at bigint, data jsonb, text text, words tsvector, vector vector(256))"
     )
@@ -96,23 +85,23 @@ def adding_many(memory: Memory, bare: "psycopg.Connection[Any]", embedder: Stati
     print(f"add_many of {count:,}: {ours:.2f} s, {ours / plain:.2f} times as long (at most {ADD_MANY:.1f})")
 
 
-def searching(
+def measure_searching(
     memory: Memory, bare: "psycopg.Connection[Any]", embedder: StaticEmbedder, *, scopes: int, each: int, rounds: int
 ) -> None:
     bare.execute("CREATE TABLE near (id text PRIMARY KEY, room text, vector vector(256))")
     bare.execute("CREATE INDEX ON near (room)")
     for scope in range(scopes):
-        texts = [said() for _ in range(each)]
+        texts = [random_text() for _ in range(each)]
         memory.scope(room=f"s{scope}").add_many(texts)
         with bare.transaction(), bare.cursor().copy("COPY near FROM STDIN") as copy:
             for number, vector in enumerate(embedder.embed(texts)):
-                copy.write_row((f"{scope}-{number}", f"s{scope}", shown(vector)))
+                copy.write_row((f"{scope}-{number}", f"s{scope}", vector_literal(vector)))
     bare.execute("ANALYZE near")
-    questions = [said(4) for _ in range(rounds)]
-    vectors = [shown(vector) for vector in embedder.embed(questions)]
+    questions = [random_text(4) for _ in range(rounds)]
+    vectors = [vector_literal(vector) for vector in embedder.embed(questions)]
     views = [memory.scope(room=f"s{scope}") for scope in range(scopes)]
     for view in views:
-        view.search(said(4))
+        view.search(random_text(4))
     plain, ours = interleaved(
         rounds,
         lambda turn: bare.execute(
@@ -124,12 +113,12 @@ def searching(
     print(f"hybrid search: {ours:,.0f} us, {ours / plain:.2f} times as long (at most {SEARCH:.1f})")
 
 
-def together(memory: Memory, *, scopes: int, seconds: float, searching: int = 16, writing: int = 4) -> None:
+def measure_together(memory: Memory, *, scopes: int, seconds: float, searching: int = 16, writing: int = 4) -> None:
     """Search and write at the same time; an error ends it."""
     end = time.monotonic() + seconds
     taken: dict[str, list[float]] = {"search": [], "add": []}
-    questions = [said(4) for _ in range(500)]
-    texts = [said() for _ in range(500)]
+    questions = [random_text(4) for _ in range(500)]
+    texts = [random_text() for _ in range(500)]
 
     def work(number: int) -> None:
         turn = number
@@ -174,10 +163,10 @@ def main() -> None:
             Memory(url, embedder=embedder, settings=Settings(worker=False)) as memory,
             psycopg.connect(url, autocommit=True) as bare,
         ):
-            adding(memory, bare, options.rounds)
-            adding_many(memory, bare, embedder, options.many)
-            searching(memory, bare, embedder, scopes=options.scopes, each=options.each, rounds=options.rounds)
-            together(memory, scopes=options.scopes, seconds=options.seconds)
+            measure_adding(memory, bare, options.rounds)
+            measure_adding_many(memory, bare, embedder, options.many)
+            measure_searching(memory, bare, embedder, scopes=options.scopes, each=options.each, rounds=options.rounds)
+            measure_together(memory, scopes=options.scopes, seconds=options.seconds)
 
 
 if __name__ == "__main__":

@@ -65,15 +65,15 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-class Watched(batches.Pace):
+class MeasuredPace(batches.Pace):
     """Keeps what each write took, and how much memory was held."""
 
     taken: ClassVar[list[float]] = []
     most = 0.0
 
     def took(self, seconds: float, work: float) -> None:
-        Watched.taken.append(seconds)
-        Watched.most = max(Watched.most, resident())
+        MeasuredPace.taken.append(seconds)
+        MeasuredPace.most = max(MeasuredPace.most, resident())
         super().took(seconds, work)
 
 
@@ -107,17 +107,17 @@ def run(folder: Path, count: int) -> None:
         seconds = time.perf_counter() - began
         end.set()
         reader.join()
-        growth = max(Watched.most, resident()) - before
+        growth = max(MeasuredPace.most, resident()) - before
         left = memory.count()
         sound = memory.verify().ok
     taken: dict[str, list[float]] = json.loads(out.read_text(encoding="utf-8"))
     idle, during = p99(taken["idle"]), p99(taken["during"])
-    longest = max(Watched.taken) * 1e3
+    longest = max(MeasuredPace.taken) * 1e3
     print(
         f"{report.done:,} removed and forgotten in {seconds:.0f} s, {left:,} left, verify {'ok' if sound else 'FAILED'}"
     )
     print(f"memory grew by {growth:.0f} MB  {mark(growth, MEMORY_BOUND)}")
-    print(f"longest write {longest:.0f} ms, p99 {p99(Watched.taken):.1f} ms  {mark(longest, WRITE_BOUND)}")
+    print(f"longest write {longest:.0f} ms, p99 {p99(MeasuredPace.taken):.1f} ms  {mark(longest, WRITE_BOUND)}")
     print(
         f"list and search beside it: p99 {idle:.1f} ms idle ({len(taken['idle'])} reads), {during:.1f} ms during"
         f" ({len(taken['during'])}), ratio {during / idle:.2f}  {mark(during / idle, READERS_BOUND)}"
@@ -130,7 +130,7 @@ def main() -> None:
     count = 100_000 if parser.parse_args().quick else 1_000_000
     from rememo.keep import maintain  # noqa: PLC0415 - the pace is watched only here
 
-    maintain.Pace = Watched
+    maintain.Pace = MeasuredPace
     with tempfile.TemporaryDirectory() as name:
         run(Path(name), count)
 

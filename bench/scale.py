@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.postgres import said
+from bench.postgres import random_text
 from rememo import Memory, Settings
 from rememo.store.postgres.embedded import EmbeddedServer
 
@@ -27,7 +27,7 @@ def fill(memory: Memory, texts: list[str]) -> float:
     return len(texts) / (time.perf_counter() - began)
 
 
-def held(memory: Memory) -> float:
+def bytes_held(memory: Memory) -> float:
     """Return the bytes that a process holds of each record of a scope it searches."""
     view = memory.scope(user="u0")
     view.search("anything")
@@ -40,13 +40,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=50_000)
     count = parser.parse_args().count
     random.seed(1)
-    texts = [said() for _ in range(count)]
+    texts = [random_text() for _ in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "a.db"
         with Memory(file, settings=QUIET) as memory:
             rate = fill(memory, texts)
             print(f"{count:,} messages of 30 words, each with a vector of 256 numbers")
-            print(f"held in a process that searches: {held(memory):,.0f} bytes a record")
+            print(f"held in a process that searches: {bytes_held(memory):,.0f} bytes a record")
         weight = file.stat().st_size / count
         print(f"SQLite: {weight:,.0f} bytes a record; filled at {rate:,.0f} records a second")
     with EmbeddedServer(settings=("shared_buffers = 512MB",)) as server, Memory(server.url(), settings=QUIET) as memory:

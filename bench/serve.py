@@ -33,7 +33,7 @@ FAULT = 400
 
 
 @contextmanager
-def served(path: Path) -> Generator[tuple[str, int]]:
+def serve_file(path: Path) -> Generator[tuple[str, int]]:
     """Serve a file by the command, on a free port; gives the address and the process. The log goes beside it."""
     command = [sys.executable, "-c", "from rememo.cli import main; main()", "serve", str(path), "--port", "0"]
     with (
@@ -48,7 +48,7 @@ def served(path: Path) -> Generator[tuple[str, int]]:
             server.wait(60)
 
 
-class Connection:
+class HttpConnection:
     """A kept connection with nothing above it, so that the server's time is what is measured."""
 
     def __init__(self, address: str, key: str) -> None:
@@ -74,18 +74,18 @@ def fill(path: Path, count: int) -> str:
         return ApiKeys(memory).add(rights=["read", "write"])[1]
 
 
-def asked(count: int, seed: int) -> list[str]:
+def make_questions(count: int, seed: int) -> list[str]:
     """Return questions as long as people's."""
     return [" ".join(text.split()[:6]) for text in talk(count, seed=seed)]
 
 
 def compare(path: Path, address: str, key: str, rounds: int) -> float:
     """Print medians of a search, direct and over HTTP in turn; returns what HTTP adds, in milliseconds."""
-    questions = asked(200, seed=2)
+    questions = make_questions(200, seed=2)
     with (
         Memory(path, settings=Settings(worker=False)) as memory,
         Client(address, key) as client,
-        closing(Connection(address, key)) as line,
+        closing(HttpConnection(address, key)) as line,
     ):
         room, remote = memory.scope(room="r1"), client.scope(room="r1")
 
@@ -113,20 +113,20 @@ def compare(path: Path, address: str, key: str, rounds: int) -> float:
     return middle["HTTP"] - middle["direct"]
 
 
-def crowd(address: str, key: str, clients: int, seconds: float) -> int:
+def measure_crowd(address: str, key: str, clients: int, seconds: float) -> int:
     """Let many clients search, list, add and change for some seconds; prints what they felt, returns what went wrong."""
-    texts, questions = talk(2_000, seed=3), asked(500, seed=4)
+    texts, questions = talk(2_000, seed=3), make_questions(500, seed=4)
     taken: dict[str, list[float]] = {"search": [], "list": [], "add": [], "update": []}
     wrong: Counter[str] = Counter()
     lock = threading.Lock()
     end = time.perf_counter() + seconds
 
-    def one(number: int) -> None:
+    def run_client(number: int) -> None:
         choice = random.Random(number)
         own: dict[str, list[float]] = {name: [] for name in taken}
         where = f"user=u&room=r{number % ROOMS}"
         own_ids: list[str] = []
-        with closing(Connection(address, key)) as line:
+        with closing(HttpConnection(address, key)) as line:
             while time.perf_counter() < end:
                 name = choice.choices(["search", "list", "add", "update"], [50, 20, 20, 10])[0]
                 name = "add" if name == "update" and not own_ids else name
@@ -153,7 +153,7 @@ def crowd(address: str, key: str, clients: int, seconds: float) -> int:
 
     def safely(number: int) -> None:
         try:
-            one(number)
+            run_client(number)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what the bench is for
             with lock:
                 wrong[f"client: {error!r}"] += 1
@@ -188,10 +188,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         key = fill(path, options.records)
-        with served(path) as (address, _):
+        with serve_file(path) as (address, _):
             added = compare(path, address, key, options.rounds)
             print(f"HTTP adds {added:.2f} ms to a search at the median (at most {BOUND:g})")
-            wrong = crowd(address, key, options.clients, options.seconds)
+            wrong = measure_crowd(address, key, options.clients, options.seconds)
     sys.exit(added > BOUND or wrong > 0)
 
 

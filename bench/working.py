@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from bench.messages import interleaved
+from bench.timing import interleaved
 from rememo import Memory, Settings
 
 BOUND = 6.0
@@ -17,7 +17,7 @@ BARE = "SELECT value FROM states WHERE name = ?"
 
 
 @dataclass
-class Session:
+class SignupState:
     user: str = "ana"
     turns: int = 3
     tags: list[str] = field(default_factory=lambda: ["travel", "cats"])
@@ -35,14 +35,14 @@ def main() -> None:
         bare = apsw.Connection(str(Path(folder) / "bare.db"))
         bare.pragma("journal_mode", "WAL")
         bare.execute("CREATE TABLE states (name TEXT PRIMARY KEY, value TEXT)")
-        box = memory.typed("session", Session())
-        box.set(Session())
+        box = memory.typed("session", SignupState())
+        box.set(SignupState())
         value = memory.get(box.id).data["value"]
         memory.add_many({"text": "", "kind": "state", "data": {"value": value}} for _ in range(options.values))
         text = '{"user":"ana","turns":3,"tags":["travel","cats"]}'
         bare.executemany("INSERT INTO states VALUES (?, ?)", [(str(n), text) for n in range(options.values)])
         bare.execute("INSERT INTO states VALUES ('session', ?)", (text,))
-        plain, ours = interleaved(options.rounds, lambda: bare.execute(BARE, ("session",)).get, box.get)
+        plain, ours = interleaved(options.rounds, lambda _: bare.execute(BARE, ("session",)).get, lambda _: box.get())
         print(f"bare select of one of {options.values:,} values: {plain:.1f} us")
         print(f"typed.get(): {ours:.1f} us, {ours / plain:.2f} times as long (at most {BOUND:.0f})")
         flow = memory.flow("signup", steps=["name", "age"])

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rememo.bench.peers.run import OURS, Work, measure
+from rememo.bench.peers.run import OURS, Workload, measure
 from rememo.bench.peers.table import draw, table
 from rememo.bench.peers.wrappers import PEERS
 from rememo.errors import InvalidInput
 
-SMALL = Work(size=40, searches=5, seconds=30, each=5, acknowledged=5)
+SMALL = Workload(size=40, searches=5, seconds=30, each=5, acknowledged=5)
 
 
 def test_all_do_the_same_work_and_are_shown_side_by_side(tmp_path: Path):

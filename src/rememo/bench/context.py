@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
-from rememo.bench.summaries import bearing
+from rememo.bench.summaries import answer_sentences
 from rememo.context.gather import speaker
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
@@ -34,7 +34,7 @@ Pack = Callable[[Memory, Memory, BenchQuestion, int], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
+class PackingScore:
     """What one packing reached with one budget."""
 
     way: str
@@ -52,7 +52,7 @@ class ContextReport:
     """What every packing reached, with every budget."""
 
     questions: int
-    packed: tuple[Packed, ...]
+    packed: tuple[PackingScore, ...]
 
     def table(self) -> str:
         """Return a plain table."""
@@ -78,7 +78,7 @@ def measure(
 ) -> ContextReport:
     """Measure the context and the plain packing on every question of a dataset whose evidence names messages."""
     counter, analyzer, model = default_counter(), Analyzer(), embedder or StaticEmbedder()
-    ways: dict[str, Pack] = {"context (Rememo)": _ours, "turns, then hits": _plainly}
+    ways: dict[str, Pack] = {"context (Rememo)": _ours, "turns, then hits": _pack_plainly}
     shares: dict[tuple[int, str], list[float]] = defaultdict(list)
     costs: dict[tuple[int, str], list[int]] = defaultdict(list)
     done = 0
@@ -88,7 +88,7 @@ def measure(
             asker, agent = labels(scope)
             wide = memory.scope(user=asker, agent=agent)
             room = wide.scope(room=max(scope.messages, key=lambda message: message.time).room)
-            for question, wanted in _wanted(scope, analyzer):
+            for question, wanted in _wanted_sentences(scope, analyzer):
                 for budget in budgets:
                     for name, pack in ways.items():
                         text = pack(room, wide, question, budget)
@@ -101,7 +101,7 @@ def measure(
     if not done:
         raise InvalidInput(f"{path} has no question whose evidence names messages; there is nothing to measure")
     packed = [
-        Packed(
+        PackingScore(
             way=name,
             budget=budget,
             sentences=sum(reached) / done,
@@ -117,7 +117,7 @@ def _ours(room: Memory, _: Memory, question: BenchQuestion, budget: int) -> str:
     return room.context(question.text, max_tokens=budget, at=question.at).text
 
 
-def _plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: int) -> str:
+def _pack_plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: int) -> str:
     counter = default_counter()
     lines: list[str] = []
     left = budget
@@ -164,7 +164,7 @@ def labels(scope: BenchScope) -> tuple[str | None, str | None]:
     return askers.pop() if len(askers) == 1 else None, agents.pop() if len(agents) == 1 else None
 
 
-def _wanted(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuestion, list[str]]]:
+def _wanted_sentences(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuestion, list[str]]]:
     turns = [
         Turn(speaker=message.speaker, text=message.text, at=message.time, personal=True) for message in scope.messages
     ]
@@ -177,6 +177,8 @@ def _wanted(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuesti
         for places in sessions.values():
             questions = {number: asking for number, place in enumerate(places) if place in question.evidence}
             if questions:
-                wanted += [text for _, text in bearing([turns[place] for place in places], questions, analyzer)]
+                wanted += [
+                    text for _, text in answer_sentences([turns[place] for place in places], questions, analyzer)
+                ]
         if wanted:
             yield question, wanted

@@ -84,24 +84,24 @@ def _score(scores: ContradictionScores, row: dict[str, Any]) -> None:
     life = " / ".join(message["text"] for message in row["messages"])
     messages = row["messages"]
     last = datetime.fromisoformat(messages[-1]["at"])
-    now = holding(messages, last)
-    ended = {fact for count in range(1, len(messages)) for fact in holding(messages[:count], last)} - now
+    now = facts_holding_at(messages, last)
+    ended = {fact for count in range(1, len(messages)) for fact in facts_holding_at(messages[:count], last)} - now
     scores.lives += 1
     for label in row["ended"]:
-        hits = {fact for fact in ended if _fits(fact, label)}
+        hits = {fact for fact in ended if _matches_label(fact, label)}
         scores.right += bool(hits)
         ended -= hits
         if not hits:
-            scores.missed.append((life, _shown(label)))
+            scores.missed.append((life, _format_label(label)))
     scores.wrong += [(life, " ".join(fact)) for fact in sorted(ended)]
     for label in row["holds"]:
-        if any(_fits(fact, label) for fact in now):
+        if any(_matches_label(fact, label) for fact in now):
             scores.kept += 1
         else:
-            scores.lost.append((life, _shown(label)))
+            scores.lost.append((life, _format_label(label)))
 
 
-def holding(messages: Sequence[Mapping[str, str]], time: datetime) -> set[Held]:
+def facts_holding_at(messages: Sequence[Mapping[str, str]], time: datetime) -> set[Held]:
     """Return the facts that hold at a moment when no more than some messages were said."""
     statements: dict[SubjectPredicate, list[Statement]] = {}
     for number, message in enumerate(messages):
@@ -127,10 +127,10 @@ def holding(messages: Sequence[Mapping[str, str]], time: datetime) -> set[Held]:
     }
 
 
-def _fits(fact: Held, label: dict[str, Any]) -> bool:
+def _matches_label(fact: Held, label: dict[str, Any]) -> bool:
     objects = [label["object"]] if isinstance(label["object"], str) else label["object"]
     return fact[:2] == (folded(label["subject"]), label["predicate"]) and fact[2] in [folded(name) for name in objects]
 
 
-def _shown(label: dict[str, Any]) -> str:
+def _format_label(label: dict[str, Any]) -> str:
     return f"{label['subject']} {label['predicate']} {label['object']}"

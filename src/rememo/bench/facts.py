@@ -94,7 +94,7 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
             left.remove(hit)
             scores.right[hit.predicate] += 1
         elif not label.get("optional"):
-            scores.missed.append((text, _shown(label)))
+            scores.missed.append((text, _format_label(label)))
             scores.missed_by[next(iter(_choices(label["predicate"])))] += 1
     for fact in left:
         if not any(_same(fact, label) for label in row["facts"]):
@@ -114,8 +114,8 @@ def _same(fact: ExtractedFact, label: dict[str, Any]) -> bool:
         and fact.object.casefold()
         in [(normalise_object(choice) or choice).casefold() for choice in _choices(label["object"])]
         and fact.ends == bool(label.get("ends"))
-        and _begins(fact.valid_from, label.get("valid_from"))
-        and _begins(fact.valid_to, label.get("valid_to"))
+        and _begins_with(fact.valid_from, label.get("valid_from"))
+        and _begins_with(fact.valid_to, label.get("valid_to"))
     )
 
 
@@ -123,11 +123,11 @@ def _choices(value: str | list[str]) -> Iterable[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _begins(actual: datetime | None, wanted: str | list[str] | None) -> bool:
+def _begins_with(actual: datetime | None, wanted: str | list[str] | None) -> bool:
     return wanted is None or (
         actual is not None and any(actual.isoformat().startswith(choice) for choice in _choices(wanted))
     )
 
 
-def _shown(label: dict[str, Any]) -> str:
+def _format_label(label: dict[str, Any]) -> str:
     return f"{label['subject']} {label['predicate']} {label['object']}{' (ends)' if label.get('ends') else ''} {label.get('valid_from', '')}"

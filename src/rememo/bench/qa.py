@@ -41,10 +41,10 @@ _IN_A_ROW: Final = 5
 """Failures one after the other that end a run: the endpoint is away."""
 _NORMAL: Final = 1.959964
 
-Shower: TypeAlias = Callable[[BenchQuestion], str]
+ContextMaker: TypeAlias = Callable[[BenchQuestion], str]
 
 
-class _Verdict(BaseModel):
+class _JudgeVerdict(BaseModel):
     correct: bool
     reason: str = ""
 
@@ -154,8 +154,8 @@ def measure(
         "budget": budget,
         "full_tokens": full_tokens,
     }
-    log = _Log(Path(out), header)
-    asking = _Asking(reader, chosen, log, progress)
+    log = _AnswerLog(Path(out), header)
+    asking = _QuestionRun(reader, chosen, log, progress)
     done_count = 0
 
     def run(task: tuple[str, BenchQuestion, Way, str]) -> None:
@@ -175,7 +175,7 @@ def measure(
             due = [task for task in tasks if task[0] not in log.done]
             asking.passed(len(tasks) - len(due))
             if due:
-                with _shown(scope, {way for _, _, way in due}, budget, full_tokens) as shows:
+                with _ScopeContexts(scope, {way for _, _, way in due}, budget, full_tokens) as shows:
                     # What is shown is worked out here, one after the other; only models are asked at once.
                     shown_tasks = ((key, question, way, shows[way](question)) for key, question, way in due)
                     for _ in threads.map(run, shown_tasks):
@@ -184,10 +184,10 @@ def measure(
 
 
 @dataclass(slots=True)
-class _Asking:
+class _QuestionRun:
     reader: LLM
     judge: LLM
-    log: "_Log"
+    log: "_AnswerLog"
     progress: Callable[[int], None] | None
     count: int = 0
     failures: int = 0
@@ -219,7 +219,7 @@ class _Asking:
             verdict = ask_structured(
                 self.judge,
                 [ChatMessage("system", prompt("judge").text), ChatMessage("user", verdict_input)],
-                _Verdict,
+                _JudgeVerdict,
                 max_tokens=_VERDICT_TOKENS,
             )
             line |= {
@@ -245,7 +245,7 @@ class _Asking:
             )
 
 
-class _Log:
+class _AnswerLog:
     """The file of answers: a header, then a line for each; half a line at its end is what a kill left, and goes."""
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -328,7 +328,7 @@ def _accuracy(way: str, category: str, lines: Sequence[Mapping[str, Any]]) -> Ac
     )  # fmt: skip
 
 
-class _shown:  # noqa: N801 - used like a function
+class _ScopeContexts:
     """What each way shows of one scope; holds its memory as long as the block lasts."""
 
     def __init__(self, scope: BenchScope, ways: set[Way], budget: int, full_tokens: int) -> None:
@@ -336,9 +336,9 @@ class _shown:  # noqa: N801 - used like a function
         self._budget, self._full = budget, full_tokens
         self._memory: Memory | None = None
 
-    def __enter__(self) -> dict[Way, Shower]:
+    def __enter__(self) -> dict[Way, ContextMaker]:
         """Store the scope where it is needed, and return the ways."""
-        shows: dict[Way, Shower] = {}
+        shows: dict[Way, ContextMaker] = {}
         if "rememo" in self._ways:
             self._memory = Memory(":memory:", embedder="static", settings=Settings(worker=False))
             store(self._memory, self._scope)

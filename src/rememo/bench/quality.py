@@ -100,7 +100,7 @@ def measure(
     done. Raises `InvalidInput` for a file that cannot be read.
     """
     chosen = dict(default_methods(learn=learn) if methods is None else methods)
-    tallies = {name: _Tally(name) for name in chosen}
+    tallies = {name: _MeasureTally(name) for name in chosen}
     done = 0
     for scope in load(dataset, path):
         searches = {name: method(scope) for name, method in chosen.items()}
@@ -210,7 +210,7 @@ class PlainVectors:
 
     def __init__(self, scope: BenchScope, embedder: Embedder) -> None:
         """Embed all messages of a scope."""
-        self._vectors = _Vectors([message.text for message in scope.messages], embedder)
+        self._vectors = _CachedVectors([message.text for message in scope.messages], embedder)
 
     def search(self, question: BenchQuestion) -> Sequence[int]:
         """Rank the messages for a question."""
@@ -218,7 +218,7 @@ class PlainVectors:
         return rows[np.argsort(-cosines, kind="stable")].tolist()
 
 
-class _Vectors:
+class _CachedVectors:
     """The vectors of texts that have one."""
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
@@ -235,7 +235,7 @@ class _Vectors:
         return self._rows, np.vecdot(self._matrix, vector)
 
 
-class _Tally:
+class _MeasureTally:
     """Gathers measures of single questions."""
 
     def __init__(self, name: str) -> None:

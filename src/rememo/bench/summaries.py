@@ -27,7 +27,7 @@ Way = Callable[[Sequence[Turn], int], "set[Said]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class SummaryCase:
     """A session, and the sentences in it that are asked for later."""
 
     number: int
@@ -37,7 +37,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class SummaryScore:
     """What one way keeps at one length."""
 
     way: str
@@ -56,7 +56,7 @@ class SummaryReport:
 
     sessions: int
     sentences: int
-    kept: tuple[Kept, ...]
+    kept: tuple[SummaryScore, ...]
 
     def table(self) -> str:
         """Return a plain table."""
@@ -86,24 +86,26 @@ def measure(
 ) -> SummaryReport:
     """Measure each way at each length over the sessions of a dataset that hold answers."""
     analyzer, counter = Analyzer(), default_counter()
-    cases = [case for number, scope in enumerate(load(dataset, path)) for case in _cases(number, scope, analyzer)]
+    cases = [
+        case for number, scope in enumerate(load(dataset, path)) for case in _summary_cases(number, scope, analyzer)
+    ]
     if not cases:
         raise InvalidInput(f"{path} has no question whose evidence names messages; there is nothing to measure")
     ways: dict[str, Way] = {
         "salience (Rememo)": lambda turns, most: _salient(turns, most, counter, analyzer),
-        "first and last sentences": lambda turns, most: _ends(turns, most, counter),
+        "first and last sentences": lambda turns, most: _first_and_last(turns, most, counter),
         "each turn's first": lambda turns, most: _firsts(turns, most, counter),
     }
-    kept: list[Kept] = []
+    kept: list[SummaryScore] = []
     for place, share in enumerate(shares):
         for turn, (name, way) in enumerate(ways.items()):
-            kept.append(_kept(name, way, share, cases, counter))
+            kept.append(_score_way(name, way, share, cases, counter))
             if progress is not None:
                 progress(place * len(ways) + turn + 1, len(shares) * len(ways))
     return SummaryReport(sessions=len(cases), sentences=sum(len(case.wanted) for case in cases), kept=tuple(kept))
 
 
-def _kept(name: str, way: Way, share: float, cases: Sequence[Case], counter: TokenCounter) -> Kept:
+def _score_way(name: str, way: Way, share: float, cases: Sequence[SummaryCase], counter: TokenCounter) -> SummaryScore:
     whole, heard, halves = 0, 0, ([0, 0], [0, 0])
     for case in cases:
         chosen = way(case.turns, int(share * sum(counter.count(turn.text) for turn in case.turns)))
@@ -115,10 +117,10 @@ def _kept(name: str, way: Way, share: float, cases: Sequence[Case], counter: Tok
         halves[case.number % 2][1] += len(case.wanted)
     total = sum(len(case.wanted) for case in cases)
     parts = (halves[0][0] / max(1, halves[0][1]), halves[1][0] / max(1, halves[1][1]))
-    return Kept(way=name, share=share, sentences=whole / total, turns=heard / total, halves=parts)
+    return SummaryScore(way=name, share=share, sentences=whole / total, turns=heard / total, halves=parts)
 
 
-def _cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[Case]:
+def _summary_cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[SummaryCase]:
     sessions: dict[str, list[int]] = {}
     for place, message in enumerate(scope.messages):
         sessions.setdefault(message.session, []).append(place)
@@ -126,12 +128,12 @@ def _cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[Case]:
     for question in scope.questions:
         for place in question.evidence:
             questions.setdefault(place, set()).update(analyzer.terms(f"{question.text} {question.answer}"))
-    cases: list[Case] = []
+    cases: list[SummaryCase] = []
     for places in sessions.values():
         turns = tuple(_turn(scope, place) for place in places)
         terms = {turn: questions[place] for turn, place in enumerate(places) if place in questions}
-        if wanted := bearing(turns, terms, analyzer):
-            cases.append(Case(number=number, turns=turns, wanted=frozenset(wanted)))
+        if wanted := answer_sentences(turns, terms, analyzer):
+            cases.append(SummaryCase(number=number, turns=turns, wanted=frozenset(wanted)))
     return cases
 
 
@@ -141,7 +143,7 @@ def _turn(scope: BenchScope, place: int) -> Turn:
     return Turn(speaker=message.speaker, text=message.text, at=message.time, personal=personal)
 
 
-def bearing(turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
+def answer_sentences(turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
     """Return the sentence of each turn asked about that shares most with the terms it is asked by, rare ones first."""
     sentences = [(place, text, frozenset(analyzer.terms(text))) for place, text in _sentences(turns)]
     often = Counter(term for _, _, terms in sentences for term in terms)
@@ -170,12 +172,12 @@ def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: 
     return {(sentence.place, sentence.text) for sentence in chosen}
 
 
-def _ends(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+def _first_and_last(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
     """Take the first sentence, the last, the second, the last but one … while they fit."""
     sentences = _sentences(turns)
     count = len(sentences)
     order = [place // 2 if place % 2 == 0 else count - 1 - place // 2 for place in range(count)]
-    return _while_fits([sentences[place] for place in order], most, counter)
+    return _fit_sentences([sentences[place] for place in order], most, counter)
 
 
 def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
@@ -185,10 +187,10 @@ def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said
     for place, text in _sentences(turns):
         ranked.append((seen[place], place, text))
         seen[place] += 1
-    return _while_fits([(place, text) for _, place, text in sorted(ranked)], most, counter)
+    return _fit_sentences([(place, text) for _, place, text in sorted(ranked)], most, counter)
 
 
-def _while_fits(sentences: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
+def _fit_sentences(sentences: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
     chosen: set[Said] = set()
     for sentence in sentences:
         most -= counter.count(sentence[1])

@@ -77,7 +77,7 @@ def peers(
 ) -> None:
     """Install mem0, Chroma, LangGraph's store and others, give each the same work, and print it side by side."""
     chosen = [name.strip() for name in only.split(",") if name.strip()] or list(peers_bench.PEERS)
-    work = peers_bench.Work(size=size, seconds=seconds, searches=max(1, min(1_000, size)))
+    work = peers_bench.Workload(size=size, seconds=seconds, searches=max(1, min(1_000, size)))
     with console.status("measuring") as status:
         report = peers_bench.measure(
             chosen, work, home=home, data=None if data is None else (dataset, data), progress=status.update

@@ -34,7 +34,7 @@ _SLACK: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Workload:
     """How much is asked for."""
 
     size: int = 10_000
@@ -48,7 +48,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class Result:
+class PeerResult:
     """What came out for one peer."""
 
     peer: str
@@ -58,7 +58,7 @@ class Result:
 
 def measure(
     peers: Sequence[str],
-    work: Work,
+    work: Workload,
     *,
     home: Path,
     data: tuple[Dataset, Path] | None = None,
@@ -70,14 +70,14 @@ def measure(
         raise InvalidInput(f"there is no peer {', '.join(unknown)}; there are {', '.join(PEERS)}")
     if shutil.which("uv") is None and find_spec("uv") is None:
         raise MissingExtra("the peers' environments are made by uv: pip install uv")
-    results: list[Result] = []
+    results: list[PeerResult] = []
     home = home.absolute()  # the work is done in folders of its own
     with tempfile.TemporaryDirectory() as folder:
         questions = None if data is None else _questions(*data, Path(folder) / "questions.jsonl")
         for peer in peers:
             progress(f"{peer}: installing")
             python = _install(peer, home)
-            result = Result(peer, _version(peer, python))
+            result = PeerResult(peer, _version(peer, python))
             for task, run in _tasks(work, questions).items():
                 progress(f"{peer}: {task}")
                 result.figures[task] = run(peer, python, Path(tempfile.mkdtemp(dir=folder)))
@@ -94,17 +94,17 @@ def measure(
 # ---- the work
 
 
-def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path, Path], dict[str, Any]]]:
+def _tasks(work: Workload, questions: Path | None) -> dict[str, Callable[[str, Path, Path], dict[str, Any]]]:
     tasks: dict[str, Callable[[str, Path, Path], dict[str, Any]]] = {
-        "adds": lambda peer, python, folder: _work(work, peer, python, folder, "adds", work.size, work.seconds),
-        "bulk": lambda peer, python, folder: _work(work, peer, python, folder, "bulk", work.size, work.seconds),
+        "adds": lambda peer, python, folder: _run_task(work, peer, python, folder, "adds", work.size, work.seconds),
+        "bulk": lambda peer, python, folder: _run_task(work, peer, python, folder, "bulk", work.size, work.seconds),
         "searches": lambda peer, python, folder: _searching(peer, python, folder, work),
         "reopen": lambda peer, python, folder: _reopen(peer, python, folder, work),
-        "together": lambda peer, python, folder: _together(peer, python, folder, work),
-        "kill": lambda peer, python, folder: _kill(peer, python, folder, work),
+        "together": lambda peer, python, folder: _run_together(peer, python, folder, work),
+        "kill": lambda peer, python, folder: _kill_writer(peer, python, folder, work),
     }
     if questions is not None:
-        tasks["quality"] = lambda peer, python, folder: _work(
+        tasks["quality"] = lambda peer, python, folder: _run_task(
             work, peer, python, folder, "quality", str(questions), work.seconds * _QUALITY
         )
     return tasks
@@ -113,40 +113,40 @@ def _tasks(work: Work, questions: Path | None) -> dict[str, Callable[[str, Path,
 _LASTS_NOT: Final = {"said": "keeps everything in the process that wrote it"}
 
 
-def _searching(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+def _searching(peer: str, python: Path, folder: Path, work: Workload) -> dict[str, Any]:
     """Fill a store and search it, in one process: not every peer can be searched by the next one."""
-    return _work(work, peer, python, folder, "fill-and-search", f"{work.size}:{work.searches}", work.seconds)
+    return _run_task(work, peer, python, folder, "fill-and-search", f"{work.size}:{work.searches}", work.seconds)
 
 
-def _reopen(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+def _reopen(peer: str, python: Path, folder: Path, work: Workload) -> dict[str, Any]:
     """Fill a store, and time opening it and the first search in a new process."""
-    if not PEERS[peer].lasts:
+    if not PEERS[peer].persists:
         return _LASTS_NOT
-    filled = _work(work, peer, python, folder, "bulk", work.size, work.seconds)
-    return filled if "done" not in filled else _work(work, peer, python, folder, "reopen", 1, work.seconds)
+    filled = _run_task(work, peer, python, folder, "bulk", work.size, work.seconds)
+    return filled if "done" not in filled else _run_task(work, peer, python, folder, "reopen", 1, work.seconds)
 
 
-def _together(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+def _run_together(peer: str, python: Path, folder: Path, work: Workload) -> dict[str, Any]:
     """Let several processes write to one store at the same time, and count what is there afterwards."""
-    if not PEERS[peer].lasts:
+    if not PEERS[peer].persists:
         return _LASTS_NOT
-    prepared = _work(
+    prepared = _run_task(
         work, peer, python, folder, "steadily", WRITERS * work.each, 1
     )  # tables are made by one, not by four
     if "done" not in prepared:
         return prepared
     writers = [_start(peer, python, folder, "steadily", at * work.each, work.each) for at in range(WRITERS)]
     deadline = time.monotonic() + work.seconds + _SLACK
-    outcomes = [_hear(writer, max(0.0, deadline - time.monotonic())) for writer in writers]
-    present = _work(work, peer, python, folder, "present", 0, WRITERS * work.each)
+    outcomes = [_read_output(writer, max(0.0, deadline - time.monotonic())) for writer in writers]
+    present = _run_task(work, peer, python, folder, "present", 0, WRITERS * work.each)
     acknowledged = sum(len(acks) for acks, _ in outcomes)
     errors = sorted({answer["said"] for _, answer in outcomes if "said" in answer})
     return {**present, "asked_for": WRITERS * work.each, "acknowledged": acknowledged, "errors": errors}
 
 
-def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
+def _kill_writer(peer: str, python: Path, folder: Path, work: Workload) -> dict[str, Any]:
     """Kill a writer once it acknowledged enough, or its time is over; count what it had acknowledged and is gone."""
-    if not PEERS[peer].lasts:
+    if not PEERS[peer].persists:
         return _LASTS_NOT
     writer = _start(peer, python, folder, "steadily", 0, work.acknowledged * 100)
     in_time = threading.Timer(work.seconds + _SLACK, writer.kill)
@@ -162,7 +162,7 @@ def _kill(peer: str, python: Path, folder: Path, work: Work) -> dict[str, Any]:
     acknowledged += sum(line.strip().isdigit() for line in rest.splitlines(keepends=True) if line.endswith("\n"))
     if not acknowledged:
         return {"said": "nothing was acknowledged"}
-    present = _work(work, peer, python, folder, "present", 0, acknowledged)
+    present = _run_task(work, peer, python, folder, "present", 0, acknowledged)
     return {**present, "acknowledged": acknowledged, "lost": acknowledged - present.get("present", 0)}
 
 
@@ -181,7 +181,7 @@ def _start(peer: str, python: Path, folder: Path, task: str, *arguments: object)
     )  # fmt: skip
 
 
-def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], dict[str, Any]]:
+def _read_output(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], dict[str, Any]]:
     """Return what a process acknowledged, and its answer."""
     try:
         output, _ = process.communicate(timeout=seconds)
@@ -195,9 +195,9 @@ def _hear(process: "subprocess.Popen[str]", seconds: float) -> tuple[list[str], 
     return [line for line in lines if line.isdigit()], answer
 
 
-def _work(work: Work, peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
+def _run_task(work: Workload, peer: str, python: Path, folder: Path, task: str, *arguments: object) -> dict[str, Any]:
     limit = work.seconds * _LONGER.get(task, 1) + 2 * _SLACK
-    return _hear(_start(peer, python, folder, task, *arguments), limit)[1]
+    return _read_output(_start(peer, python, folder, task, *arguments), limit)[1]
 
 
 # ---- environments

@@ -26,7 +26,7 @@ def table(report: dict[str, Any]) -> str:
     lines = ["| | " + " | ".join(column[0] for column in columns) + " |", "|---|" + "---|" * len(columns)]
     notes: list[str] = []
     for result in results:
-        cells = [_cell(result, ours, column, notes) for column in columns]
+        cells = [_format_cell(result, ours, column, notes) for column in columns]
         lines.append(f"| {result['peer']} {result['version']} | " + " | ".join(cells) + " |")
     machine = report["machine"]
     work = (
@@ -37,7 +37,7 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *footnotes, work])
 
 
-def _cell(
+def _format_cell(
     row: Row, ours: Row | None, column: tuple[str, str, Callable[[Row], float | None], bool], notes: list[str]
 ) -> str:
     title, task, figure, _ = column

@@ -63,7 +63,7 @@ def adds(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
 
 def bulk(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
     """Add as many at once as the peer takes."""
-    start, done, size = time.perf_counter(), 0, peer.at_once
+    start, done, size = time.perf_counter(), 0, peer.batch_size
     while done < count and time.perf_counter() - start < seconds:
         peer.add_many([(name_of(done + at), text_of(done + at)) for at in range(min(size, count - done))])
         done += min(size, count - done)
@@ -135,7 +135,7 @@ def quality(make: Any, folder: Path, file: Path, seconds: float) -> dict[str, An
     return {"recall_at_10": hits / done, "done": done, "asked": total}
 
 
-def do(name: str, folder: Path, task: str, arguments: list[str]) -> dict[str, Any]:
+def run_task(name: str, folder: Path, task: str, arguments: list[str]) -> dict[str, Any]:
     """Open a peer's store and do one piece of work there."""
     make = PEERS[name]
     if task == "quality":
@@ -159,7 +159,7 @@ def main() -> None:
     """Do it, and say how it went."""
     name, folder, task, *arguments = sys.argv[1:]
     try:
-        result = do(name, Path(folder), task, arguments)
+        result = run_task(name, Path(folder), task, arguments)
     except BaseException as error:  # noqa: BLE001 - what it said is the result
         last = traceback.extract_tb(error.__traceback__)[-1]
         message = f"{type(error).__name__}: {error}".replace(folder, "…").replace(str(Path(__file__)), "work.py")

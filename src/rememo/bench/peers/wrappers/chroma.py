@@ -5,20 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from rememo.bench.peers.wrappers.peer import Peer
-from rememo.bench.peers.wrappers.same import embed
+from rememo.bench.peers.wrappers.shared_embedding import embed
 
 
 class Chroma(Peer):
     """Chroma in a folder."""
 
     needs = ("chromadb==1.5.9",)
-    at_once = 5_000  # it refuses more than 5,461
+    batch_size = 5_000  # it refuses more than 5,461
 
     def __init__(self, folder: Path) -> None:
         import chromadb
         from chromadb.config import Settings
 
-        class Same(chromadb.EmbeddingFunction[Any]):
+        class ChromaEmbedding(chromadb.EmbeddingFunction[Any]):
             def __init__(self) -> None:
                 """Nothing to set."""
 
@@ -26,7 +26,7 @@ class Chroma(Peer):
                 return embed(input)
 
         client = chromadb.PersistentClient(str(folder), Settings(anonymized_telemetry=False))
-        self.collection = client.get_or_create_collection("memories", embedding_function=Same())
+        self.collection = client.get_or_create_collection("memories", embedding_function=ChromaEmbedding())
 
     def add(self, id: str, text: str) -> None:
         self.collection.add(ids=[id], documents=[text])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rememo.bench.peers.wrappers.peer import Peer
-from rememo.bench.peers.wrappers.same import DIMENSION, endpoint
+from rememo.bench.peers.wrappers.shared_embedding import DIMENSION, endpoint
 
 _TOKENIZER = "bench/words"
 
@@ -57,12 +57,12 @@ class Cognee(Peer):
         )
 
     def search(self, question: str, limit: int) -> list[str]:
-        return [self._ids.get(text, "") for text in self._found(question, limit)]
+        return [self._ids.get(text, "") for text in self._search(question, limit)]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:
-        return {id for id, text in items if text in self._found(text, 1)}
+        return {id for id, text in items if text in self._search(text, 1)}
 
-    def _found(self, question: str, limit: int) -> list[str]:
+    def _search(self, question: str, limit: int) -> list[str]:
         kind = self._cognee.SearchType.CHUNKS
         hits = self._wait(self._cognee.search(question, query_type=kind, datasets=["bench"], top_k=limit))
         return [hit["text"] for hit in hits]

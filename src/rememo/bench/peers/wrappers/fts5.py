@@ -11,7 +11,7 @@ from rememo.bench.peers.wrappers.peer import Peer
 class Fts5(Peer):
     """FTS5 of the standard library, ranked by bm25."""
 
-    at_once = 10_000
+    batch_size = 10_000
 
     def __init__(self, folder: Path) -> None:
         self.connection = sqlite3.connect(folder / "plain.db", timeout=30)

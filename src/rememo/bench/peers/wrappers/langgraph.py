@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from rememo.bench.peers.wrappers.peer import Peer
-from rememo.bench.peers.wrappers.same import DIMENSION, embed
+from rememo.bench.peers.wrappers.shared_embedding import DIMENSION, embed
 
 
 class LangGraph(Peer):
     """LangGraph's store on SQLite."""
 
     needs = ("langgraph-checkpoint-sqlite==3.1.2", "langgraph==1.2.20", "pysqlite3-binary")
-    at_once = 10_000
+    batch_size = 10_000
 
     def __init__(self, folder: Path) -> None:
         from langgraph.store.base import PutOp
@@ -45,7 +45,7 @@ class LangGraph(Peer):
 class LangGraphInMemory(LangGraph):
     """LangGraph's store in the process's memory."""
 
-    lasts = False
+    persists = False
 
     def __init__(self, folder: Path) -> None:
         from langgraph.store.base import PutOp

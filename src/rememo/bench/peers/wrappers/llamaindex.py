@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from rememo.bench.peers.wrappers.peer import Peer
-from rememo.bench.peers.wrappers.same import embed
+from rememo.bench.peers.wrappers.shared_embedding import embed
 
 
 class LlamaIndex(Peer):
     """LlamaIndex's vector memory block over its own vector store."""
 
     needs = ("llama-index-core==0.14.25",)
-    lasts = False
+    persists = False
 
     def __init__(self, folder: Path) -> None:
         from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -22,7 +22,7 @@ class LlamaIndex(Peer):
         from llama_index.core.vector_stores import SimpleVectorStore
         from pydantic import PrivateAttr
 
-        class Same(BaseEmbedding):
+        class LlamaIndexEmbedding(BaseEmbedding):
             def _get_query_embedding(self, query: str) -> list[float]:
                 return embed([query])[0]
 
@@ -32,39 +32,39 @@ class LlamaIndex(Peer):
             def _get_text_embedding(self, text: str) -> list[float]:
                 return embed([text])[0]
 
-        class Keeping(SimpleVectorStore):
+        class TextVectorStore(SimpleVectorStore):
             """Its own store, which knows only ids, with the texts beside it: the block asks for a store that has them."""
 
             stores_text: bool = True
-            _held: dict[str, Any] = PrivateAttr(default_factory=dict)
+            _nodes: dict[str, Any] = PrivateAttr(default_factory=dict)
 
             def add(self, nodes: Any, **more: Any) -> list[str]:
-                self._held |= {node.node_id: node for node in nodes}
+                self._nodes |= {node.node_id: node for node in nodes}
                 return super().add(nodes, **more)
 
             def query(self, query: Any, **more: Any) -> Any:
                 result = super().query(query, **more)
-                result.nodes = [self._held[id] for id in result.ids or ()]
+                result.nodes = [self._nodes[id] for id in result.ids or ()]
                 return result
 
         self._message = ChatMessage
-        self._same = Same()
-        self._store = Keeping()
+        self._same = LlamaIndexEmbedding()
+        self._store = TextVectorStore()
         self._block = VectorMemoryBlock
         self._ids: dict[str, str] = {}
         self._loop = asyncio.new_event_loop()
 
-    def _of(self, limit: int) -> Any:
+    def _block_for(self, limit: int) -> Any:
         return self._block(
             vector_store=self._store, embed_model=self._same, similarity_top_k=limit, retrieval_context_window=1
         )
 
     def add(self, id: str, text: str) -> None:
         self._ids[text] = id
-        self._loop.run_until_complete(self._of(2).aput([self._message(role="user", content=text)]))
+        self._loop.run_until_complete(self._block_for(2).aput([self._message(role="user", content=text)]))
 
     def search(self, question: str, limit: int) -> list[str]:
-        context = self._loop.run_until_complete(self._of(limit).aget([self._message(role="user", content=question)]))
+        context = self._loop.run_until_complete(self._block_for(limit).aget([self._message(role="user", content=question)]))
         return [id for text, id in self._ids.items() if text in str(context)]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:

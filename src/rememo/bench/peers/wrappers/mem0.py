@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rememo.bench.peers.wrappers.peer import Peer
-from rememo.bench.peers.wrappers.same import DIMENSION, embed
+from rememo.bench.peers.wrappers.shared_embedding import DIMENSION, embed
 
 
 class Mem0(Peer):
@@ -18,7 +18,7 @@ class Mem0(Peer):
         from langchain_core.embeddings import Embeddings
         from mem0 import Memory
 
-        class Same(Embeddings):
+        class Mem0Embedding(Embeddings):
             def embed_documents(self, texts: list[str]) -> list[list[float]]:
                 return embed(texts)
 
@@ -34,7 +34,7 @@ class Mem0(Peer):
         self.memory = Memory.from_config(
             {
                 "vector_store": {"provider": "qdrant", "config": store},
-                "embedder": {"provider": "langchain", "config": {"model": Same(), "embedding_dims": DIMENSION}},
+                "embedder": {"provider": "langchain", "config": {"model": Mem0Embedding(), "embedding_dims": DIMENSION}},
                 "history_db_path": str(folder / "history.db"),
             }
         )

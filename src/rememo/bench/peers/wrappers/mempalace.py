@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rememo.bench.peers.wrappers.peer import Peer
-from rememo.bench.peers.wrappers.same import endpoint
+from rememo.bench.peers.wrappers.shared_embedding import endpoint
 
 
 class MemPalace(Peer):
     """MemPalace: a drawer for each text. Its embedding comes from an endpoint in this process."""
 
     needs = ("mempalace==3.11.0",)
-    at_once = 1_000
+    batch_size = 1_000
 
     def __init__(self, folder: Path) -> None:
         os.environ |= {

@@ -13,7 +13,7 @@ from rememo.errors import NotFound
 class Rememo(Peer):
     """A file, opened without settings."""
 
-    at_once = 10_000
+    batch_size = 10_000
 
     def __init__(self, folder: Path) -> None:
         from rememo import Memory

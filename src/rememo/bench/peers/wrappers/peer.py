@@ -11,9 +11,9 @@ class Peer(ABC):
 
     needs: ClassVar[tuple[str, ...]] = ()
     """What its environment is made of, the peer itself first; without any, it is Rememo's own."""
-    lasts: ClassVar[bool] = True
+    persists: ClassVar[bool] = True
     """Whether another process finds what this one wrote."""
-    at_once: ClassVar[int] = 100
+    batch_size: ClassVar[int] = 100
     """How many records one call of `add_many` is given."""
 
     def __init__(self, folder: Path) -> None:
@@ -30,8 +30,8 @@ class Peer(ABC):
 
     def converse(self, turns: Sequence[dict[str, Any]]) -> None:
         """Store the turns of a conversation; who spoke is part of the text where a peer knows no speakers."""
-        for start in range(0, len(turns), self.at_once):
-            part = turns[start : start + self.at_once]
+        for start in range(0, len(turns), self.batch_size):
+            part = turns[start : start + self.batch_size]
             self.add_many([(turn["id"], f"{turn['speaker']}: {turn['text']}") for turn in part])
 
     @abstractmethod

@@ -1,13 +1,13 @@
-"""What keeping costs: encryption beside none, interleaved in one run, part of `make bench`."""
+"""What encryption costs beside none, interleaved in one run: `python -m bench.encryption`."""
 
 import argparse
 import random
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.timing import time_call
 from rememo import Keyring, Memory, Settings
 from rememo.bench.speed import talk
 
@@ -16,13 +16,7 @@ FAST = Settings(durability="fast", learn=False)
 FULL = Settings(learn=False)
 
 
-def took(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
-def told(name: str, sealed: list[float], plain: list[float], bound: float | None, unit: float = 1e6) -> bool:
+def print_ratio(name: str, sealed: list[float], plain: list[float], bound: float | None, unit: float = 1e6) -> bool:
     """Print one line; medians of what was measured in turn."""
     with_encryption, other = statistics.median(sealed), statistics.median(plain)
     ratio, sign = with_encryption / other, "ms" if unit == 1e3 else "µs"  # noqa: PLR2004
@@ -31,7 +25,7 @@ def told(name: str, sealed: list[float], plain: list[float], bound: float | None
     return bound is None or ratio <= bound
 
 
-class Pair:
+class EncryptionPair:
     """A sealed memory and a plain one that are told the same in turn."""
 
     def __init__(self, folder: Path, name: str, settings: Settings) -> None:
@@ -53,7 +47,7 @@ class Pair:
         order = [0, 1] if random.random() < 0.5 else [1, 0]  # noqa: PLR2004
         times = [0.0, 0.0]
         for place in order:
-            times[place] = took(lambda place=place: run(self.memories[place]))
+            times[place] = time_call(lambda place=place: run(self.memories[place]))
         return times[0], times[1]
 
     def many(self, runs: list[Callable[[Memory], object]]) -> tuple[list[float], list[float]]:
@@ -61,19 +55,21 @@ class Pair:
         return [first for first, _ in pairs], [other for _, other in pairs]
 
 
-def adds(folder: Path, count: int) -> None:
+def measure_adds(folder: Path, count: int) -> None:
     for durability, settings, bound in (("full", FULL, 1.6), ("fast", FAST, 1.6)):
-        pair = Pair(folder, f"add-{durability}", settings)
+        pair = EncryptionPair(folder, f"add-{durability}", settings)
         texts = talk(count, seed=1)
-        told(f"add, {durability}", *pair.many([lambda memory, text=text: memory.add(text) for text in texts]), bound)
+        print_ratio(
+            f"add, {durability}", *pair.many([lambda memory, text=text: memory.add(text) for text in texts]), bound
+        )
         batches = [talk(500, seed=seed) for seed in range(max(4, count // 500))]
         sealed, plain = pair.many([lambda memory, batch=batch: memory.add_many(batch) for batch in batches])
-        told(f"add_many of 500, {durability}", sealed, plain, None, 1e3)
+        print_ratio(f"add_many of 500, {durability}", sealed, plain, None, 1e3)
         pair.close()
 
 
-def searches(folder: Path, size: int, asked: int) -> None:
-    pair = Pair(folder, f"search-{size}", FAST)
+def measure_searches(folder: Path, size: int, count: int) -> None:
+    pair = EncryptionPair(folder, f"search-{size}", FAST)
     for start in range(0, size, 5_000):
         records = [{"text": text, "metadata": {"n": place % 10}} for place, text in enumerate(talk(5_000, seed=start))]
         for memory in pair.memories:
@@ -83,30 +79,30 @@ def searches(folder: Path, size: int, asked: int) -> None:
         [record.id for record in pair.memories[1].list(limit=500)],
     )
     pair.close()
-    questions = [" ".join(text.split()[5:10]) for text in talk(asked, seed=-1)]
+    questions = [" ".join(text.split()[5:10]) for text in talk(count, seed=-1)]
     first: list[tuple[float, float]] = []
     for question in questions[:3]:
         pair.open()
         first.append(pair.each(lambda memory, question=question: memory.search(question)))
         if question != questions[2]:
             pair.close()
-    told(f"first search of {size:,}", *map(list, zip(*first, strict=True)), None, 1e3)  # pyright: ignore[reportArgumentType]
+    print_ratio(f"first search of {size:,}", *map(list, zip(*first, strict=True)), None, 1e3)  # pyright: ignore[reportArgumentType]
     sealed, plain = pair.many([lambda memory, question=question: memory.search(question) for question in questions])
-    told(f"search in {size:,}", sealed, plain, 2)
+    print_ratio(f"search in {size:,}", sealed, plain, 2)
     sealed, plain = pair.many(
         [
             lambda memory, question=question: memory.search(question, metadata={"n": 3})
-            for question in questions[: max(3, asked // 20)]
+            for question in questions[: max(3, count // 20)]
         ]
     )
-    told(f"search in {size:,} by metadata", sealed, plain, None, 1e3)
+    print_ratio(f"search in {size:,} by metadata", sealed, plain, None, 1e3)
     sealed, plain = pair.many([lambda memory: memory.list(limit=50)] * 200)
-    told("list of 50", sealed, plain, None)
+    print_ratio("list of 50", sealed, plain, None)
     gets = [
         lambda memory, mine=mine, other=other: memory.get(mine if memory is pair.memories[0] else other)
         for mine, other in zip(*ids, strict=True)
     ]
-    told("get", *pair.many(gets), None)
+    print_ratio("get", *pair.many(gets), None)
     pair.close()
 
 
@@ -115,9 +111,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the work")
     part = 10 if parser.parse_args().quick else 1
     with tempfile.TemporaryDirectory() as name:
-        adds(Path(name), 3_000 // part)
-        searches(Path(name), 10_000 // part, 400 // part)
-        searches(Path(name), 100_000 // part, 400 // part)
+        measure_adds(Path(name), 3_000 // part)
+        measure_searches(Path(name), 10_000 // part, 400 // part)
+        measure_searches(Path(name), 100_000 // part, 400 // part)
 
 
 if __name__ == "__main__":

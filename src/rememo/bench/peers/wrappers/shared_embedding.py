@@ -21,7 +21,7 @@ def embed(texts: Sequence[str]) -> list[list[float]]:
 def endpoint() -> str:
     """Serve the same embedding at an OpenAI-compatible endpoint on loopback, for peers that take no function."""
 
-    class Answer(BaseHTTPRequestHandler):
+    class EmbeddingHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -40,6 +40,6 @@ def endpoint() -> str:
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), EmbeddingHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_address[1]}"
