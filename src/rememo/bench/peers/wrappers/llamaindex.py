@@ -64,7 +64,9 @@ class LlamaIndex(Peer):
         self._loop.run_until_complete(self._block_for(2).aput([self._message(role="user", content=text)]))
 
     def search(self, question: str, limit: int) -> list[str]:
-        context = self._loop.run_until_complete(self._block_for(limit).aget([self._message(role="user", content=question)]))
+        context = self._loop.run_until_complete(
+            self._block_for(limit).aget([self._message(role="user", content=question)])
+        )
         return [id for text, id in self._ids.items() if text in str(context)]
 
     def present(self, items: Sequence[tuple[str, str]]) -> set[str]:

@@ -34,7 +34,10 @@ class Mem0(Peer):
         self.memory = Memory.from_config(
             {
                 "vector_store": {"provider": "qdrant", "config": store},
-                "embedder": {"provider": "langchain", "config": {"model": Mem0Embedding(), "embedding_dims": DIMENSION}},
+                "embedder": {
+                    "provider": "langchain",
+                    "config": {"model": Mem0Embedding(), "embedding_dims": DIMENSION},
+                },
                 "history_db_path": str(folder / "history.db"),
             }
         )
