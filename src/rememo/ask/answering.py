@@ -57,11 +57,13 @@ def answer_question(
     check_unit(threshold, "threshold")
     moment = view.engine.now() if at is None else to_utc(at, "at")
     llm = model_for(view.engine, view.scope.tenant, "ask") if model else None
-    shown = context(view, question, max_tokens=max_tokens, recall=recall, user=user, at=at) if llm is not None else None
+    shown_context = (
+        context(view, question, max_tokens=max_tokens, recall=recall, user=user, at=at) if llm is not None else None
+    )
     failed, spent = None, Usage()
-    if llm is not None and shown is not None:
+    if llm is not None and shown_context is not None:
         try:
-            return answer_by_model(llm, question, shown)
+            return answer_by_model(llm, question, shown_context)
         except (ModelFailed, OverBudget, MissingExtra) as error:
             failed = f"{type(error).__name__}: {error}"[:500]
             spent = Usage(*error.tokens) if isinstance(error, ModelFailed) else spent
@@ -69,32 +71,34 @@ def answer_question(
             _log.warning("a question is answered in the words of records, because the model failed: %s", failed)
     wide = recall_view(view, recall, user=user)
     wide.wait_for_extraction()
-    found = answer_extractively(wide, question, at=moment, threshold=threshold)
-    return replace(found, fallback=failed, usage=spent)
+    answer = answer_extractively(wide, question, at=moment, threshold=threshold)
+    return replace(answer, fallback=failed, usage=spent)
 
 
 # ---- by a model
 
 
-def answer_by_model(llm: LLM, question: str, shown: Context) -> Answer:
+def answer_by_model(llm: LLM, question: str, shown_context: Context) -> Answer:
     """Return a model's answer from what it is shown; one that rests on nothing shown raises `ModelFailed`."""
-    numbers = {int(one) for one in _NUMBER.findall(shown.text)} & set(range(1, len(shown.records) + 1))
+    numbers = {int(number) for number in _NUMBER.findall(shown_context.text)} & set(
+        range(1, len(shown_context.records) + 1)
+    )
     if not numbers:  # nothing to answer from: nothing to pay for
         return Answer(text=NOT_FOUND, found=False, writer=llm.name)
     from rememo.ask.model_answer import ask_model  # noqa: PLC0415 - what shapes answers is loaded when one is wanted
 
-    said, usage = ask_model(llm, question, shown.text)
-    if not said.found:
+    reply, usage = ask_model(llm, question, shown_context.text)
+    if not reply.found:
         return Answer(text=NOT_FOUND, found=False, writer=llm.name, usage=usage)
-    cited = [number for number in dict.fromkeys(said.citations) if number in numbers]
-    if not cited or not said.answer.strip():
-        what = "said nothing" if not said.answer.strip() else "cited nothing that it was shown"
+    cited = [number for number in dict.fromkeys(reply.citations) if number in numbers]
+    if not cited or not reply.answer.strip():
+        what = "said nothing" if not reply.answer.strip() else "cited nothing that it was shown"
         raise ModelFailed(f"{llm.name} {what}", reason="malformed", tokens=(usage.prompt, usage.completion))
-    records = tuple(shown.records[number - 1] for number in cited)
+    records = tuple(shown_context.records[number - 1] for number in cited)
     return Answer(
-        text=said.answer.strip(),
+        text=reply.answer.strip(),
         found=True,
-        citations=tuple(one.id for one in records),
+        citations=tuple(record.id for record in records),
         records=records,
         writer=llm.name,
         usage=usage,
@@ -108,25 +112,25 @@ def answer_extractively(view: View, question: str, *, at: datetime, threshold: f
     """Return the sentences that answer a question best, as they were said, each with who said it and when."""
     engine = view.engine
     moment = at if view.known_at is None else min(at, view.known_at)
-    found = [
+    candidates = [
         item
         for item in passages(view, question, limit=_POOL, at=moment, kinds=(*PASSAGES, "fact"))
         if _may_answer(item, question, moment)
     ]
-    speakers = tuple(sorted({item.speaker for item in found if item.speaker is not None}))
+    speakers = tuple(sorted({item.speaker for item in candidates if item.speaker is not None}))
     terms = frozenset(understand(question, analyzer=engine.analyzer, at=moment, speakers=speakers).terms)
-    sure = [_SCORE * one.score + _COVERED * _covered(terms, one.text, engine.analyzer) for one in found]
+    sure = [_SCORE * item.score + _COVERED * _covered(terms, item.text, engine.analyzer) for item in candidates]
     best = max(sure, default=0.0)
-    if not found or best < threshold:
+    if not candidates or best < threshold:
         return Answer(text=NOT_FOUND, found=False, certainty=round(best, 3))
-    order = sorted(range(len(found)), key=lambda place: (-sure[place], place))
+    order = sorted(range(len(candidates)), key=lambda place: (-sure[place], place))
     chosen = [place for place in order if sure[place] >= _NEARLY * best][:_MOST_QUOTED]
-    items = [found[place] for place in chosen]
+    items = [candidates[place] for place in chosen]
     records = tuple(item.record for item in items if item.record is not None)
     return Answer(
         text="\n".join(_quoted(item, terms, engine.analyzer, moment) for item in items),
         found=True,
-        citations=tuple(one.id for one in records),
+        citations=tuple(record.id for record in records),
         records=records,
         certainty=round(best, 3),
     )
@@ -138,7 +142,7 @@ def _may_answer(item: ContextItem, question: str, moment: datetime) -> bool:
         return item.record is not None and is_fact(item.record) and holds(item.record, moment)
     if item.text.strip().casefold() == question.strip().casefold():
         return False
-    return not asks(item.text) or any(not said.endswith("?") for said in _sentences(item.text))
+    return not asks(item.text) or any(not sentence.endswith("?") for sentence in _sentences(item.text))
 
 
 def _covered(terms: frozenset[str], text: str, analyzer: Analyzer) -> float:
@@ -147,17 +151,17 @@ def _covered(terms: frozenset[str], text: str, analyzer: Analyzer) -> float:
 
 def _quoted(item: ContextItem, terms: frozenset[str], analyzer: Analyzer, now: datetime) -> str:
     """Return an item in a line, a long one by its best sentence and the one after it."""
-    said = " ".join(item.text.split())
-    if len(said) > _WHOLE:
+    quote = " ".join(item.text.split())
+    if len(quote) > _WHOLE:
         parts = list(_sentences(item.text))
         covered = [_covered(terms, part, analyzer) for part in parts]
         best = max(range(len(parts)), key=lambda place: (covered[place], -place))
-        said = " ".join(parts[best : best + 2])
+        quote = " ".join(parts[best : best + 2])
     dated = "" if item.at is None or item.kind == "fact" else f" ({day(item.at)})"
-    return format_item(item, now, said) + dated
+    return format_item(item, now, quote) + dated
 
 
 def _sentences(text: str) -> Iterator[str]:
     for start, end in sentence_spans(text):
-        if said := " ".join(text[start:end].split()):
-            yield said
+        if sentence := " ".join(text[start:end].split()):
+            yield sentence

@@ -19,8 +19,8 @@ class ModelAnswer(BaseModel):
     citations: list[int] = []
 
 
-def ask_model(llm: LLM, question: str, shown: str) -> tuple[ModelAnswer, Usage]:
+def ask_model(llm: LLM, question: str, passages: str) -> tuple[ModelAnswer, Usage]:
     """Return what a model answers, and what that took; raises `ModelFailed` and `OverBudget`."""
-    turns = [ChatMessage("system", prompt("answer").text), ChatMessage("user", f"{shown}\n\nQuestion: {question}")]
+    turns = [ChatMessage("system", prompt("answer").text), ChatMessage("user", f"{passages}\n\nQuestion: {question}")]
     made = ask_structured(llm, turns, ModelAnswer, max_tokens=_MOST_TOKENS)
     return made.value, made.usage

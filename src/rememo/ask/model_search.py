@@ -20,12 +20,12 @@ def search_with_model(view: View, query: Query, *, rerank: bool, rewrite: bool) 
     llm = require_rewriter(engine, tenant) if rewrite else None
     texts = [query.text]
     if llm is not None:
-        turns = [f"{one.speaker}: {one.text}" for one in recent(view, TURNS)] if view.scope.room is not None else []
+        turns = [f"{turn.speaker}: {turn.text}" for turn in recent(view, TURNS)] if view.scope.room is not None else []
         texts = rewrite_question(llm, query.text, at=query.at, turns=turns)
     if reranker is None:
         return merge_hits([search(engine, replace(query, text=text)) for text in texts], query.limit)
     # The threshold is for the scores that a caller sees.
     wide = replace(query, limit=pool(query.limit), threshold=0.0)
     hits = merge_hits([search(engine, replace(wide, text=text)) for text in texts], wide.limit)
-    found = rerank_hits(reranker, query.text, hits, explain=query.explain)
-    return [hit for hit in (hits if found is None else found) if hit.score >= query.threshold][: query.limit]
+    reranked = rerank_hits(reranker, query.text, hits, explain=query.explain)
+    return [hit for hit in (hits if reranked is None else reranked) if hit.score >= query.threshold][: query.limit]

@@ -56,7 +56,7 @@ def rerank_hits(reranker: Reranker, query: str, hits: Sequence[Hit], *, explain:
         counts.add("rerank_failures")
         _log.warning("hits keep their order, because %s failed: %s", reranker.name, why)
         return None
-    ordered = sorted(zip(scores, range(len(hits)), hits, strict=True), key=lambda one: (-one[0], one[1]))
+    ordered = sorted(zip(scores, range(len(hits)), hits, strict=True), key=lambda ranking: (-ranking[0], ranking[1]))
     return [replace(hit, score=score, reasons={"rerank": score} if explain else {}) for score, _, hit in ordered]
 
 
@@ -83,8 +83,10 @@ class ModelReranker:
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how well each text answers; what the model leaves out does not. Raises `ModelFailed` and `OverBudget`."""
         passages = [{"n": number, "text": text} for number, text in enumerate(texts, 1)]
-        shown = dump_json({"question": query, "passages": passages})
-        turns = [ChatMessage("system", prompt("rerank").text), ChatMessage("user", shown)]
+        request = dump_json({"question": query, "passages": passages})
+        turns = [ChatMessage("system", prompt("rerank").text), ChatMessage("user", request)]
         most = 64 + _TOKENS_OF_A_SCORE * len(texts)
-        found = {one.n: one.score for one in ask_structured(self._llm, turns, _Scores, max_tokens=most).value.scores}
-        return [found.get(number, 0.0) / _BEST for number in range(1, len(texts) + 1)]
+        scores = {
+            score.n: score.score for score in ask_structured(self._llm, turns, _Scores, max_tokens=most).value.scores
+        }
+        return [scores.get(number, 0.0) / _BEST for number in range(1, len(texts) + 1)]

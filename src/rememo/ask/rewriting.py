@@ -41,18 +41,22 @@ def require_rewriter(engine: Engine, tenant: str) -> LLM:
 def rewrite_question(llm: LLM, question: str, *, at: datetime, turns: Sequence[str] = ()) -> list[str]:
     """Return the searches that answer a question, the question itself first; it alone when the model gives nothing."""
     latest = [turn[:_LONGEST_TURN] for turn in turns[-TURNS:]]
-    shown = dump_json({"question": question, "asked_at": at.isoformat(timespec="minutes"), "latest_turns": latest})
-    told = prompt("rewrite").filled(most=str(MOST_QUERIES))
+    request = dump_json({"question": question, "asked_at": at.isoformat(timespec="minutes"), "latest_turns": latest})
+    instructions = prompt("rewrite").filled(most=str(MOST_QUERIES))
     try:
         made = ask_structured(
-            llm, [ChatMessage("system", told), ChatMessage("user", shown)], _Queries, repairs=1, max_tokens=_MOST_TOKENS
+            llm,
+            [ChatMessage("system", instructions), ChatMessage("user", request)],
+            _Queries,
+            repairs=1,
+            max_tokens=_MOST_TOKENS,
         )
     except (ModelFailed, OverBudget) as error:
         counts.add("rewrite_failures")
         _log.warning("a question is searched for as it stands: %s", error)
         return [question]
-    found = [" ".join(one.split())[:_LONGEST] for one in made.value.queries]
-    return list(dict.fromkeys([question, *(one for one in found if one)]))[: MOST_QUERIES + 1]
+    queries = [" ".join(query.split())[:_LONGEST] for query in made.value.queries]
+    return list(dict.fromkeys([question, *(query for query in queries if query)]))[: MOST_QUERIES + 1]
 
 
 def merge_hits(results: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:

@@ -53,10 +53,10 @@ class ActorContext:
 def acting(*, actor: str | None = None, session: str | None = None, address: str | None = None) -> ActorContext:
     """Act in somebody's name; what is not given stays as it is."""
     given = {"actor": actor, "session": session, "address": address}
-    told = {name: check_label(value, name) for name, value in given.items() if value is not None}
-    if not told:
+    labels = {name: check_label(value, name) for name, value in given.items() if value is not None}
+    if not labels:
         raise InvalidInput("acting() was told nothing; give it actor, session or address")
-    return ActorContext(lambda who: replace(who, **told))
+    return ActorContext(lambda who: replace(who, **labels))
 
 
 def acting_by_default(actor: str) -> ActorContext:
@@ -150,8 +150,8 @@ class Auditor:
 
     def _flags(self, operation: str, scope: Scope, writes: Sequence[Write], who: AuditActor) -> tuple[str, ...]:
         """Return what the checks of a scope say; one that fails says so by a flag, and the write goes on."""
-        asked = [registered for registered in self._checks if registered.scope.contains(scope)]
-        if not asked:
+        checks = [registered for registered in self._checks if registered.scope.contains(scope)]
+        if not checks:
             return ()
         drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
         removed = [write.id for write in writes if isinstance(write, Remove)]
@@ -162,16 +162,16 @@ class Auditor:
             ids=(*(draft.id for draft in drafts), *removed),
             kinds=tuple(dict.fromkeys(draft.kind for draft in drafts)),
         )
-        told = replace(intent, texts=tuple(draft.text for draft in drafts))
+        with_texts = replace(intent, texts=tuple(draft.text for draft in drafts))
         flags: dict[str, None] = {}
-        for registered in asked:
+        for registered in checks:
             name = getattr(registered.check, "__name__", type(registered.check).__name__)
             try:
-                said = _read_flags(registered.check(told if registered.content else intent))
+                raised = _read_flags(registered.check(with_texts if registered.content else intent))
             except Exception:  # noqa: BLE001 - a check is foreign code: whatever it raises, the write stands
                 _log.exception("compliance check %s failed", name)
-                said = [f"check failed: {name}"]
-            flags.update(dict.fromkeys(said))
+                raised = [f"check failed: {name}"]
+            flags.update(dict.fromkeys(raised))
         return tuple(flags)[:_MOST_FLAGS]
 
 
@@ -181,12 +181,12 @@ def _single(outcome: str, kind: str) -> str:
     return dump_json({"outcomes": {outcome: 1}, "kinds": {kind: 1}})
 
 
-def _read_flags(said: object) -> list[str]:
-    if said is None:
+def _read_flags(returned: object) -> list[str]:
+    if returned is None:
         return []
-    if isinstance(said, str):
-        return [check_label(said, "flag")]
-    return [check_label(flag, "flag") for flag in cast("Iterable[object]", said)]
+    if isinstance(returned, str):
+        return [check_label(returned, "flag")]
+    return [check_label(flag, "flag") for flag in cast("Iterable[object]", returned)]
 
 
 def new_audit_entry(

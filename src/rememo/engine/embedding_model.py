@@ -70,10 +70,10 @@ class ActiveEmbedder:
 
     def health(self) -> Health | None:
         """Return what is wrong; None where nothing is."""
-        told = self.words_only
-        if told is None or self.missing is None:
+        problem = self.words_only
+        if problem is None or self.missing is None:
             return None
-        return Health(name="embedder", place=self.missing.name, ok=False, says=told)
+        return Health(name="embedder", place=self.missing.name, ok=False, says=problem)
 
 
 class _ModelLoad:

@@ -101,8 +101,8 @@ def _open_foreign(
     from importlib.metadata import entry_points
 
     # Only for a scheme that is not known here: a look at all packages takes as long as opening a file.
-    for found in entry_points(group="rememo.stores", name=scheme):
-        opened: tuple[Store, KeyValue, Reencryption | None] = found.load()(url, analysis, settings, encryption)
+    for entry_point in entry_points(group="rememo.stores", name=scheme):
+        opened: tuple[Store, KeyValue, Reencryption | None] = entry_point.load()(url, analysis, settings, encryption)
         return opened
     return None
 

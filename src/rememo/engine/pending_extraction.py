@@ -49,10 +49,10 @@ class PendingExtraction:
         clock = self._store.clock(scope.tenant)
         if self._learned.get(person) == clock:
             return
-        found = self._store.pending_jobs(person, RULE_TASKS, most=_MOST_OPEN)
-        if found is None:
+        pending = self._store.pending_jobs(person, RULE_TASKS, most=_MOST_OPEN)
+        if pending is None:
             return
-        lessons = [id for id in found if id not in self._given_up]
+        lessons = [id for id in pending if id not in self._given_up]
         if len(lessons) > _MOST_LESSONS:
             return
         if lessons:

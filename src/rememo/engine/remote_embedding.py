@@ -52,13 +52,13 @@ class EmbeddingCache:
             return {}
         keys = [self._key(text) for text in texts]
         held = self._kv.versions(self._tenant, [(EMBED_CACHE, key) for key in keys], self._moment)
-        found: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = {}
         for text, key, version in zip(texts, keys, held, strict=True):
             entry = self._kv.get(self._tenant, EMBED_CACHE, key, self._moment) if version else None
             if entry is not None:
                 vector = np.frombuffer(b64decode(json.loads(entry.value)), np.float16).astype(np.float32)
-                found[text] = vector / np.float32(np.linalg.norm(vector))
-        return found
+                vectors[text] = vector / np.float32(np.linalg.norm(vector))
+        return vectors
 
     def keep(self, vectors: Sequence[tuple[str, Vector]]) -> None:
         """Keep more of them."""

@@ -69,7 +69,7 @@ def extract(
 
 def _sentence(finder: FactFinder, words: Words, limit: int) -> None:
     finder.begin(words, limit)
-    found = clauses_of(words, limit, finder.reader)
+    clauses = clauses_of(words, limit, finder.reader)
     for relation in relations_in(words, limit, finder.reader):
         clause = Clause(
             words,
@@ -85,7 +85,7 @@ def _sentence(finder: FactFinder, words: Words, limit: int) -> None:
             finder.add(clause, relation.predicate, name, subject=relation.owner, confidence=0.85)
             if relation.species:
                 finder.add(clause, "species", relation.species, subject=name, confidence=0.85)
-    for clause in found:
+    for clause in clauses:
         for part in _parts(clause):
             _apply(finder, part)
     for reading in (*READINGS, *attributes.READINGS):
@@ -179,14 +179,14 @@ def _fits(clause: Clause, part: Clause, *, bare: bool) -> bool:
 
 
 def _correct(finder: FactFinder, text: str, previous: str | None, *, noted: bool) -> None:
-    found = corrections(text)
-    if not found:
+    found_corrections = corrections(text)
+    if not found_corrections:
         return
     known = list(finder.facts)
     if previous is not None:
         known = extract(previous, speaker=finder.speaker, at=finder.at, noted=noted) + known
     corrected = {fact.corrects.casefold() for fact in finder.facts if fact.corrects is not None}
-    for correction in found:
+    for correction in found_corrections:
         if correction.old.casefold() in corrected:
             continue  # "my name is Erik, not Eric" says itself what it is about
         fact = apply(correction, known, finder.at)

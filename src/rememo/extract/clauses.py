@@ -190,7 +190,7 @@ def _participle_follows(words: Words, index: int) -> bool:
 
 def clauses_of(words: Words, limit: int, reader: SubjectReader) -> list[Clause]:
     """Return the asserted clauses among the first ``limit`` words; what stands under another's words or a condition is left out."""
-    found: list[Clause] = []
+    clauses: list[Clause] = []
     heads: list[Clause] = []
     index = 0
     if (dropped := _dropped(words, limit, reader)) is not None:
@@ -220,8 +220,8 @@ def clauses_of(words: Words, limit: int, reader: SubjectReader) -> list[Clause]:
         if clause.lemma in ("say", "tell", "think", "read", "write") and _speaks(words, clause, following):
             blocked = not clause.subject.speaker or clause.lemma == "think" or clause.negated
             continue
-        found.append(clause)
-    return found
+        clauses.append(clause)
+    return clauses
 
 
 def _head(words: Words, index: int, limit: int, reader: SubjectReader) -> Clause | None:

@@ -43,15 +43,15 @@ def corrections(text: str) -> list[Correction]:
         or (" not " not in f" {text.lower()} " and "n't" not in text and "meant" not in text.lower())
     ):
         return []
-    found: list[Correction] = []
+    corrections_made: list[Correction] = []
     for pattern in (_FIRST, _SECOND, _MEANT):
         for match in pattern.finditer(text):
             start = match.start() + len(match.group()) - len(match.group().lstrip(" .!?\n"))
             position = (start, match.end())
-            found.append(
+            corrections_made.append(
                 Correction(match["old"].strip(" .,"), match["new"].strip(" .,"), text[start : match.end()], position)
             )
-    return found
+    return corrections_made
 
 
 def apply(correction: Correction, known: list[ExtractedFact], at: datetime) -> ExtractedFact | None:
@@ -67,8 +67,8 @@ def apply(correction: Correction, known: list[ExtractedFact], at: datetime) -> E
 
 
 def _replaced(correction: Correction, fact: ExtractedFact, **values: str | datetime) -> ExtractedFact:
-    said = {"wording": correction.wording, "position": correction.position}
-    return replace(fact, corrects=fact.object, confidence=0.85, **said, **values)
+    quoted = {"wording": correction.wording, "position": correction.position}
+    return replace(fact, corrects=fact.object, confidence=0.85, **quoted, **values)
 
 
 def _other_time(correction: Correction, begin: datetime, at: datetime) -> TimeMention | None:

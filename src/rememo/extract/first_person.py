@@ -25,10 +25,10 @@ def read_as_first_person(words: Words, speaker: str) -> bool:
     """
     own = tuple(Words(speaker, 0, len(speaker)).low)
     names = (own, *_THE_USER) if own else _THE_USER
-    found = False
+    replaced = False
     if words.at(0) in _SUBJECTLESS and words.at(1) != ":" and _has_verb(words, 0):
         words.insert(0, "i")
-        found = True
+        replaced = True
     index = 0
     while index < len(words):
         name = next((name for name in names if tuple(words.low[index : index + len(name)]) == name), None)
@@ -36,12 +36,12 @@ def read_as_first_person(words: Words, speaker: str) -> bool:
             after = index + len(name)
             if words.at(after) == "'s" and not _is_verb(words, after):
                 words.join(index, after + 1, "my")
-                found = True
+                replaced = True
             elif _has_verb(words, after):
                 words.join(index, after, "i")
-                found = True
+                replaced = True
         index += 1
-    return found
+    return replaced
 
 
 def _is_verb(words: Words, index: int) -> bool:

@@ -58,8 +58,8 @@ def asserted(words: Words) -> int:
     if low[first] in _REQUESTS and words.at(first + 1) not in ("you", "was"):
         # "Call me Bea" is the one request that tells something.
         # So does where to send what is meant for the speaker.
-        told = (low[first], words.at(first + 1)) in _TELLING
-        return count if told else 0
+        telling = (low[first], words.at(first + 1)) in _TELLING
+        return count if telling else 0
     if "?" not in low:
         return count
     for index in range(first + 1, count):

@@ -106,15 +106,15 @@ def _ready(row: PatternRow, readers: Mapping[str, Reader]) -> Frame:
 
 
 def _first(parts: Sequence[str]) -> frozenset[str] | None:
-    found: set[str] = set()
+    words: set[str] = set()
     for part in parts:
         if part in (".", "$", "...") or part.startswith("<"):
             return None
         if part.startswith("("):
             continue
-        found.update(part.strip("[]").split("|"))
+        words.update(part.strip("[]").split("|"))
         if not part.startswith("["):
-            return frozenset(found)
+            return frozenset(words)
     return None
 
 
@@ -181,12 +181,12 @@ def _skipping(skipped: frozenset[str]) -> Step:
 
 def _reading(reader: Reader, *, kept: bool, anywhere: bool) -> Step:
     def step(finder: FactFinder, clause: Clause, at: int, values: list[Value]) -> int:
-        found = reader(finder, clause, at) if anywhere or at < clause.end else ()
-        if not found:
+        read = reader(finder, clause, at) if anywhere or at < clause.end else ()
+        if not read:
             return _NO
         if kept:
-            values += found
-        return found[-1].end
+            values += read
+        return read[-1].end
 
     return step
 
@@ -217,7 +217,7 @@ def _leap(steps: Sequence[Step | None], finder: FactFinder, clause: Clause, at: 
 
 def _lists(names: str) -> frozenset[str]:
     lists: list[frozenset[str]] = [getattr(lexicon, name) for name in names.split("+")]
-    return frozenset(word for one in lists for word in one)
+    return frozenset(word for words in lists for word in words)
 
 
 def _term(names: str) -> Reader:
@@ -240,13 +240,13 @@ def _members(names: str) -> Reader:
 
     def read(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         words = finder.words
-        found: list[Value] = []
+        members: list[Value] = []
         for begin, end in items(words, at, clause.end, times=finder.time_starts):
             member = _listed(words.low, begin, end, known)
             if member is None or (words.low[member[0]] in _CAPITAL and not words.capital(member[0])):
                 break
-            found.append(Value(text=words.slice(*member), end=end))
-        return found
+            members.append(Value(text=words.slice(*member), end=end))
+        return members
 
     return read
 

@@ -165,7 +165,7 @@ class SubjectReader:
     def their_name(self, after: int, word: str) -> Subject:
         """Read "his name" where only one person or pet without a name was met."""
         gender = {"his": "m", "her": "f"}.get(word, "")
-        nameless = [one for one in self.nameless if self.met.get(one, "") in ("", gender)]
+        nameless = [name for name in self.nameless if self.met.get(name, "") in ("", gender)]
         if len(nameless) != 1:
             return Subject(after, kind="none")
         predicate, species = self.nameless[nameless[0]]

@@ -169,22 +169,22 @@ OPPOSITIONS: tuple[Opposition, ...] = (
     Opposition(said="eats", values=frozenset(_ANIMAL[2:]), ends="diet", objects=("vegan", "plant-based")),
     Opposition(said="diet", values=frozenset(_MEATLESS), ends="eats", objects=_MEATS),
     Opposition(said="diet", values=frozenset({"vegan", "plant-based"}), ends="eats", objects=_ANIMAL),
-    *(Opposition(said="marital_status", values=frozenset({"divorced", "widowed", "single"}), ends=one, objects=(EVERY,)) for one in _SPOUSES),
-    *(Opposition(said="marital_status", values=frozenset({"single"}), ends=one, objects=(EVERY,)) for one in _PARTNERS),
-    *(Opposition(said=one, ends="marital_status", objects=("single", "divorced", "widowed", "engaged", "separated")) for one in _SPOUSES),
-    *(Opposition(said=one, ends="marital_status", objects=("single",)) for one in _PARTNERS),
+    *(Opposition(said="marital_status", values=frozenset({"divorced", "widowed", "single"}), ends=predicate, objects=(EVERY,)) for predicate in _SPOUSES),
+    *(Opposition(said="marital_status", values=frozenset({"single"}), ends=predicate, objects=(EVERY,)) for predicate in _PARTNERS),
+    *(Opposition(said=predicate, ends="marital_status", objects=("single", "divorced", "widowed", "engaged", "separated")) for predicate in _SPOUSES),
+    *(Opposition(said=predicate, ends="marital_status", objects=("single",)) for predicate in _PARTNERS),
     *(Opposition(said=spouse, ends="fiance", objects=(EVERY,)) for spouse in _SPOUSES),
-    *(Opposition(said=spouse, ends=one) for spouse in _SPOUSES for one in _PARTNERS[:3]),
+    *(Opposition(said=spouse, ends=partner) for spouse in _SPOUSES for partner in _PARTNERS[:3]),
     Opposition(said="marital_status", values=frozenset({"married"}), ends="fiance", objects=(EVERY,)),
-    *(Opposition(said="partner", over=True, ends=one) for one in (*_PARTNERS[1:], *_SPOUSES)),
-    *(Opposition(said="married_to", over=True, ends=one) for one in _SPOUSES[1:]),
-    *(Opposition(said="left", ends=one) for one in ("works_at", *_PARTNERS, *_SPOUSES)),
+    *(Opposition(said="partner", over=True, ends=predicate) for predicate in (*_PARTNERS[1:], *_SPOUSES)),
+    *(Opposition(said="married_to", over=True, ends=predicate) for predicate in _SPOUSES[1:]),
+    *(Opposition(said="left", ends=predicate) for predicate in ("works_at", *_PARTNERS, *_SPOUSES)),
     Opposition(said="works_at", ends="works_as", objects=("unemployed", "retired")),
     Opposition(said="event", values=frozenset({"moved out"}), ends="lives_with", owner=True),
     Opposition(said="drinks", values=frozenset({"wine", "beer", "alcohol", "whisky", "cocktails"}), ends="avoids", objects=("alcohol",)),
     Opposition(said="avoids", values=frozenset({"alcohol"}), ends="drinks", objects=("wine", "beer", "alcohol", "whisky", "cocktails", "red wine")),
     Opposition(said="left", ends="member_of"),
-    *(Opposition(said="works_as", values=frozenset({"student"}), over=True, ends=one, objects=(EVERY,)) for one in ("studies_at", "studies")),
+    *(Opposition(said="works_as", values=frozenset({"student"}), over=True, ends=predicate, objects=(EVERY,)) for predicate in ("studies_at", "studies")),
     Opposition(said="works_as", values=frozenset({"retired", "unemployed"}), ends="works_at", objects=(EVERY,)),
     Opposition(said="lives_in", changed=True, ends="address", objects=(EVERY,)),
     Opposition(said="lives_in", changed=True, ends="neighbourhood", objects=(EVERY,)),
@@ -263,7 +263,7 @@ RELATIONS: Mapping[str, tuple[Values, str | None, tuple[str, ...]]] = MappingPro
 """Relations between people: valued how, the inverse, and other words for them."""
 
 PREDICATES: Mapping[str, Predicate] = MappingProxyType(
-    {one.name: one for one in _TABLE}
+    {predicate.name: predicate for predicate in _TABLE}
     | {
         name: Predicate(name=name, values=values, wordings=wordings, inverse=inverse)
         for name, (values, inverse, wordings) in RELATIONS.items()
@@ -281,7 +281,9 @@ VALUED = "is_"
 """How predicates begin that tell the value of a thing: ``is_hosted_on``."""
 _BRITISH = {"color": "colour", "flavor": "flavour", "theater": "theatre"}
 _WORDINGS = {
-    wording: one.name for one in PREDICATES.values() for wording in (one.name.replace("_", " "), *one.wordings)
+    wording: predicate.name
+    for predicate in PREDICATES.values()
+    for wording in (predicate.name.replace("_", " "), *predicate.wordings)
 }
 _LEADING = ("is ", "are ", "was ", "am ", "has ", "have ", "has a ", "has an ", "my ", "their ", "his ", "her ", "the ")
 _NOT_WORD = re.compile(r"[^\w']+")

@@ -58,23 +58,23 @@ def read_clause(finder: FactFinder, clause: Clause) -> bool:
         return False
     if clause.subject.kind == "thing" and clause.lemma == "be":
         return _read_thing(finder, clause, put)
-    found = False
+    matched = False
     if clause.lemma not in TABLE.by_verb:
         return False
     if clause.lemma != "be":
         for frame in TABLE.frames(clause.lemma, finder.words.at(clause.rest)):
             read = _read(finder, clause, frame, put, clause.rest) is not None
-            found |= read and frame.row.value != EVERY and not frame.row.aside
-        return found
+            matched |= read and frame.row.value != EVERY and not frame.row.aside
+        return matched
     at = clause.rest
     while at < clause.end:
         reached = _complement(finder, clause, put, at)
-        found |= reached is not None
+        matched |= reached is not None
         reach = at if reached is None else max(reached, at)
         at = joined(finder.words, reach, clause.end)
         if reached is None and at - reach > _LONGEST_ASIDE:
             break
-    return found
+    return matched
 
 
 def _complement(finder: FactFinder, clause: Clause, put: Mood, at: int) -> int | None:
@@ -189,8 +189,8 @@ def _note(finder: FactFinder, clause: Clause, value: Value, verdict: _Interpreta
         kind=value.kind or None,
         corrects=value.text if value.corrects else None,
     )
-    for subject, also, thing in () if verdict.over else value.also:
-        finder.add(clause, also, thing, subject=subject or None, confidence=confidence)
+    for subject, also, object in () if verdict.over else value.also:
+        finder.add(clause, also, object, subject=subject or None, confidence=confidence)
 
 
 def settle_passive(clause: Clause) -> None:

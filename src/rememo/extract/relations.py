@@ -7,19 +7,19 @@ from rememo.extract.tokens import Words
 
 def relations_in(words: Words, limit: int, reader: SubjectReader) -> list[Relation]:
     """Return every relation that comes with a name, wherever it stands in the sentence."""
-    found: list[Relation] = []
+    relations: list[Relation] = []
     for index in range(limit):
         word = words.low[index]
         if word in OWNERS:
             relation = reader.relation_at(words, index, limit)
             if relation is not None and relation.names:
-                found.append(relation)
+                relations.append(relation)
             elif (
                 relation is not None
                 and words.at(index - 1) == ","
                 and words.at(relation.after) in (",", "", ".", "and")
             ):
-                found.extend(_apposed(words, index, relation, reader))
+                relations.extend(_apposed(words, index, relation, reader))
         elif (
             word == "'s"
             and words.at(index + 1) in RELATION_WORDS
@@ -28,13 +28,13 @@ def relations_in(words: Words, limit: int, reader: SubjectReader) -> list[Relati
         ):
             names, after = reader.names_at(words, index + 2, limit)
             if names and words.at(index - 2) not in RELATION_WORDS:
-                found.append(
+                relations.append(
                     Relation(title(words.raw[index - 1]), RELATION_WORDS[words.low[index + 1]], names, index - 1, after)
                 )
-    for relation in found:
+    for relation in relations:
         for name in relation.names:
             reader.meet(name, gender_of(relation.predicate, name))
-    return found
+    return relations
 
 
 def _apposed(words: Words, index: int, relation: Relation, reader: SubjectReader) -> list[Relation]:

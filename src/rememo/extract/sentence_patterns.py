@@ -52,11 +52,11 @@ def read_favourites(finder: FactFinder, limit: int) -> None:
             start -= 1
         begin = after_determiner(words, start, at)
         end = phrase_end(words, at + 3, limit, times=finder.time_starts)
-        thing = " ".join(low[at + 3 : end])
+        noun = " ".join(low[at + 3 : end])
         named = 0 < at - begin <= _LONGEST_FAVOURITE and not points_elsewhere(words, begin, at)
-        if named and thing and low[at + 3] not in _NOT_FAVOURITES:
+        if named and noun and low[at + 3] not in _NOT_FAVOURITES:
             clause = Clause(words, start, finder.own_subject(at), at, "be", "base", at + 1, end)
-            finder.add(clause, favourite(thing), words.slice(begin, at))
+            finder.add(clause, favourite(noun), words.slice(begin, at))
         return
 
 
@@ -68,11 +68,11 @@ def read_named_things(finder: FactFinder, limit: int) -> None:
         owned = low[at - 1] in ("my", "our") or (low[at - 1] in _DESCRIBING and words.at(at - 2) in ("my", "our"))
         if low[at] not in _NAMED or words.capital(at) or not owned:
             continue
-        asked = low[max(at - 4, 0) : at - 1] == ["the", "name", "of"] and low[at + 1] in ("is", "'s")
-        begin = at + 1 + (asked or low[at + 1] == ",")
+        named = low[max(at - 4, 0) : at - 1] == ["the", "name", "of"] and low[at + 1] in ("is", "'s")
+        begin = at + 1 + (named or low[at + 1] == ",")
         end = name_end(finder, begin, limit)
         apposed = low[at + 1] != "," or words.at(end) in (",", ".", "")
-        if end > begin and (asked or apposed) and begin < limit and words.capital(begin):
+        if end > begin and (named or apposed) and begin < limit and words.capital(begin):
             clause = Clause(words, at - 1, finder.own_subject(at), at, "be", "base", begin, end)
             finder.add(clause, "name", words.slice(begin, end), subject=f"{finder.speaker}'s {low[at]}", confidence=0.8)
 

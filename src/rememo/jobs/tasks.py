@@ -41,7 +41,7 @@ def do_all(engine: Engine, jobs: Sequence[Job]) -> Errors:
         else:
             groups.setdefault((job.tenant, LEARN if job.task == UNLEARN else job.task), []).append(job)
     # What a message says is learned before the message may leave into a summary.
-    for (tenant, task), group in sorted(groups.items(), key=lambda one: _DOING.index(one[0][1])):
+    for (tenant, task), group in sorted(groups.items(), key=lambda entry: _DOING.index(entry[0][1])):
         errors |= _guarded(_DOERS[task], engine, tenant, group)
     return errors
 
@@ -88,7 +88,7 @@ def _reaches(tenant: str, jobs: Sequence[Job]) -> dict[str, set[Scope]]:
             reaches.setdefault(record, set()).add(reach)
         else:
             unbound.add(record)
-    return {record: found for record, found in reaches.items() if record not in unbound}
+    return {record: reach for record, reach in reaches.items() if record not in unbound}
 
 
 def _renew(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
@@ -139,7 +139,7 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
     owed: list[tuple[Job, str]] = []
     for job in jobs:
         versions = engine.store.history(scope, job.payload["record"])
-        owed += [(job, one.text) for one in versions if one.version == job.payload["version"]]
+        owed += [(job, version.text) for version in versions if version.version == job.payload["version"]]
     texts = [text for _, text in owed]
     if isinstance(embedder, RemoteEmbedder):
         days, moment = engine.settings.embed_cache_days, engine.now()

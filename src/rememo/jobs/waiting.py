@@ -62,5 +62,5 @@ def wait_for_jobs(
         due = [job for job in open_jobs if job.state == "waiting" and (job.due_at <= now or not job.attempts)]
         if due and help(due):
             continue
-        told = endings.wait(seen, min(left, pause))
-        pause = _FIRST_PAUSE if told else min(pause * _GROWTH, _LONGEST_PAUSE)
+        notified = endings.wait(seen, min(left, pause))
+        pause = _FIRST_PAUSE if notified else min(pause * _GROWTH, _LONGEST_PAUSE)

@@ -113,34 +113,34 @@ class Worker:
 
         With `listen` it is told of jobs that others write, where the store can do that, instead of looking all the time.
         """
-        here = self._here
-        with here.lock:
+        state = self._here
+        with state.lock:
             store = self._engine.store
-            if listen and here.listening is None and isinstance(store, WorkerNotifier):
-                here.listening = store.listen(here.due.set)
-            if here.thread is None or not here.thread.is_alive():
-                here.stopping = False
-                here.ended.clear()
-                here.thread = threading.Thread(
-                    target=_run_rule_tasks, args=(weakref.ref(self), here), name="rememo-worker", daemon=True
+            if listen and state.listening is None and isinstance(store, WorkerNotifier):
+                state.listening = store.listen(state.due.set)
+            if state.thread is None or not state.thread.is_alive():
+                state.stopping = False
+                state.ended.clear()
+                state.thread = threading.Thread(
+                    target=_run_rule_tasks, args=(weakref.ref(self), state), name="rememo-worker", daemon=True
                 )
-                here.thread.start()
-            if self._engine.models is not None and (here.asking is None or not here.asking.is_alive()):
-                here.asking = threading.Thread(
-                    target=_run_model_tasks, args=(weakref.ref(self), here), name="rememo-asking", daemon=True
+                state.thread.start()
+            if self._engine.models is not None and (state.asking is None or not state.asking.is_alive()):
+                state.asking = threading.Thread(
+                    target=_run_model_tasks, args=(weakref.ref(self), state), name="rememo-asking", daemon=True
                 )
-                here.asking.start()
+                state.asking.start()
 
     def wake(self) -> None:
         """Look for jobs: a write has just caused one. Starts the thread where it does not run yet.
 
         The work begins as soon as writes pause or somebody waits for it, so that it does not take their time.
         """
-        here = self._here
-        here.written = time.monotonic()
+        state = self._here
+        state.written = time.monotonic()
         if not self.running:
             self.start()
-        here.due.set()
+        state.due.set()
 
     def after(self, written: Written, reach: Scope | None = None) -> list[NewJob]:
         """Return the jobs that bring in line what was learned from a record that is gone or changed, within `reach`."""
@@ -155,19 +155,19 @@ class Worker:
 
     def stop(self, timeout: float = 5.0) -> bool:
         """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
-        here = self._here
-        with here.lock:
-            here.stopping = True
-            here.ended.set()
-            here.urgent.set()
-            here.due.set()
-            here.asked.set()
-            threads, listening = (here.thread, here.asking), here.listening
-            here.listening = None
+        state = self._here
+        with state.lock:
+            state.stopping = True
+            state.ended.set()
+            state.urgent.set()
+            state.due.set()
+            state.asked.set()
+            threads, listening = (state.thread, state.asking), state.listening
+            state.listening = None
         if listening is not None:
             listening.close()
         ends = time.monotonic() + timeout
-        begun = [one for one in threads if one is not None and one is not threading.current_thread()]
+        begun = [thread for thread in threads if thread is not None and thread is not threading.current_thread()]
         for thread in begun:
             thread.join(max(0.0, ends - time.monotonic()))
         return not any(thread.is_alive() for thread in begun)
@@ -192,12 +192,12 @@ class Worker:
 
         What only a language model can do is left to others where there is none here.
         """
-        here = self._here
+        state = self._here
         if tasks is None:
             quick, slow = self.lanes()
             tasks = (*quick, *slow)
-        with here.turned:
-            here.busy += 1
+        with state.turned:
+            state.busy += 1
         try:
             engine = self._engine
             jobs = engine.store.lease_many(tasks, self._lease, engine.now(), limit=limit, ids=ids)
@@ -205,20 +205,20 @@ class Worker:
                 self.do(jobs)
             return len(jobs)
         finally:
-            with here.turned:
-                here.busy -= 1
-                here.turned.notify_all()
+            with state.turned:
+                state.busy -= 1
+                state.turned.notify_all()
 
     def run_until_idle(self, timeout: float = 60.0) -> int:
         """Do everything that is due, and return how many jobs that were; raises `JobFailed` when it takes longer."""
         ends, done = time.monotonic() + timeout, 0
-        here = self._here
+        state = self._here
         while True:
             taken = self.run_once()
             done += taken
             if taken == 0:
-                with here.turned:
-                    if here.turned.wait_for(lambda: here.busy == 0, max(0.0, ends - time.monotonic())):
+                with state.turned:
+                    if state.turned.wait_for(lambda: state.busy == 0, max(0.0, ends - time.monotonic())):
                         return done
             if time.monotonic() > ends:
                 raise JobFailed(f"jobs are still being done after {timeout:g} seconds; wait longer, or list them")
@@ -250,18 +250,18 @@ class Worker:
 
         Where no thread runs, the caller does the work itself. What is left to other processes is not waited for.
         """
-        here = self._here
+        state = self._here
 
         def help(due: Sequence[Job]) -> bool:
             if not self.running:
                 return self.run_once(ids=[job.id for job in due]) > 0
-            here.urgent.set()
-            here.due.set()
-            here.asked.set()
+            state.urgent.set()
+            state.due.set()
+            state.asked.set()
             return False
 
         return wait_for_jobs(
-            self._engine, tenant, ids, timeout, endings=here.endings, help=help, pass_over=self._left_to_others
+            self._engine, tenant, ids, timeout, endings=state.endings, help=help, pass_over=self._left_to_others
         )
 
     def wait_for_scope(self, scope: Scope, timeout: float) -> bool:
@@ -284,22 +284,24 @@ class Worker:
         The worker's thread does them next, where nobody has begun: who waits writes nothing, and so no lock of a writer
         holds a read up. What only a model can add, and what failed and is tried again later, is not waited for.
         """
-        here = self._here
+        state = self._here
 
         def pass_over(job: Job) -> bool:
             postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
             return job.task not in RULE_TASKS or postponed
 
         def help(due: Sequence[Job]) -> bool:
-            here.wanted = tuple(dict.fromkeys((*here.wanted, *(job.id for job in due))))
+            state.wanted = tuple(dict.fromkeys((*state.wanted, *(job.id for job in due))))
             if not self.running:
                 self.start()
-            here.urgent.set()
-            here.due.set()
+            state.urgent.set()
+            state.due.set()
             return False
 
-        found = wait_for_jobs(self._engine, tenant, jobs, seconds, endings=here.endings, help=help, pass_over=pass_over)
-        return not any(job.state in OPEN and not pass_over(job) for job in found)
+        finished = wait_for_jobs(
+            self._engine, tenant, jobs, seconds, endings=state.endings, help=help, pass_over=pass_over
+        )
+        return not any(job.state in OPEN and not pass_over(job) for job in finished)
 
     def _left_to_others(self, job: Job) -> bool:
         """Whether only a process with the store's embedding model can do a job, and this is none."""
@@ -323,9 +325,9 @@ class Worker:
         finally:
             beating.stop()
         endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
-        self._settle([one._replace(error=_storable(one.error)) for one in endings])
+        self._settle([ending._replace(error=_storable(ending.error)) for ending in endings])
         self._here.endings.tell()
-        if any(one.task is not None for one in endings):
+        if any(ending.task is not None for ending in endings):
             self._here.asked.set()
 
     def _settle(self, endings: Sequence[Settlement]) -> None:
@@ -357,8 +359,8 @@ class Worker:
         if job.attempts >= most or hopeless:
             _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
             return Settlement(job, "dead", reason)
-        told = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
-        wait = max(backoff(job.attempts), told)
+        requested = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
+        wait = max(backoff(job.attempts), requested)
         return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
 
 
@@ -387,18 +389,18 @@ def _describe_dead_job(job: Job) -> str:
     )
 
 
-def _run_rule_tasks(reference: "weakref.ref[Worker]", here: _ProcessState) -> None:
+def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> None:
     """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
     worked = _LONGEST_BACK
-    while not here.stopping:
-        here.due.clear()
-        busy = _stand_back(here, worked)
+    while not state.stopping:
+        state.due.clear()
+        busy = _stand_back(state, worked)
         worker = reference()
         if worker is None:
             return
         taken, began = 0, time.monotonic()
         try:
-            wanted, here.wanted = here.wanted[:_FEW], here.wanted[_FEW:]
+            wanted, state.wanted = state.wanted[:_FEW], state.wanted[_FEW:]
             if wanted:
                 taken = worker.run_once(ids=wanted, tasks=RULE_TASKS)
             if not taken:
@@ -406,18 +408,18 @@ def _run_rule_tasks(reference: "weakref.ref[Worker]", here: _ProcessState) -> No
         except Closed:
             return
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
-            _rest(here, error)
+            _rest(state, error)
         del worker
         worked = time.monotonic() - began
-        if not taken and not here.stopping:
-            here.due.wait(here.idle)
+        if not taken and not state.stopping:
+            state.due.wait(state.idle)
             worked = _LONGEST_BACK
 
 
-def _run_model_tasks(reference: "weakref.ref[Worker]", here: _ProcessState) -> None:
+def _run_model_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> None:
     """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
-    while not here.stopping:
-        here.asked.clear()
+    while not state.stopping:
+        state.asked.clear()
         worker, taken = reference(), 0
         if worker is None:
             return
@@ -426,30 +428,30 @@ def _run_model_tasks(reference: "weakref.ref[Worker]", here: _ProcessState) -> N
         except Closed:
             return
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
-            _rest(here, error)
+            _rest(state, error)
         del worker
-        if not taken and not here.stopping:
-            here.asked.wait(_LISTENING_SECONDS)
+        if not taken and not state.stopping:
+            state.asked.wait(_LISTENING_SECONDS)
 
 
-def _rest(here: _ProcessState, error: Exception) -> None:
+def _rest(state: _ProcessState, error: Exception) -> None:
     """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
     if isinstance(error, StorageError):
         _log.warning("the store cannot be worked on now: %s", error)
     else:
         _log.error("a turn of the worker failed", exc_info=error)
-    here.ended.wait(_IDLE_SECONDS)
+    state.ended.wait(_IDLE_SECONDS)
 
 
-def _stand_back(here: _ProcessState, worked: float) -> bool:
+def _stand_back(state: _ProcessState, worked: float) -> bool:
     """Rest while this process writes one thing after the other; says whether it still does."""
     ends = time.monotonic() + min(worked * _STANDING_BACK, _LONGEST_BACK)
-    while not here.stopping and not here.urgent.is_set():
-        now, quiet = time.monotonic(), here.written + _QUIET_SECONDS
+    while not state.stopping and not state.urgent.is_set():
+        now, quiet = time.monotonic(), state.written + _QUIET_SECONDS
         if now >= quiet:
             return False
         if now >= ends:
             return True
-        here.urgent.wait(min(ends, quiet) - now)
-    here.urgent.clear()
+        state.urgent.wait(min(ends, quiet) - now)
+    state.urgent.clear()
     return False

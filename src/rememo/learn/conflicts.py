@@ -44,12 +44,12 @@ class ValidityPeriod:
     @property
     def asserted(self) -> list[Statement]:
         """What speaks for it."""
-        return [one for one in self.statements if one.asserts]
+        return [statement for statement in self.statements if statement.asserts]
 
     @property
     def denied(self) -> bool:
         """Whether nobody ever said that it is so."""
-        return self.status == "retracted" and all(one.ends for one in self.statements)
+        return self.status == "retracted" and all(statement.ends for statement in self.statements)
 
 
 def default_policy(predicate: str) -> Policy:
@@ -64,60 +64,68 @@ def arrange_periods(
 
     ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no run.
     """
-    given = sorted(statements, key=lambda one: _order(one, predicate))
+    given = sorted(statements, key=lambda statement: _order(statement, predicate))
     live, runs = split_retracted(given)
-    sweeping = [one for one in live if one.ends_all]
+    sweeping = [statement for statement in live if statement.ends_all]
     if sweeping:
         runs.append(
-            ValidityPeriod(EVERY, DENIED, sweeping, valid_to=min(one.ending for one in sweeping), status="retracted")
+            ValidityPeriod(
+                EVERY, DENIED, sweeping, valid_to=min(statement.ending for statement in sweeping), status="retracted"
+            )
         )
-        live = [one for one in live if not one.ends_all]
+        live = [statement for statement in live if not statement.ends_all]
     lines = _Timelines(live, predicate, [*sweeping, *against])
     if policy == "latest":
         return _numbered(runs + lines.timeline(live))
     by_object: dict[str, list[Statement]] = {}
-    for one in live:
-        by_object.setdefault(lines.meant(one), []).append(one)
-    found = [run for one in by_object.values() for run in lines.timeline(one)]
+    for statement in live:
+        by_object.setdefault(lines.meant(statement), []).append(statement)
+    periods = [run for group in by_object.values() for run in lines.timeline(group)]
     if policy == "keep":
-        _keep_first(found)
+        _keep_first(periods)
     elif policy == "ask":
-        _dispute(found)
-    return _numbered(runs + found)
+        _dispute(periods)
+    return _numbered(runs + periods)
 
 
-def _order(one: Statement, predicate: str) -> tuple[Any, ...]:
+def _order(statement: Statement, predicate: str) -> tuple[Any, ...]:
     """Return where a statement stands; plans are made and called off in the order in which that was said."""
-    return (one.said, *one.order) if predicate in DATED else one.order
+    return (statement.said, *statement.order) if predicate in DATED else statement.order
 
 
 def split_retracted(given: Sequence[Statement]) -> tuple[list[Statement], list[ValidityPeriod]]:
     """Part what was taken back as wrong from what stands."""
     until: dict[str, datetime] = {}
     decided: dict[str, datetime] = {}
-    for one in given:
-        wrong = one.about if one.refused else None if one.corrects is None else folded(one.corrects)
+    for statement in given:
+        wrong = (
+            statement.about if statement.refused else None if statement.corrects is None else folded(statement.corrects)
+        )
         if wrong is not None:
-            until[wrong] = max(until.get(wrong, one.said), one.said)
-            if one.name is not None:
-                decided[wrong] = max(decided.get(wrong, one.known), one.known)
+            until[wrong] = max(until.get(wrong, statement.said), statement.said)
+            if statement.name is not None:
+                decided[wrong] = max(decided.get(wrong, statement.known), statement.known)
     live: list[Statement] = []
     void: dict[str, ValidityPeriod] = {}
-    for one in given:
-        limit = until.get(one.about)
-        own = one.corrects is not None and folded(one.corrects) == one.about
-        stays = own or (_corrects_at(one, limit) and not one.known < decided.get(one.about, one.known))
-        if one.refused or (limit is not None and one.said <= limit and one.asserts and not stays):
-            void.setdefault(one.about, ValidityPeriod(one.about, RETRACTED, status="retracted")).statements.append(one)
+    for statement in given:
+        limit = until.get(statement.about)
+        own = statement.corrects is not None and folded(statement.corrects) == statement.about
+        stays = own or (
+            _corrects_at(statement, limit) and not statement.known < decided.get(statement.about, statement.known)
+        )
+        if statement.refused or (limit is not None and statement.said <= limit and statement.asserts and not stays):
+            void.setdefault(
+                statement.about, ValidityPeriod(statement.about, RETRACTED, status="retracted")
+            ).statements.append(statement)
         else:
-            live.append(one)
+            live.append(statement)
     return live, list(void.values())
 
 
-def _corrects_at(one: Statement, limit: datetime | None) -> bool:
+def _corrects_at(statement: Statement, limit: datetime | None) -> bool:
     # Two corrections of the same moment that take each other's value back: the words of one text, both stay. Those made
     # by hand have the moment of what they correct: there the one that was made later counts.
-    return one.corrects is not None and one.said == limit
+    return statement.corrects is not None and statement.said == limit
 
 
 class _Timelines:
@@ -129,65 +137,65 @@ class _Timelines:
         self._lasting = predicate in LASTING
         self._against = against
         self._meant: dict[int, str] = {}
-        asserted = [one for one in live if one.asserts]
-        for one in live:
-            if one.ends and all(other.about != one.about for other in asserted):
-                self._meant[id(one)] = _only_matching_value(one, asserted, predicate)
+        asserted = [statement for statement in live if statement.asserts]
+        for statement in live:
+            if statement.ends and all(other.about != statement.about for other in asserted):
+                self._meant[id(statement)] = _only_matching_value(statement, asserted, predicate)
 
-    def meant(self, one: Statement) -> str:
+    def meant(self, statement: Statement) -> str:
         """Return the value a statement is about: "our dog died" is about Rex when he is the only dog."""
-        return self._meant.get(id(one), one.about)
+        return self._meant.get(id(statement), statement.about)
 
     def timeline(self, ordered: Sequence[Statement]) -> list[ValidityPeriod]:
         """Return the runs of statements that share one line of time."""
         runs: list[ValidityPeriod] = []
         denied: dict[str, ValidityPeriod] = {}
         closed: dict[int, datetime] = {}
-        outside = {id(one) for one in self._against}
+        outside = {id(statement) for statement in self._against}
         key = partial(_order, predicate=self._predicate)
-        for one in sorted([*ordered, *self._against], key=key) if outside else ordered:
-            if id(one) in outside:
-                self._close(runs, closed, one)
+        for statement in sorted([*ordered, *self._against], key=key) if outside else ordered:
+            if id(statement) in outside:
+                self._close(runs, closed, statement)
                 continue
-            about = self.meant(one)
+            about = self.meant(statement)
             last = next((run for run in reversed(runs) if run.object == about), None)
-            if one.ends:
-                self._end(one, last, denied, closed)
+            if statement.ends:
+                self._end(statement, last, denied, closed)
                 continue
             joins = (
                 last is not None
                 and id(last) not in closed
-                and (_same_day(last, one) if self._dated else last is runs[-1])
+                and (_same_day(last, statement) if self._dated else last is runs[-1])
             )
             if last is None or not joins:
                 last = ValidityPeriod(about)
                 runs.append(last)
-            last.statements.append(one)
+            last.statements.append(statement)
         self._date(runs, closed)
         return runs + list(denied.values())
 
-    def _close(self, runs: Sequence[ValidityPeriod], closed: dict[int, datetime], one: Statement) -> None:
+    def _close(self, runs: Sequence[ValidityPeriod], closed: dict[int, datetime], statement: Statement) -> None:
         """Close the runs that something said elsewhere ends, unless they were said again since."""
         for run in runs:
-            named = one.object == EVERY or is_same(one.about, run.object)
-            named = named or (self._predicate == "habit" and covers(one.about, run.object, self._predicate))
-            if named and id(run) not in closed and max(other.said for other in run.asserted) < one.said:
-                closed[id(run)] = one.ending
+            named = statement.object == EVERY or is_same(statement.about, run.object)
+            named = named or (self._predicate == "habit" and covers(statement.about, run.object, self._predicate))
+            if named and id(run) not in closed and max(other.said for other in run.asserted) < statement.said:
+                closed[id(run)] = statement.ending
 
     def _end(
         self,
-        one: Statement,
+        statement: Statement,
         last: ValidityPeriod | None,
         denied: dict[str, ValidityPeriod],
         closed: dict[int, datetime],
     ) -> None:
         if last is None:
-            run = denied.setdefault(one.about, ValidityPeriod(one.about, DENIED, status="retracted"))
-            run.statements.append(one)
-            run.valid_to = one.ending if run.valid_to is None else min(run.valid_to, one.ending)
+            run = denied.setdefault(statement.about, ValidityPeriod(statement.about, DENIED, status="retracted"))
+            run.statements.append(statement)
+            run.valid_to = statement.ending if run.valid_to is None else min(run.valid_to, statement.ending)
         else:
-            last.statements.append(one)
-            closed[id(last)] = min(closed.get(id(last), one.ending), one.ending)
+            last.statements.append(statement)
+            closed[id(last)] = min(closed.get(id(last), statement.ending), statement.ending)
 
     def _date(self, runs: list[ValidityPeriod], closed: dict[int, datetime]) -> None:
         for run in runs:
@@ -204,38 +212,40 @@ class _Timelines:
                     run.status = "superseded"
 
 
-def _only_matching_value(one: Statement, asserted: Sequence[Statement], predicate: str) -> str:
+def _only_matching_value(statement: Statement, asserted: Sequence[Statement], predicate: str) -> str:
     """Return the only value said before that a statement can mean when it names it in other words, else its own."""
-    before = [other for other in asserted if _order(other, predicate) < _order(one, predicate)]
-    same = {other.about for other in before if is_same(one.about, other.about)}
-    of_kind = {other.about for other in before if other.kind is not None and one.about == folded(other.kind)}
+    before = [other for other in asserted if _order(other, predicate) < _order(statement, predicate)]
+    same = {other.about for other in before if is_same(statement.about, other.about)}
+    of_kind = {other.about for other in before if other.kind is not None and statement.about == folded(other.kind)}
     # "We renamed the kitten Duchess" ends the name that it had, not the one that it has now.
     others = {
-        other.about for other in before if other.about in of_kind and (one.source is None or other.source != one.source)
+        other.about
+        for other in before
+        if other.about in of_kind and (statement.source is None or other.source != statement.source)
     }
     of_kind = others or of_kind
     several = shipped(predicate).values == "multi"  # York is not New York
-    covered = {other.about for other in before if several and covers(one.about, other.about, predicate)}
-    only = next((values for values in (same, of_kind, covered) if len(values) == 1), {one.about})
+    covered = {other.about for other in before if several and covers(statement.about, other.about, predicate)}
+    only = next((values for values in (same, of_kind, covered) if len(values) == 1), {statement.about})
     return next(iter(only))
 
 
-def _same_day(run: ValidityPeriod, one: Statement) -> bool:
-    return one.begin is None or any(other.begin in (None, one.begin) for other in run.asserted)
+def _same_day(run: ValidityPeriod, statement: Statement) -> bool:
+    return statement.begin is None or any(other.begin in (None, statement.begin) for other in run.asserted)
 
 
 def _span(run: ValidityPeriod, *, first: bool) -> tuple[datetime | None, datetime | None]:
     """Return from when and until when it held by its own words."""
     asserted = run.asserted
-    begins = [one.begin for one in asserted if one.begin is not None]
-    begin = min(begins) if begins else None if first else min(one.said for one in asserted)
+    begins = [statement.begin for statement in asserted if statement.begin is not None]
+    begin = min(begins) if begins else None if first else min(statement.said for statement in asserted)
     # Somebody who says it again without an end takes the end back that was said before.
     end = asserted[-1].end
-    for one in sorted(asserted, key=lambda one: one.known):
-        if "begin" in one.fixed:
-            begin = one.begin
-        if "end" in one.fixed:
-            end = one.end
+    for statement in sorted(asserted, key=lambda said: said.known):
+        if "begin" in statement.fixed:
+            begin = statement.begin
+        if "end" in statement.fixed:
+            end = statement.end
     return begin, end
 
 
@@ -254,21 +264,21 @@ def _keep_first(runs: Sequence[ValidityPeriod]) -> None:
     """Refuse what holds at the same time as something that was known earlier."""
     kept: list[ValidityPeriod] = []
     asserted = [run for run in runs if run.asserted]
-    for run in sorted(asserted, key=lambda run: (min(one.known for one in run.asserted), run.object)):
+    for run in sorted(asserted, key=lambda run: (min(statement.known for statement in run.asserted), run.object)):
         if any(run.object != other.object and _overlap(run, other) for other in kept):
-            start = run.valid_from or min(one.said for one in run.asserted)
+            start = run.valid_from or min(statement.said for statement in run.asserted)
             run.valid_from = run.valid_to = start
             run.status = "superseded"
         else:
             kept.append(run)
 
 
-def _overlap(one: ValidityPeriod, other: ValidityPeriod) -> bool:
+def _overlap(first_period: ValidityPeriod, other: ValidityPeriod) -> bool:
     def ends_before(first: ValidityPeriod, second: ValidityPeriod) -> bool:
-        start = second.valid_from or (min(said.said for said in second.asserted) if first.valid_to else None)
+        start = second.valid_from or (min(statement.said for statement in second.asserted) if first.valid_to else None)
         return first.valid_to is not None and start is not None and first.valid_to <= start
 
-    return not (ends_before(one, other) or ends_before(other, one))
+    return not (ends_before(first_period, other) or ends_before(other, first_period))
 
 
 def _dispute(runs: Sequence[ValidityPeriod]) -> None:

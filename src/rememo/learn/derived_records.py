@@ -29,8 +29,8 @@ def manually_changed(before: Record | None, after: Record | None) -> bool:
     """Whether somebody changed a derived record between two states, and not only what was learned since."""
     if before is None or after is None:
         # What nobody made by hand comes with its first source and goes with its last.
-        one = before or after
-        return one is not None and bool(_KINDS[one.kind].parts(one) or one.pinned or one.metadata)
+        record = before or after
+        return record is not None and bool(_KINDS[record.kind].parts(record) or record.pinned or record.metadata)
     kind = _KINDS[after.kind]
     same = all(getattr(before, name) == getattr(after, name) for name in _BY_HAND)
     return not same or kind.grown(before, after) or kind.parts(before) != kind.parts(after)
@@ -48,14 +48,18 @@ def restore_manual_parts(engine: Engine, was: Record | None, now: Record | None)
 def _statements(record: Record | None, *, by_hand: bool) -> list[dict[str, Any]]:
     if record is None:
         return []
-    return [one for one in record.data["statements"] if Statement.from_dict(one, record.scope).by_hand == by_hand]
+    return [
+        statement
+        for statement in record.data["statements"]
+        if Statement.from_dict(statement, record.scope).by_hand == by_hand
+    ]
 
 
 def _merge_fact(engine: Engine, was: Record | None, now: Record | None) -> Write | None:
     statements = [*_statements(now, by_hand=False), *_statements(was, by_hand=True)]
 
     def fields(held: Record) -> dict[str, Any]:
-        sources = list(dict.fromkeys(one["source"] for one in statements if "source" in one))
+        sources = list(dict.fromkeys(statement["source"] for statement in statements if "source" in statement))
         return {"data": {**held.data, "statements": statements, "sources": sources}}
 
     return _merged(engine, was, now, fields if statements else None)

@@ -22,11 +22,11 @@ def sentence(subject: str, predicate: str, object: str, *, denied: bool = False)
     words = predicate.replace("_", " ")
     object = "anyone or anything" if object == EVERY else object
     if predicate == "works_as" and object.lower() in _STATUSES:
-        said = f"{subject} is {object}"
+        text = f"{subject} is {object}"
     elif predicate == "works_as" and object.lower().rsplit(" ", 1)[-1] in _STUDENTS:
-        said = f"{subject} is a {object}"
+        text = f"{subject} is a {object}"
     elif predicate in _NOUNS or predicate.startswith(FAVOURITE):
-        said = f"{subject}'s {words} is {object}"
+        text = f"{subject}'s {words} is {object}"
     else:
-        said = f"{subject} {_PHRASES.get(predicate, words)} {object}"
-    return f"not so, or no longer: {said}" if denied else said
+        text = f"{subject} {_PHRASES.get(predicate, words)} {object}"
+    return f"not so, or no longer: {text}" if denied else text

@@ -158,9 +158,9 @@ def reconcile_each(engine: Engine, changes: FactChanges) -> Exception | None:
             failed[slot] = error
     if not failed:
         return None
-    told = "; ".join(f"{slot.subject!r} {slot.predicate}: {error}" for slot, error in failed.items())
+    errors = "; ".join(f"{slot.subject!r} {slot.predicate}: {error}" for slot, error in failed.items())
     return ExceptionGroup(
-        f"{len(failed)} of {len(changes.slots)} groups of facts could not be kept: {told}", [*failed.values()]
+        f"{len(failed)} of {len(changes.slots)} groups of facts could not be kept: {errors}", [*failed.values()]
     )
 
 
@@ -183,14 +183,14 @@ def facts_from(
     filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), known_at=known_at)
     if len(sources) == 1:
         filter = filter.narrowed(conditions=(Condition("data", ("sources",), "$contains", sources[0]),))
-    found: dict[str, list[Record]] = {id: [] for id in sources}
+    facts: dict[str, list[Record]] = {id: [] for id in sources}
     if sources:
         for record in engine.store.read(filter, engine.now()):
             if is_fact(record):
                 for id in record.data["sources"]:
-                    if id in found:
-                        found[id].append(record)
-    return found
+                    if id in facts:
+                        facts[id].append(record)
+    return facts
 
 
 def is_fact(record: Record) -> bool:
@@ -254,12 +254,12 @@ class _ReconcilePlan:
         self.writes: list[Write] = []
         self.places: dict[tuple[FactGroup, Key], str] = {}
         self.versions: dict[str, int] = {}
-        found, touched = self._neighbours()
-        said: dict[Scope, dict[SubjectPredicate, list[Statement]]] = {}
-        for slot in found.keys() | changes.slots:
-            said.setdefault(slot.home, {})[slot.matter] = self._statements(slot, found.get(slot, []))
-        for slot in sorted(touched & (found.keys() | changes.slots), key=repr):
-            self._settle(slot, found.get(slot, []), said[slot.home])
+        records, touched = self._neighbours()
+        statements: dict[Scope, dict[SubjectPredicate, list[Statement]]] = {}
+        for slot in records.keys() | changes.slots:
+            statements.setdefault(slot.home, {})[slot.matter] = self._statements(slot, records.get(slot, []))
+        for slot in sorted(touched & (records.keys() | changes.slots), key=repr):
+            self._settle(slot, records.get(slot, []), statements[slot.home])
         for scope, items in self._new.items():
             self.writes += engine.puts(scope, items)
         links = {id: link for id, link in self._links.items() if id not in occupied.held_back}
@@ -274,28 +274,30 @@ class _ReconcilePlan:
     def _neighbours(self) -> tuple[dict[FactGroup, list[Record]], set[FactGroup]]:
         """Return the facts that decide, and the slots to work out: those that changed and those that what changed may end."""
         touched = {slot.of(matter) for slot in self._changes.slots for matter in affected(slot.matter)}
-        found = self._read(_with_causes(touched))
-        owners = self._owners(found)
+        records = self._read(_with_causes(touched))
+        owners = self._owners(records)
         if owners - touched:
             touched |= owners
-            found |= self._read(_with_causes(owners) - found.keys())
+            records |= self._read(_with_causes(owners) - records.keys())
         named = {
             slot.of(matter)
             for slot in touched
             if owner_ends(slot.predicate)[0]
-            for matter in causes(slot.matter, [one.about for one in self._statements(slot, found.get(slot, []))])
+            for matter in causes(
+                slot.matter, [statement.about for statement in self._statements(slot, records.get(slot, []))]
+            )
         }
-        found |= self._read(named - found.keys())
-        return found, touched
+        records |= self._read(named - records.keys())
+        return records, touched
 
-    def _owners(self, found: Mapping[FactGroup, Sequence[Record]]) -> set[FactGroup]:
+    def _owners(self, known: Mapping[FactGroup, Sequence[Record]]) -> set[FactGroup]:
         """Return the slots of those who have the subjects of what changed: whose pet it was that died."""
         owners: set[FactGroup] = set()
         for slot in self._changes.slots:
             values, ended = owner_ends(slot.predicate, causing=True)
-            told = {record.data["match"]["object"] for record in found.get(slot, ())}
-            told |= {one.about for one in self._changes.added.get(slot, ())}
-            if values.isdisjoint(told):
+            objects = {record.data["match"]["object"] for record in known.get(slot, ())}
+            objects |= {statement.about for statement in self._changes.added.get(slot, ())}
+            if values.isdisjoint(objects):
                 continue
             conditions = (
                 Condition("data", ("match", "object"), "$eq", slot.subject),
@@ -307,7 +309,7 @@ class _ReconcilePlan:
         return owners
 
     def _read(self, wanted: AbstractSet[FactGroup]) -> dict[FactGroup, list[Record]]:
-        found: dict[FactGroup, list[Record]] = {}
+        records: dict[FactGroup, list[Record]] = {}
         by_home: dict[Scope, list[FactGroup]] = {}
         for slot in wanted:
             by_home.setdefault(slot.home, []).append(slot)
@@ -322,38 +324,40 @@ class _ReconcilePlan:
                 filter = Filter(scope=scope, kinds=("fact",), conditions=conditions)
                 for record in self._engine.store.read(filter, self._engine.now()):
                     if is_fact(record) and group_of(record) in wanted:
-                        found.setdefault(group_of(record), []).append(record)
-        return found
+                        records.setdefault(group_of(record), []).append(record)
+        return records
 
     def _within(self, slot: FactGroup) -> set[Scope] | None:
         """Return the scopes in which a slot may be changed; None for all. What is ended elsewhere goes as far as its cause."""
         reaches = self._changes.reaches
         if slot in self._changes.slots:
             return reaches.get(slot)
-        caused = [reaches.get(one) for one in self._changes.slots if one.home == slot.home]
+        caused = [reaches.get(group) for group in self._changes.slots if group.home == slot.home]
         return None if None in caused else {scope for some in caused for scope in some or ()}
 
     def _settle(
-        self, slot: FactGroup, records: Sequence[Record], said: Mapping[SubjectPredicate, Sequence[Statement]]
+        self, slot: FactGroup, records: Sequence[Record], statements: Mapping[SubjectPredicate, Sequence[Statement]]
     ) -> None:
         within = self._within(slot)
         existing = {record.id: record for record in records if is_within(record.scope, within)}
         self.versions |= {record.id: record.version for record in existing.values()}
-        told: dict[Scope, tuple[str, bool]] = {}
-        against = endings(slot.matter, said)
+        spellings: dict[Scope, tuple[str, bool]] = {}
+        against = endings(slot.matter, statements)
         shares: list[FactPart] = []
-        for share in split_into_facts(said[slot.matter], slot.predicate, self._policy(slot.predicate), within, against):
-            if share.reach not in told:
+        for share in split_into_facts(
+            statements[slot.matter], slot.predicate, self._policy(slot.predicate), within, against
+        ):
+            if share.reach not in spellings:
                 # Neither how others spell it nor what they tell as relationships shows to those who do not see them.
                 seen = [record for record in records if share.reach.contains(record.scope)]
                 subject = self._changes.spelled.get((slot, share.reach), slot.subject)
-                told[share.reach] = seen[0].data["subject"] if seen else subject, self._linking(slot, seen)
-            spelled, linking = told[share.reach]
+                spellings[share.reach] = seen[0].data["subject"] if seen else subject, self._linking(slot, seen)
+            spelled, linking = spellings[share.reach]
             shares.append(share)
             id = self._fact_id(slot, share.run, share.scope, share.bound)
             self._write(id, share.scope, _fields(spelled, slot, share), existing.pop(id, None))
-            for one in share.statements:
-                self.places[slot, one.key] = str(id)
+            for statement in share.statements:
+                self.places[slot, statement.key] = str(id)
             if linking:
                 self._link(spelled, slot, share)
         linking = bool(existing) and self._linking(slot, records)
@@ -362,7 +366,7 @@ class _ReconcilePlan:
             if linking:
                 link = self._link_id(record.scope, record.data["subject"], record.data["object"], slot)
                 self._links.setdefault(link, None)
-        self._revise(slot, [one for one in records if is_within(one.scope, within)], shares)
+        self._revise(slot, [record for record in records if is_within(record.scope, within)], shares)
 
     def _fact_id(self, slot: FactGroup, run: ValidityPeriod, scope: Scope, bound: tuple[str, ...]) -> DerivedId:
         name = fact_name(scope, slot.subject, slot.predicate, run.object, run.number, bound)
@@ -374,46 +378,50 @@ class _ReconcilePlan:
         def fact_of(run: ValidityPeriod, statement: Statement) -> str:
             return str(self._fact_id(slot, run, statement.scope, statement.kept_by))
 
-        found = group_revisions(shares, slot.predicate, fact_of)
-        ended = [one for one in records if one.data["status"] != "current" or one.valid_to is not None]
-        if not ended and not any(revision for _, revision in found.values()):
+        revisions = group_revisions(shares, slot.predicate, fact_of)
+        ended = [record for record in records if record.data["status"] != "current" or record.valid_to is not None]
+        if not ended and not any(revision for _, revision in revisions.values()):
             return  # nothing has ended, now or before: there is nothing to look for
         for record in ended:
             for id in record.data["sources"]:
-                found.setdefault(id, (record.scope, None))
+                revisions.setdefault(id, (record.scope, None))
         key = f"{slot.predicate} {slot.subject}"
-        for id, (scope, revision) in found.items():
+        for id, (scope, revision) in revisions.items():
             self._revisions.set(id, scope, key, revision)
 
     def _statements(self, slot: FactGroup, records: Iterable[Record]) -> list[Statement]:
         kept: dict[tuple[Scope, Key], Statement] = {}
         for record in records:
             for values in record.data["statements"]:
-                one = Statement.from_dict(values, record.scope)
-                drop = None if one.source is None else self._changes.dropped.get(one.source.id)
-                if drop is None or not drop(one):
-                    kept[record.scope, one.key] = one
-        for one in self._changes.added.get(slot, ()):
-            before = kept.get((one.scope, one.key))
+                statement = Statement.from_dict(values, record.scope)
+                drop = None if statement.source is None else self._changes.dropped.get(statement.source.id)
+                if drop is None or not drop(statement):
+                    kept[record.scope, statement.key] = statement
+        for statement in self._changes.added.get(slot, ()):
+            before = kept.get((statement.scope, statement.key))
             if before is not None:
-                if not one.by_hand:
-                    kept[one.scope, one.key] = replace(one, known=before.known)
+                if not statement.by_hand:
+                    kept[statement.scope, statement.key] = replace(statement, known=before.known)
                 else:
-                    surer = max(one.confidence, before.confidence)
-                    kept[one.scope, one.key] = replace(before, confidence=surer)
+                    surer = max(statement.confidence, before.confidence)
+                    kept[statement.scope, statement.key] = replace(before, confidence=surer)
                 continue
-            latest = max((other.known for other in kept.values() if one.reach.contains(other.scope)), default=None)
+            latest = max(
+                (other.known for other in kept.values() if statement.reach.contains(other.scope)), default=None
+            )
             # What is added by hand at one moment keeps its order; a message has the time it was stored at.
-            late = one.by_hand and latest is not None and one.known <= latest
-            kept[one.scope, one.key] = replace(one, known=latest + _MICROSECOND) if late and latest else one
+            late = statement.by_hand and latest is not None and statement.known <= latest
+            kept[statement.scope, statement.key] = (
+                replace(statement, known=latest + _MICROSECOND) if late and latest else statement
+            )
         return list(kept.values())
 
     def _linking(self, slot: FactGroup, records: Iterable[Record]) -> bool:
         """Whether these facts are relationships too: by their predicate, or since somebody told them so."""
         if slot.predicate in CONNECTING:
             return True
-        before = (one.get("name") for record in records for one in record.data["statements"])
-        return LINK in before or any(one.name == LINK for one in self._changes.added.get(slot, ()))
+        before = (statement.get("name") for record in records for statement in record.data["statements"])
+        return LINK in before or any(statement.name == LINK for statement in self._changes.added.get(slot, ()))
 
     def _policy(self, predicate: str) -> Policy:
         if predicate not in self._policies:
@@ -433,14 +441,14 @@ class _ReconcilePlan:
             self.writes.append(self._engine.revise(record, changed))
 
     def _link(self, subject: str, slot: FactGroup, share: FactPart) -> None:
-        asserted = [one for one in share.statements if one.asserts]
+        asserted = [statement for statement in share.statements if statement.asserts]
         spelled = share.statements[-1].object
         id = self._link_id(share.scope, subject, spelled, slot)
         if share.run.status in ("current", "disputed") and asserted:
-            said = [one.said for one in asserted]
+            times = [statement.said for statement in asserted]
             link = LearnedRelationship(
                 id=id, scope=share.scope, entity=subject, target=spelled, type=slot.predicate, count=len(asserted),
-                first=min(said), last=max(said),
+                first=min(times), last=max(times),
             )  # fmt: skip
             other = self._links.get(id)
             self._links[id] = link if other is None else link.joined(other)
@@ -455,10 +463,10 @@ def _with_causes(slots: Iterable[FactGroup]) -> set[FactGroup]:
 def _fields(subject: str, slot: FactGroup, share: FactPart) -> dict[str, Any]:
     """Return the content of a fact's record."""
     run, kept = share.run, _within_bounds(share.statements)
-    asserted = [one for one in kept if one.asserts] or kept
+    asserted = [statement for statement in kept if statement.asserts] or kept
     last = asserted[-1]
-    sources = dict.fromkeys(one.source.id for one in kept if one.source is not None)
-    weights = [one.importance for one in kept if one.importance is not None]
+    sources = dict.fromkeys(statement.source.id for statement in kept if statement.source is not None)
+    weights = [statement.importance for statement in kept if statement.importance is not None]
     return {
         **({"importance": max(weights)} if weights else {}),
         "text": sentence(subject, slot.predicate, last.object, denied=run.denied),
@@ -471,13 +479,15 @@ def _fields(subject: str, slot: FactGroup, share: FactPart) -> dict[str, Any]:
             "wording": last.wording,
             "status": run.status,
             "match": {"subject": slot.subject, "object": run.object},
-            "statements": [one.to_dict() for one in kept],
+            "statements": [statement.to_dict() for statement in kept],
             **({BOUND: list(share.bound)} if share.bound else {}),
         },
-        "occurred_at": min(one.said for one in kept),
+        "occurred_at": min(statement.said for statement in kept),
         "valid_from": run.valid_from,
         "valid_to": run.valid_to,
-        "trust": 0.0 if run.status == "retracted" and not run.denied else max(one.trust for one in asserted),
+        "trust": 0.0
+        if run.status == "retracted" and not run.denied
+        else max(statement.trust for statement in asserted),
     }
 
 
@@ -485,13 +495,15 @@ def gathered(statements: Iterable[Statement]) -> float:
     """Return 1 - (1-a)(1-b)… over the sources, each with the surest of its statements; one set by hand stands."""
     surest: dict[object, float] = {}
     fixed: Statement | None = None
-    for one in statements:
-        if "confidence" in one.fixed:
-            fixed = one if fixed is None or one.known > fixed.known else fixed
-        elif not one.fixed:
+    for statement in statements:
+        if "confidence" in statement.fixed:
+            fixed = statement if fixed is None or statement.known > fixed.known else fixed
+        elif not statement.fixed:
             # What rules and a model both find in one text is surer than what one of them does.
-            name = one.name if one.source is None else (one.source.id, one.name in (MODEL, LINK))
-            surest[name] = max(surest.get(name, 0.0), one.confidence)
+            name = (
+                statement.name if statement.source is None else (statement.source.id, statement.name in (MODEL, LINK))
+            )
+            surest[name] = max(surest.get(name, 0.0), statement.confidence)
     if fixed is not None:
         return fixed.confidence
     doubt = 1.0
@@ -505,7 +517,13 @@ def _within_bounds(share: list[Statement]) -> list[Statement]:
     over = len(share) - _MOST_STATEMENTS
     if over <= 0:
         return share
-    plain = [one for one in share if one.asserts and not one.by_hand and one.begin is one.end is one.corrects is None]
+    plain = [
+        statement
+        for statement in share
+        if statement.asserts
+        and not statement.by_hand
+        and statement.begin is statement.end is statement.corrects is None
+    ]
     middle = max(1, (len(plain) - over) // 2)
-    gone = {id(one) for one in plain[middle : middle + over]}
-    return [one for one in share if id(one) not in gone]
+    gone = {id(statement) for statement in plain[middle : middle + over]}
+    return [statement for statement in share if id(statement) not in gone]

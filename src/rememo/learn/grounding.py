@@ -23,31 +23,31 @@ def find_quote(quote: str, text: str) -> tuple[int, int] | None:
     before = r"\b" if words[0][0].isascii() else ""
     after = r"\b" if words[-1][-1].isascii() else ""
     pattern = before + r"\W+".join(map(re.escape, words)) + after
-    found = re.search(pattern, text, re.IGNORECASE)
-    return None if found is None else found.span()
+    match = re.search(pattern, text, re.IGNORECASE)
+    return None if match is None else match.span()
 
 
 def contains_words(text: str, value: str) -> bool:
     """Whether a text has all words of a value, in whatever order."""
-    return bool(found := _words(value)) and (found <= _words(text) or find_quote(value, text) is not None)
+    return bool(words := _words(value)) and (words <= _words(text) or find_quote(value, text) is not None)
 
 
-def same_value(one: str, other: str) -> bool:
+def same_value(value: str, other: str) -> bool:
     """Whether two values mean one thing: alike, or one has all words of the other."""
-    first, second = _words(one), _words(other)
-    return folded(one) == folded(other) or bool(first and second and (first <= second or second <= first))
+    first, second = _words(value), _words(other)
+    return folded(value) == folded(other) or bool(first and second and (first <= second or second <= first))
 
 
-def parse_stated_time(told: str | None, text: str, at: datetime) -> datetime | None:
+def parse_stated_time(stated: str | None, text: str, at: datetime) -> datetime | None:
     """Return the time that a model tells, if it is one and the text speaks of a time at all."""
-    if not told or not (_DIGIT.search(text) or find_times(text, at=at)):
+    if not stated or not (_DIGIT.search(text) or find_times(text, at=at)):
         return None
     try:
-        found = datetime.fromisoformat(told.strip())
+        time = datetime.fromisoformat(stated.strip())
     except ValueError:
         return None
     try:
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
         return None
 

@@ -70,16 +70,16 @@ def learn(
     wanted = list(dict.fromkeys(ids))
     failed: dict[str, Exception] = {}
     changes = FactChanges(tenant)
-    found = read_records(engine, tenant, wanted)
+    records = read_records(engine, tenant, wanted)
     if ended is not None:
-        held = _quarantined(engine, tenant, [id for id in wanted if id not in found and id not in ended])
-        wanted = [id for id in wanted if id in found or id in ended or id in held]
+        held = _quarantined(engine, tenant, [id for id in wanted if id not in records and id not in ended])
+        wanted = [id for id in wanted if id in records or id in ended or id in held]
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
-    again = [id for id in wanted if anew or id not in found or found[id].version > 1]
+    again = [id for id in wanted if anew or id not in records or records[id].version > 1]
     learned = facts_from(engine, tenant, again)
     for id in wanted:
         try:
-            _gather(engine, changes, id, found.get(id), learned.get(id), reach=(reaches or {}).get(id))
+            _gather(engine, changes, id, records.get(id), learned.get(id), reach=(reaches or {}).get(id))
         except (StorageError, Closed):
             raise
         except Exception as error:  # noqa: BLE001 - one odd message must not keep the others from being learned
@@ -88,7 +88,7 @@ def learn(
     try:
         reconcile(engine, changes)
         done = [id for id in wanted if id not in failed]
-        _revise(engine, tenant, done, found, again=again, reaches=reaches or {})
+        _revise(engine, tenant, done, records, again=again, reaches=reaches or {})
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
@@ -105,7 +105,7 @@ def _revise(
     engine: Engine,
     tenant: str,
     ids: Sequence[str],
-    found: Mapping[str, Record],
+    records: Mapping[str, Record],
     *,
     again: Sequence[str],
     reaches: Mapping[str, set[Scope]],
@@ -114,39 +114,43 @@ def _revise(
 
     What somebody bound to labels changed makes and takes back nothing beyond them.
     """
-    within = {id: _reach(found.get(id), reaches.get(id)) for id in {*ids, *again}}
+    within = {id: _reach(records.get(id), reaches.get(id)) for id in {*ids, *again}}
     held = {
         key
         for record in _revisions_of(engine, tenant, again)
         for key in (*record.data["revisions"], *rejections_of(record))
     }
     made = {
-        id: [one for one in revised_by(engine, record, _seen_by(record)) if is_within(one.record.scope, within[id])]
+        id: [
+            revised
+            for revised in revised_by(engine, record, _seen_by(record))
+            if is_within(revised.record.scope, within[id])
+        ]
         for id in ids
         # Where learning is switched off, only what was noted before follows its record's new words.
-        if (record := found.get(id)) is not None
+        if (record := records.get(id)) is not None
         and learnable(record)
         and (engine.settings.learn or made_by(id) in held)
     }
     made = _as_decided(engine, tenant, made)
-    _end_facts(engine, tenant, made, found)
+    _end_facts(engine, tenant, made, records)
     for _ in range(_MOST_TRIES):
         revisions = RevisionWrites(tenant)
         for record in _revisions_of(engine, tenant, again):
             for id in again:
                 if is_within(record.scope, within[id]):
-                    revisions.clear(record, _outdated(record, id, found.get(id)))
+                    revisions.clear(record, _outdated(record, id, records.get(id)))
         for id, statements in made.items():
-            for one in statements:
+            for revised in statements:
                 revision = Revision(
                     by=id,
                     # Who sees the earlier record need not see the later one, nor a word of it.
-                    reason=one.reason if one.record.scope.contains(found[id].scope) else "",
-                    confidence=one.confidence,
-                    at=found[id].at,
-                    wording=one.earlier.text,
+                    reason=revised.reason if revised.record.scope.contains(records[id].scope) else "",
+                    confidence=revised.confidence,
+                    at=records[id].at,
+                    wording=revised.earlier.text,
                 )
-                revisions.set(one.record.id, one.record.scope, made_by(id), revision)
+                revisions.set(revised.record.id, revised.record.scope, made_by(id), revision)
         writes = revisions.writes(engine)
         if not writes:
             return
@@ -167,17 +171,17 @@ def _reach(record: Record | None, reach: set[Scope] | None) -> set[Scope] | None
 
 def _outdated(revision: Record, id: str, record: Record | None) -> list[str]:
     """Return what of a revision record a change of a record takes back: what it made, and what was made of words it lost."""
-    found = [made_by(id)]
+    keys = [made_by(id)]
     if revision.data["record"] == id:
-        for key, one in {**revisions_of(revision), **rejections_of(revision)}.items():
-            if record is None or not learnable(record) or (one.wording or record.text).strip() not in record.text:
-                found.append(key)
-    return found
+        for key, made in {**revisions_of(revision), **rejections_of(revision)}.items():
+            if record is None or not learnable(record) or (made.wording or record.text).strip() not in record.text:
+                keys.append(key)
+    return keys
 
 
 def _as_decided(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]]) -> dict[str, list[Found]]:
     """Return what records revise, as sure as somebody has decided; what was rejected ends nothing, and stays noted so."""
-    ids = {one.record.id for some in made.values() for one in some}
+    ids = {revised.record.id for some in made.values() for revised in some}
     if not ids:
         return {id: [] for id in made}
     filter = Filter(
@@ -186,13 +190,13 @@ def _as_decided(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]]
     kept = [record for record in engine.store.read(filter, engine.now()) if is_revision(record)]
     decided = {record.data["record"]: decisions_of(record) for record in kept}
     certain = {"confirmed": 1.0, "rejected": 0.0}
-    found: dict[str, list[Found]] = {}
+    decided_on: dict[str, list[Found]] = {}
     for id, some in made.items():
-        found[id] = []
-        for one in some:
-            decision = decided.get(one.record.id, {}).get(made_by(id))
-            found[id].append(one if decision is None else replace(one, confidence=certain[decision]))
-    return found
+        decided_on[id] = []
+        for revised in some:
+            decision = decided.get(revised.record.id, {}).get(made_by(id))
+            decided_on[id].append(revised if decision is None else replace(revised, confidence=certain[decision]))
+    return decided_on
 
 
 def relearn(engine: Engine, tenant: str, record_id: str) -> None:
@@ -202,27 +206,27 @@ def relearn(engine: Engine, tenant: str, record_id: str) -> None:
         raise failed[record_id]
 
 
-def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], found: Mapping[str, Record]) -> None:
+def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], records: Mapping[str, Record]) -> None:
     """End the facts that were learned from revised statements: what the statement says no longer holds, nor do they."""
-    sure = [(id, one) for id, some in made.items() for one in some if one.confidence >= SURE]
+    sure = [(id, revised) for id, some in made.items() for revised in some if revised.confidence >= SURE]
     if not sure:
         return
-    learned = facts_from(engine, tenant, list(dict.fromkeys(one.record.id for _, one in sure)))
+    learned = facts_from(engine, tenant, list(dict.fromkeys(revised.record.id for _, revised in sure)))
     changes = FactChanges(tenant)
-    for id, one in sure:
-        later = found[id]
-        for fact in learned[one.record.id]:
-            if _ends_fact(engine, fact, one):
+    for id, revised in sure:
+        later = records[id]
+        for fact in learned[revised.record.id]:
+            if _ends_fact(engine, fact, revised):
                 ending = Statement(
                     object=fact.data["object"],
                     said=later.at,
                     known=later.recorded_at if bound_to(later) else later.created_at,
                     bound=bound_to(later),
                     scope=later.scope,
-                    confidence=one.confidence,
+                    confidence=revised.confidence,
                     source=Source(later.id, later.version),
                     ends=True,
-                    wording=one.reason,
+                    wording=revised.reason,
                     trust=later.trust,
                 )
                 changes.add(fact.data["subject"], fact.data["predicate"], ending)
@@ -234,18 +238,18 @@ def _seen_by(record: Record) -> Scope:
     return replace(home(record.scope), **{name: getattr(record.scope, name) for name in bound_to(record)})
 
 
-def _ends_fact(engine: Engine, fact: Record, one: Found) -> bool:
+def _ends_fact(engine: Engine, fact: Record, revised: Found) -> bool:
     """Whether a fact stands on the very words that were revised, and on nothing said later."""
     statements = [
         statement
         for statement in fact.data["statements"]
-        if statement.get("source") == one.record.id and statement.get("wording")
+        if statement.get("source") == revised.record.id and statement.get("wording")
     ]
-    if not any(statement["wording"].strip() in one.earlier.text for statement in statements):
+    if not any(statement["wording"].strip() in revised.earlier.text for statement in statements):
         return False
     if fact.data["predicate"] in LASTING_PREDICATES or fact.data["status"] != "current":
         return False
-    named = one.later.ended & one.earlier.terms
+    named = revised.later.ended & revised.earlier.terms
     return not named or not named.isdisjoint(engine.analyzer.terms(fact.data["object"]))
 
 
@@ -264,13 +268,13 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
     if len(ids) == 1:
         named = (Condition("data", (name, made_by(ids[0])), "$exists", True) for name in ("revisions", "rejected"))
         made = [made[0].narrowed(conditions=(condition,)) for condition in named]
-    found = {record.id: record for record in engine.store.read(own, engine.now()) if is_revision(record)}
+    revisions = {record.id: record for record in engine.store.read(own, engine.now()) if is_revision(record)}
     keys = set(map(made_by, ids))
     for filter in made:
         for record in engine.store.read(filter, engine.now()):
             if is_revision(record) and not keys.isdisjoint((*record.data["revisions"], *rejections_of(record))):
-                found[record.id] = record
-    return list(found.values())
+                revisions[record.id] = record
+    return list(revisions.values())
 
 
 def forget_source(view: View, record_id: str) -> None:
@@ -302,11 +306,11 @@ def speaker_of(record: Record) -> str:
 
 def read_records(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str, Record]:
     """Return those of some records that are there, by id."""
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for start in range(0, len(ids), _CHUNK):
         filter = Filter(scope=Scope(tenant=tenant), ids=tuple(ids[start : start + _CHUNK]))
-        found.update((record.id, record) for record in engine.store.read(filter, engine.now()))
-    return found
+        records.update((record.id, record) for record in engine.store.read(filter, engine.now()))
+    return records
 
 
 def _quarantined(engine: Engine, tenant: str, ids: Sequence[str]) -> frozenset[str]:
@@ -331,12 +335,12 @@ def _gather(
     keys: set[Key] = set()
     # Where learning is switched off, only what was learned before follows its record's new words.
     if record is not None and learnable(record) and (learned != [] or engine.settings.learn):
-        for found in rule_facts(engine, record):
-            if max(len(found.subject), len(found.object)) * 4 > MAX_LABEL:
+        for fact in rule_facts(engine, record):
+            if max(len(fact.subject), len(fact.object)) * 4 > MAX_LABEL:
                 continue
-            statement = statement_of(found, record)
+            statement = statement_of(fact, record)
             keys.add(statement.key)
-            changes.add(found.subject, found.predicate, statement)
+            changes.add(fact.subject, fact.predicate, statement)
     if learned is None:
         return
     if learned:
@@ -344,7 +348,7 @@ def _gather(
         changes.touch((group_of(fact) for fact in learned), reach)
     if record is None or record.kind == "fact":
         versions = engine.store.history(Scope(tenant=changes.tenant), id)
-        changes.touch((group_of(one) for one in versions if is_fact(one)), reach)
+        changes.touch((group_of(version) for version in versions if is_fact(version)), reach)
 
 
 def _outdated_statements(
@@ -353,12 +357,14 @@ def _outdated_statements(
     """Return what tells whether a statement went with the record's old words."""
     if record is None:
         return lambda _: True
-    texts: Mapping[int, str] = {one.version: one.text for one in engine.store.history(Scope(tenant=tenant), id)}
+    texts: Mapping[int, str] = {
+        version.version: version.text for version in engine.store.history(Scope(tenant=tenant), id)
+    }
 
-    def gone(one: Statement) -> bool:
-        if one.name is None:
-            return one.key not in keys
-        return one.source is not None and texts.get(one.source.version) != record.text
+    def gone(statement: Statement) -> bool:
+        if statement.name is None:
+            return statement.key not in keys
+        return statement.source is not None and texts.get(statement.source.version) != record.text
 
     return gone
 
@@ -376,14 +382,14 @@ def _previous(engine: Engine, record: Record) -> str | None:
     filter = Filter(scope=record.scope, kinds=(record.kind,), before=record.at)
     speaker = speaker_of(record)
     before = engine.store.read(filter, engine.now(), limit=_LOOK_BACK)
-    said = [without_recalled(one.text) for one in before if learnable(one) and speaker_of(one) == speaker]
-    return "\n".join(said[-_SAID_BEFORE:]) if said else None
+    texts = [without_recalled(record.text) for record in before if learnable(record) and speaker_of(record) == speaker]
+    return "\n".join(texts[-_SAID_BEFORE:]) if texts else None
 
 
-def statement_of(found: ExtractedFact, record: Record) -> Statement:
+def statement_of(fact: ExtractedFact, record: Record) -> Statement:
     """Return a fact that was found in a message as one statement of it."""
     values: dict[str, Any] = {
-        name: getattr(found, name) for name in ("object", "confidence", "ends", "corrects", "wording", "kind")
+        name: getattr(fact, name) for name in ("object", "confidence", "ends", "corrects", "wording", "kind")
     }
     bound = bound_to(record)
     return Statement(
@@ -393,8 +399,8 @@ def statement_of(found: ExtractedFact, record: Record) -> Statement:
         bound=bound,
         scope=record.scope,
         source=Source(record.id, record.version),
-        begin=found.valid_from,
-        end=found.valid_to,
+        begin=fact.valid_from,
+        end=fact.valid_to,
         trust=record.trust,
         **values,
     )

@@ -136,14 +136,14 @@ def batches(turns: Sequence[ExtractionInput]) -> Iterator[range]:
 
 def extraction_prompt(turns: Sequence[ExtractionInput]) -> list[ChatMessage]:
     """Return what a model is shown for some turns."""
-    shown = [
-        {"n": place, "speaker": one.speaker, "said": one.at.isoformat(), "text": one.text[:MOST_CHARS]}
-        for place, one in enumerate(turns, 1)
+    messages = [
+        {"n": place, "speaker": turn.speaker, "said": turn.at.isoformat(), "text": turn.text[:MOST_CHARS]}
+        for place, turn in enumerate(turns, 1)
     ]
     # Words for relatives need no telling, and every word of a prompt is paid for with every call.
     names = ", ".join(name for name in PREDICATES if name not in RELATIONS)
     system = prompt("extract").filled(predicates=names)
-    return [ChatMessage("system", system), ChatMessage("user", dump_json(shown))]
+    return [ChatMessage("system", system), ChatMessage("user", dump_json(messages))]
 
 
 def answer_tokens(turns: Sequence[ExtractionInput]) -> int:
@@ -156,35 +156,35 @@ def extract_by_model(llm: LLM, turns: Sequence[ExtractionInput], *, timeout: flo
 
     An answer that was cut off is asked for in two halves; of a single message, what was cut off last is left out.
     """
-    found = ask_structured(
+    answer = ask_structured(
         llm, extraction_prompt(turns), ExtractionAnswer, max_tokens=answer_tokens(turns), timeout=timeout
     )
-    if found.truncated and len(turns) > 1:
+    if answer.truncated and len(turns) > 1:
         middle = len(turns) // 2
         first = extract_by_model(llm, turns[:middle], timeout=timeout)
         second = extract_by_model(llm, turns[middle:], timeout=timeout)
         return Extraction(
             told=first.told + second.told,
-            importance=first.importance | {place + middle: one for place, one in second.importance.items()},
+            importance=first.importance | {place + middle: value for place, value in second.importance.items()},
             invented=first.invented + second.invented,
-            usage=found.usage + first.usage + second.usage,
+            usage=answer.usage + first.usage + second.usage,
         )
     reading = _AnswerGrounder(turns)
-    reading.read(_without_last(found.value) if found.truncated else found.value)
-    reading.found.usage = found.usage
+    reading.read(_without_last(answer.value) if answer.truncated else answer.value)
+    reading.found.usage = answer.usage
     counts.add("invented", reading.found.invented)
     return reading.found
 
 
-def merge_with_rules(rules: Sequence[ExtractedFact], told: Sequence[GroundedFact]) -> list[GroundedFact]:
+def merge_with_rules(rules: Sequence[ExtractedFact], facts: Sequence[GroundedFact]) -> list[GroundedFact]:
     """Return what a model adds to what rules found in the same text.
 
     Where it tells the same, it is brought to the same words, so that both stand for one fact. Where a thing can have one
     value only and the two differ, the rules are believed.
     """
     kept: list[GroundedFact] = []
-    for one in told:
-        fact = one.fact
+    for grounded in facts:
+        fact = grounded.fact
         about = [
             rule for rule in rules if rule.predicate == fact.predicate and folded(rule.subject) == folded(fact.subject)
         ]
@@ -199,7 +199,7 @@ def merge_with_rules(rules: Sequence[ExtractedFact], told: Sequence[GroundedFact
             )
         elif about and predicate(fact.predicate).values == "single":
             continue
-        kept.append(one._replace(fact=fact))
+        kept.append(grounded._replace(fact=fact))
     return kept
 
 
@@ -213,23 +213,29 @@ class _AnswerGrounder:
     def read(self, answer: ExtractionAnswer) -> None:
         for fact in answer.facts:
             self._fact(fact)
-        for one in answer.relationships:
-            said = _Fact(n=one.n, subject=one.who, predicate=one.type, object=one.whom, quote=one.quote)
-            self._fact(said, link=True)
+        for relationship in answer.relationships:
+            as_fact = _Fact(
+                n=relationship.n,
+                subject=relationship.who,
+                predicate=relationship.type,
+                object=relationship.whom,
+                quote=relationship.quote,
+            )
+            self._fact(as_fact, link=True)
         for event in answer.events:
-            told = _Fact(
+            as_fact = _Fact(
                 n=event.n, subject=event.who, predicate="event", object=event.what, quote=event.quote, since=event.when
             )
-            self._fact(told)
+            self._fact(as_fact)
         for entity in answer.entities:
             # A kind is no word of the text; that the name is one is all that can be held against it.
             if (turn := self._turn(entity.n)) is None or not contains_words(turn.text, entity.name):
                 self.found.invented += 1
             elif entity.type != "other":
                 self._entity(entity, turn)
-        for one in answer.importance:
-            if self._turn(one.n) is not None:
-                self.found.importance[one.n - 1] = one.value
+        for rating in answer.importance:
+            if self._turn(rating.n) is not None:
+                self.found.importance[rating.n - 1] = rating.value
 
     def _turn(self, number: int) -> ExtractionInput | None:
         return self._turns[number - 1] if 1 <= number <= len(self._turns) else None
@@ -243,23 +249,23 @@ class _AnswerGrounder:
         )  # fmt: skip
         self.found.told[entity.n - 1].append(GroundedFact(fact))
 
-    def _fact(self, told: _Fact, *, link: bool = False) -> None:
-        turn = self._turn(told.n)
-        fact = None if turn is None else _grounded(told, turn)
+    def _fact(self, stated: _Fact, *, link: bool = False) -> None:
+        turn = self._turn(stated.n)
+        fact = None if turn is None else _grounded(stated, turn)
         if fact is None:
             self.found.invented += 1
         elif fact.confidence >= _LEAST:
-            self.found.told[told.n - 1].append(GroundedFact(fact, link=link))
+            self.found.told[stated.n - 1].append(GroundedFact(fact, link=link))
 
 
-def _grounded(told: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
+def _grounded(stated: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
     """Return a fact as Rememo writes it, if the words that it quotes were said and say it."""
-    place = find_quote(told.quote, turn.text)
+    place = find_quote(stated.quote, turn.text)
     if place is None:
         return None
     quote = turn.text[slice(*place)]
-    name, value = normalise_predicate(told.predicate), normalise_object(told.object)
-    subject = normalise_subject(told.subject, turn.speaker)
+    name, value = normalise_predicate(stated.predicate), normalise_object(stated.object)
+    subject = normalise_subject(stated.subject, turn.speaker)
     own = folded(turn.speaker)
     meant = contains_words(quote, value) or (folded(value) == own and bool(_OWN_WORD.search(quote)))
     if not (subject and value and name and meant) or len(name) > _LONGEST_PREDICATE:
@@ -268,17 +274,20 @@ def _grounded(told: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
     named = folded(subject).removeprefix(f"{own}'s ")
     if named != own and not contains_words(turn.text, named):
         return None
-    since, until = parse_stated_time(told.since, turn.text, turn.at), parse_stated_time(told.until, turn.text, turn.at)
+    since, until = (
+        parse_stated_time(stated.since, turn.text, turn.at),
+        parse_stated_time(stated.until, turn.text, turn.at),
+    )
     if since is not None and until is not None and since > until:
         since = until = None
     return ExtractedFact(
         subject=subject,
         predicate=name,
         object=value,
-        confidence=min(told.confidence, _SURE),
+        confidence=min(stated.confidence, _SURE),
         valid_from=since,
         valid_to=until,
-        ends=told.ends,
+        ends=stated.ends,
         wording=quote,
         position=place,
     )
@@ -287,6 +296,6 @@ def _grounded(told: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
 def _without_last(answer: ExtractionAnswer) -> ExtractionAnswer:
     """Return an answer that was cut off without what stands last in it."""
     for name in ("importance", "events", "relationships", "entities", "facts"):
-        if found := getattr(answer, name):
-            return answer.model_copy(update={name: found[:-1]})
+        if items := getattr(answer, name):
+            return answer.model_copy(update={name: items[:-1]})
     return answer

@@ -45,7 +45,7 @@ def learn_by_model(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str,
     failed: dict[str, Exception] = {}
     end: Exception | None = None
     for records in _groups(engine, tenant, ids):
-        turns = [_turn(one) for one in records]
+        turns = [_turn(record) for record in records]
         for places in batches(turns):
             some = [records[place] for place in places]
             if end is None:
@@ -54,7 +54,7 @@ def learn_by_model(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str,
             else:
                 error = end
             if error is not None:
-                failed |= {one.id: error for one in some}
+                failed |= {record.id: error for record in some}
     return failed
 
 
@@ -64,7 +64,7 @@ def backlog(engine: Engine, tenant: str, tasks: Sequence[str]) -> Backlog:
     ids = [str(job.payload["record"]) for job in waiting if job.task in tasks and "record" in job.payload]
     usage, calls, messages, schema = Usage(), 0, 0, schema_of(ExtractionAnswer)
     for records in _groups(engine, tenant, ids):
-        turns = [_turn(one) for one in records]
+        turns = [_turn(record) for record in records]
         for places in batches(turns):
             some = [turns[place] for place in places]
             usage += upper_bound(prompt_tokens(extraction_prompt(some), schema), answer_tokens(some))
@@ -79,7 +79,7 @@ def _groups(engine: Engine, tenant: str, ids: Sequence[str]) -> list[list[Record
     for record in read_records(engine, tenant, list(dict.fromkeys(ids))).values():
         if learnable(record) and without_recalled(record.text).strip():
             groups.setdefault(record.scope, []).append(record)
-    return [sorted(group, key=lambda one: one.at) for group in groups.values()]
+    return [sorted(group, key=lambda record: record.at) for group in groups.values()]
 
 
 def _turn(record: Record) -> ExtractionInput:
@@ -94,11 +94,11 @@ def _learn_some(
     engine: Engine, llm: LLM, records: Sequence[Record], turns: Sequence[ExtractionInput]
 ) -> Exception | None:
     try:
-        found = extract_by_model(llm, turns)
+        extraction = extract_by_model(llm, turns)
     except (ModelFailed, OverBudget) as error:
         return error
     try:
-        _keep(engine, records, found)
+        _keep(engine, records, extraction)
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - whatever is wrong with this answer, the others go on
@@ -106,22 +106,22 @@ def _learn_some(
     return None
 
 
-def _keep(engine: Engine, records: Sequence[Record], found: Extraction) -> None:
+def _keep(engine: Engine, records: Sequence[Record], extraction: Extraction) -> None:
     changes = FactChanges(records[0].scope.tenant)
     # Somebody may have changed or removed a message while the model thought about it.
-    now = read_records(engine, changes.tenant, [one.id for one in records])
+    now = read_records(engine, changes.tenant, [record.id for record in records])
     for place, record in enumerate(records):
         current = now.get(record.id)
         if current is None or current.text != record.text or not learnable(current):
             continue
-        for told in merge_with_rules(rule_facts(engine, current), found.told[place]):
-            fact = told.fact
+        for grounded in merge_with_rules(rule_facts(engine, current), extraction.told[place]):
+            fact = grounded.fact
             if max(len(fact.subject), len(fact.object)) * 4 > MAX_LABEL:
                 continue
             statement = replace(
                 statement_of(fact, current),
-                name=LINK if told.link else MODEL,
-                importance=found.importance.get(place),
+                name=LINK if grounded.link else MODEL,
+                importance=extraction.importance.get(place),
             )
             changes.add(fact.subject, fact.predicate, statement)
     if not changes.slots:

@@ -19,11 +19,13 @@ SubjectPredicate = tuple[str, str]
 """What contradicts each other if it differs: a subject, as subjects are compared, and a predicate."""
 
 
-def arrange_all(said: Mapping[SubjectPredicate, Sequence[Statement]]) -> dict[SubjectPredicate, list[ValidityPeriod]]:
+def arrange_all(
+    statements_by_pair: Mapping[SubjectPredicate, Sequence[Statement]],
+) -> dict[SubjectPredicate, list[ValidityPeriod]]:
     """Return what held when of everything that was said, each predicate by the policy of the shipped table."""
     return {
-        matter: arrange_periods(statements, matter[1], default_policy(matter[1]), endings(matter, said))
-        for matter, statements in said.items()
+        matter: arrange_periods(statements, matter[1], default_policy(matter[1]), endings(matter, statements_by_pair))
+        for matter, statements in statements_by_pair.items()
     }
 
 
@@ -42,18 +44,20 @@ def causes(matter: SubjectPredicate, objects: Iterable[str] | None = None) -> se
     return {(object, rule.said) for rule in rules if rule.owner for object in objects}
 
 
-def endings(matter: SubjectPredicate, said: Mapping[SubjectPredicate, Sequence[Statement]]) -> list[Statement]:
+def endings(matter: SubjectPredicate, statements: Mapping[SubjectPredicate, Sequence[Statement]]) -> list[Statement]:
     """Return what was said of other things that ends values of this one, as statements of it."""
     subject, predicate = matter
-    found: list[Statement] = []
+    causes_found: list[Statement] = []
     for rule in ENDED_BY.get(predicate, ()):
         if not rule.owner:
-            for cause in _causes(rule, said.get((subject, rule.said), ())):
-                found += [_derived(cause, wanted.replace("{}", cause.object)) for wanted in rule.objects]
+            for cause in _causes(rule, statements.get((subject, rule.said), ())):
+                causes_found += [_derived(cause, wanted.replace("{}", cause.object)) for wanted in rule.objects]
             continue
-        for name in {one.about: one.object for one in said.get(matter, ())}.values():
-            found += [_derived(cause, name) for cause in _causes(rule, said.get((folded(name), rule.said), ()))]
-    return found
+        for name in {statement.about: statement.object for statement in statements.get(matter, ())}.values():
+            causes_found += [
+                _derived(cause, name) for cause in _causes(rule, statements.get((folded(name), rule.said), ()))
+            ]
+    return causes_found
 
 
 def owner_ends(predicate: str, *, causing: bool = False) -> tuple[frozenset[str], frozenset[str]]:
@@ -68,14 +72,25 @@ def owner_ends(predicate: str, *, causing: bool = False) -> tuple[frozenset[str]
 
 def _causes(rule: Opposition, statements: Sequence[Statement]) -> Iterator[Statement]:
     before: str | None = None
-    for one in sorted(split_retracted(statements)[0], key=lambda one: one.order):
-        other = before is not None and before != one.about
-        before = one.about if one.asserts else before
+    for statement in sorted(split_retracted(statements)[0], key=lambda said_statement: said_statement.order):
+        other = before is not None and before != statement.about
+        before = statement.about if statement.asserts else before
         # What was so for a time that is over says nothing about later; what has happened does.
-        past = one.asserts and one.end is not None and one.end <= one.said and rule.said not in LASTING
-        told = not rule.values or one.about in rule.values
-        if told and one.ends == rule.over and not one.ends_all and not past and (other or not rule.changed):
-            yield one
+        past = (
+            statement.asserts
+            and statement.end is not None
+            and statement.end <= statement.said
+            and rule.said not in LASTING
+        )
+        matches = not rule.values or statement.about in rule.values
+        if (
+            matches
+            and statement.ends == rule.over
+            and not statement.ends_all
+            and not past
+            and (other or not rule.changed)
+        ):
+            yield statement
 
 
 def _derived(cause: Statement, object: str) -> Statement:

@@ -85,8 +85,8 @@ class RevisionWrites:
         decisions: dict[str, Decision | None] = {} if own is None else {**decisions_of(own)}
         decisions |= {key: self.decisions[id, key] for key in changes if (id, key) in self.decisions}
         kept: dict[str, Revision] = {} if own is None else {**revisions_of(own), **rejections_of(own)}
-        kept = {key: one for key, one in kept.items() if key not in changes}
-        kept |= {key: one for key, one in changes.items() if one is not None}
+        kept = {key: revision for key, revision in kept.items() if key not in changes}
+        kept |= {key: revision for key, revision in changes.items() if revision is not None}
         confirmed = [key for key in kept if decisions.get(key) == "confirmed"]
         rejected = {key: revision.to_dict() for key, revision in kept.items() if decisions.get(key) == "rejected"}
         after = {
@@ -118,12 +118,12 @@ class RevisionWrites:
 
 def decisions_of(record: Record) -> dict[str, Decision]:
     """Return what was decided on the revisions of a record, by what made them."""
-    found = dict[str, Decision]()
+    decisions = dict[str, Decision]()
     for key in record.data.get(_CONFIRMED, ()):
-        found[key] = "confirmed"
+        decisions[key] = "confirmed"
     for key in record.data.get(REJECTED, ()):
-        found[key] = "rejected"
-    return found
+        decisions[key] = "rejected"
+    return decisions
 
 
 def group_revisions(
@@ -140,16 +140,16 @@ def group_revisions(
         for statement in share.statements
         if statement.asserts and statement.source is not None
     }
-    found: dict[str, tuple[Scope, Revision | None]] = {id: (scope, None) for scope, id in holding}
+    revisions: dict[str, tuple[Scope, Revision | None]] = {id: (scope, None) for scope, id in holding}
     for share in shares:
         if _holds(share.run):
             continue
         for statement in share.statements:
             if statement.asserts and statement.source is not None and (share.scope, statement.source.id) not in holding:
                 revision = _revision(share, statement, predicate, fact_of)
-                if revision is not None or statement.source.id not in found:
-                    found[statement.source.id] = share.scope, revision
-    return found
+                if revision is not None or statement.source.id not in revisions:
+                    revisions[statement.source.id] = share.scope, revision
+    return revisions
 
 
 def _revised_by(scope: Scope, saying: Statement, fact: str) -> str:
@@ -182,13 +182,13 @@ def _revision(
             at=run.valid_to or saying.said,
             wording=statement.wording,
         )
-    said = (
+    statements = (
         *run.statements,
         *(statement for statement in share.seen.against if statement.about == run.object or statement.ends_all),
     )
     ending = [
         (statement.said, statement.known, statement.source.id, statement)
-        for statement in said
+        for statement in statements
         if not statement.asserts and statement.source
     ]
     if not ending:

@@ -53,14 +53,14 @@ def split_into_facts(
     `against` is what was said of other matters that ends values here.
     """
     kept: dict[_Place, list[Statement]] = {}
-    for one in statements:
-        kept.setdefault((one.scope, one.kept_by), []).append(one)
-    if not any(one.bound for one in (*statements, *against)):
+    for statement in statements:
+        kept.setdefault((statement.scope, statement.kept_by), []).append(statement)
+    if not any(statement.bound for statement in (*statements, *against)):
         seen = VisibleTimeline(arrange_periods(statements, predicate, policy, against), against)
         for run in seen.runs:
             parts: dict[Scope, list[Statement]] = {}
-            for one in run.statements:
-                parts.setdefault(one.scope, []).append(one)
+            for statement in run.statements:
+                parts.setdefault(statement.scope, []).append(statement)
             for scope, share in parts.items():
                 if is_within(scope, within):
                     yield FactPart(run, scope, (), share, seen)
@@ -75,7 +75,7 @@ def split_into_facts(
         if name not in arranged:
             arranged[name] = VisibleTimeline(arrange_periods(world, predicate, policy, other), other)
         for run in arranged[name].runs:
-            share = [one for one in run.statements if (one.scope, one.kept_by) == place]
+            share = [statement for statement in run.statements if (statement.scope, statement.kept_by) == place]
             if share:
                 yield FactPart(run, *place, share, arranged[name])
 
@@ -89,26 +89,37 @@ def _seen_from(place: _Place, against: Sequence[Statement]) -> list[Statement]:
     """Return what of other matters may end something at one place: said by those who see it, where its makers see."""
     scope, bound = place
     sight = reach_of(scope, bound)
-    return [one for one in against if one.reach.contains(scope) and (not bound or sight.contains(one.scope))]
+    return [
+        statement
+        for statement in against
+        if statement.reach.contains(scope) and (not bound or sight.contains(statement.scope))
+    ]
 
 
 def _deciding_statements(place: _Place, statements: Sequence[Statement], policy: Policy) -> list[Statement]:
     """Return the statements that decide what becomes of those of one place."""
     scope, bound = place
     sight = reach_of(scope, bound)
-    deciding = [one for one in statements if one.reach.contains(scope)]
+    deciding = [statement for statement in statements if statement.reach.contains(scope)]
     if not bound:
         return deciding
-    world = [one for one in deciding if sight.contains(one.scope)]
+    world = [statement for statement in deciding if sight.contains(statement.scope)]
     # Somebody who reaches further may end it later from where its maker does not see. What was known there before may
     # not: a bound writer would learn from what becomes of a guess what is said in other rooms.
-    known, order = max(one.known for one in world), max(one.order for one in world)
-    last = next((one.about for one in sorted(world, key=lambda one: one.order, reverse=True) if one.asserts), None)
+    known, order = max(statement.known for statement in world), max(statement.order for statement in world)
+    last = next(
+        (
+            statement.about
+            for statement in sorted(world, key=lambda statement: statement.order, reverse=True)
+            if statement.asserts
+        ),
+        None,
+    )
     return world + [
-        one
-        for one in deciding
-        if not sight.contains(one.scope)
-        and one.known > known
-        and one.order > order
-        and (not one.asserts or (policy == "latest" and one.about != last))
+        statement
+        for statement in deciding
+        if not sight.contains(statement.scope)
+        and statement.known > known
+        and statement.order > order
+        and (not statement.asserts or (policy == "latest" and statement.about != last))
     ]

@@ -21,12 +21,12 @@ def booked_embedding(engine: Engine, tenant: str, embedder: RemoteEmbedder) -> E
         most = upper_bound(sum(count(text[:longest]) for text in texts), 0)
         booking = ledger.reserve(tenant, EMBED, most)
         try:
-            found = embedder.attempt(texts)
+            embedded = embedder.attempt(texts)
         except BaseException as error:
             settle_booking(ledger, booking, _cost(error, most), failed=True)
             raise
-        settle_booking(ledger, booking, Usage(found.tokens, 0))
-        return found.vectors
+        settle_booking(ledger, booking, Usage(embedded.tokens, 0))
+        return embedded.vectors
 
     return ask
 

@@ -84,7 +84,7 @@ class _TenantModel:
         models, prompt = self._models, prompt_tokens(messages)
         longest = getattr(models.llm, "max_tokens", MAX_TOKENS)
         booking = models.ledger.reserve(self._tenant, self._operation, upper_bound(prompt, longest))
-        usage, failed, said = booking.usage, True, list[str]()
+        usage, failed, texts = booking.usage, True, list[str]()
         pieces = models.llm.stream(messages)
         try:
             while True:
@@ -92,13 +92,13 @@ class _TenantModel:
                     piece = next(pieces, None)
                 if piece is None:
                     break
-                said.append(piece)
+                texts.append(piece)
                 yield piece
-            told = pieces.usage if isinstance(pieces, Streaming) else None
-            usage = told or Usage(prompt, default_counter().count("".join(said)))
+            charged = pieces.usage if isinstance(pieces, Streaming) else None
+            usage = charged or Usage(prompt, default_counter().count("".join(texts)))
             failed = False
         except ModelFailed as error:
-            usage = booking.usage if said else usage_of_failure(error, booking.usage)
+            usage = booking.usage if texts else usage_of_failure(error, booking.usage)
             raise
         finally:
             if isinstance(pieces, Streaming):
@@ -132,7 +132,7 @@ def prompt_tokens(messages: Sequence[ChatMessage], schema: Mapping[str, Any] | N
     """Return about how many tokens a model reads."""
     count = default_counter().count
     shape = 0 if schema is None else count(dump_json(dict(schema)))
-    return shape + sum(count(one.content) + MESSAGE_TOKENS for one in messages)
+    return shape + sum(count(message.content) + MESSAGE_TOKENS for message in messages)
 
 
 def upper_bound(prompt: int, longest: int) -> Usage:

@@ -94,7 +94,7 @@ class OpenAICompatible:
     def _body(
         self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None, max_tokens: int | None
     ) -> dict[str, Any]:
-        turns = [{"role": one.role, "content": one.content} for one in messages]
+        turns = [{"role": message.role, "content": message.content} for message in messages]
         body: dict[str, Any] = {"model": self._model, "messages": turns}
         if self._temperature is not None and "temperature" not in self._without:
             body["temperature"] = self._temperature
@@ -103,8 +103,10 @@ class OpenAICompatible:
         if schema is None:
             return body
         if "response_format" in self._without:
-            told = f"Answer with nothing but one JSON value that fits this JSON schema:\n{dump_json(dict(schema))}"
-            turns.append({"role": "system", "content": told})
+            instruction = (
+                f"Answer with nothing but one JSON value that fits this JSON schema:\n{dump_json(dict(schema))}"
+            )
+            turns.append({"role": "system", "content": instruction})
         else:
             named = {"name": str(schema.get("title", "answer")), "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
@@ -121,9 +123,11 @@ class OpenAICompatible:
 
     def _leave_out(self, error: ModelFailed, body: Mapping[str, Any]) -> None:
         """Remember what the endpoint does not know; raises the error when it is about something else."""
-        told = str(error)
+        message = str(error)
         for name in _LEFT_OUT:
-            meant = name in told or (name == "response_format" and ("json_schema" in told or "grammar" in told))
+            meant = name in message or (
+                name == "response_format" and ("json_schema" in message or "grammar" in message)
+            )
             if error.reason == _REJECTED and name in body and meant:
                 self._without.add(name)
                 return
@@ -151,14 +155,14 @@ class OpenAICompatible:
             tries=answer.tries,
         )
 
-    def _failed(self, told: str, reason: str, usage: Usage | None = None) -> ModelFailed:
+    def _failed(self, problem: str, reason: str, usage: Usage | None = None) -> ModelFailed:
         spent = usage or Usage()
-        told = f"{self._model} at {self._endpoint.address} {told}"
-        return ModelFailed(told, reason=reason, tokens=(spent.prompt, spent.completion))
+        problem = f"{self._model} at {self._endpoint.address} {problem}"
+        return ModelFailed(problem, reason=reason, tokens=(spent.prompt, spent.completion))
 
     def _streamed(self, messages: Sequence[ChatMessage]) -> Generator[str, None, Usage | None]:
         usage: Usage | None = None
-        found = False
+        answered = False
         for event in self._events(messages):
             usage = _usage(event.get("usage")) or usage
             try:
@@ -167,9 +171,9 @@ class OpenAICompatible:
             except (KeyError, IndexError, TypeError, AttributeError) as error:
                 raise self._failed(f"sent an event without a choice: {error!r}", "malformed", usage) from error
             if isinstance(piece, str) and piece:
-                found = found or bool(piece.strip())
+                answered = answered or bool(piece.strip())
                 yield piece
-        if not found:
+        if not answered:
             raise self._failed("answered nothing", "empty", usage)
         return usage
 
@@ -208,10 +212,10 @@ class TextStream:
         self._pieces.close()
 
 
-def _usage(told: object) -> Usage | None:
-    if not isinstance(told, dict):
+def _usage(values_given: object) -> Usage | None:
+    if not isinstance(values_given, dict):
         return None
-    values = cast("dict[str, Any]", told)
-    found = [values.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    counts = [one if isinstance(one, int) and one > 0 else 0 for one in found]
+    values = cast("dict[str, Any]", values_given)
+    tokens = [values.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    counts = [count if isinstance(count, int) and count > 0 else 0 for count in tokens]
     return Usage(*counts)

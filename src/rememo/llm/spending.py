@@ -83,12 +83,12 @@ class Spending:
     @property
     def tokens(self) -> int:
         """Of all entries together."""
-        return sum(one.tokens for one in self.entries)
+        return sum(entry.tokens for entry in self.entries)
 
     @property
     def cost(self) -> float:
         """Of all entries together."""
-        return round(sum(one.cost for one in self.entries), 6)
+        return round(sum(entry.cost for entry in self.entries), 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Ledger:
             if entry.key >= first:
                 for operation, row in sorted(json.loads(entry.value).items()):
                     entries.append(_spent(date.fromisoformat(entry.key), operation, row, spend))
-        booked = sum(one.tokens for one in entries if one.day == today)
+        booked = sum(entry.tokens for entry in entries if entry.day == today)
         return Spending(entries=tuple(entries), ceiling=spend.daily_tokens, today=booked)
 
     def _day(self) -> date:
@@ -200,5 +200,5 @@ def _total(operations: Mapping[str, Mapping[str, int]]) -> int:
 
 def _spent(day: date, operation: str, row: Mapping[str, Any], spend: Spend) -> SpendingEntry:
     names = ("calls", "requests", "failed", "refused", "prompt", "completion")
-    found = SpendingEntry(day=day, operation=operation, **{name: int(row.get(name, 0)) for name in names})
-    return replace(found, cost=cost_of(spend, Usage(found.prompt, found.completion), operation))
+    entry = SpendingEntry(day=day, operation=operation, **{name: int(row.get(name, 0)) for name in names})
+    return replace(entry, cost=cost_of(spend, Usage(entry.prompt, entry.completion), operation))

@@ -56,7 +56,7 @@ def ask_structured(
     require("json_repair")
     schema = schema_of(shape)
     spent, turns = Usage(), list(messages)
-    for asked in range(1, repairs + 2):
+    for attempt in range(1, repairs + 2):
         answer: Completion | None = None
         try:
             answer = llm.complete(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
@@ -65,9 +65,9 @@ def ask_structured(
         except ModelFailed as error:
             if answer is None:
                 spent += Usage(*error.tokens)
-            if error.reason not in _WORTH_ASKING_AGAIN or asked > repairs:
+            if error.reason not in _WORTH_ASKING_AGAIN or attempt > repairs:
                 raise ModelFailed(
-                    f"{error} (asked {asked} times)" if asked > 1 else str(error),
+                    f"{error} (asked {attempt} times)" if attempt > 1 else str(error),
                     reason=error.reason,
                     retry_after=error.retry_after,
                     tokens=(spent.prompt, spent.completion),
@@ -75,7 +75,7 @@ def ask_structured(
             turns = [*messages, *_retry_messages(answer, error)]
             continue
         return StructuredAnswer(
-            value=value, usage=spent, model=answer.model, asked=asked, mended=mended, truncated=answer.truncated
+            value=value, usage=spent, model=answer.model, asked=attempt, mended=mended, truncated=answer.truncated
         )
     raise AssertionError("the last answer is returned or raises")
 
@@ -87,10 +87,10 @@ def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
 
 def _strict(part: object) -> object:
     if isinstance(part, list):
-        return [_strict(one) for one in cast("list[object]", part)]
+        return [_strict(item) for item in cast("list[object]", part)]
     if not isinstance(part, dict):
         return part
-    made = {name: _strict(one) for name, one in cast("dict[str, object]", part).items() if name != "default"}
+    made = {name: _strict(item) for name, item in cast("dict[str, object]", part).items() if name != "default"}
     if isinstance(made.get("properties"), dict):
         made["required"] = list(cast("dict[str, object]", made["properties"]))
         made["additionalProperties"] = False
@@ -129,7 +129,7 @@ def _candidates(text: str) -> Iterator[tuple[object, bool]]:
         yield cast("object", mended), True
     if isinstance(mended, list):
         # A model that says something before and after its answer leaves several values; the last is meant.
-        yield from ((one, True) for one in reversed(cast("list[object]", mended)) if isinstance(one, dict))
+        yield from ((item, True) for item in reversed(cast("list[object]", mended)) if isinstance(item, dict))
 
 
 def _without(value: object, fault: ValidationError) -> dict[str, Any] | None:
@@ -145,16 +145,18 @@ def _without(value: object, fault: ValidationError) -> dict[str, Any] | None:
                 return None
     kept = dict(cast("dict[str, Any]", value))
     for name, places in wrong.items():
-        kept[name] = [one for place, one in enumerate(kept[name]) if place not in places]
+        kept[name] = [item for place, item in enumerate(kept[name]) if place not in places]
     return kept
 
 
 def _describe_faults(fault: ValidationError) -> str:
-    found = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in fault.errors()[:_MOST_FAULTS]]
-    return "; ".join(found)
+    faults = [
+        f"{'.'.join(map(str, error['loc'])) or 'the whole'}: {error['msg']}" for error in fault.errors()[:_MOST_FAULTS]
+    ]
+    return "; ".join(faults)
 
 
 def _retry_messages(answer: Completion | None, error: ModelFailed) -> list[ChatMessage]:
-    said = [] if answer is None else [ChatMessage("assistant", answer.text[:_LONGEST_SHOWN])]
-    told = f"That answer cannot be used: {error}. Answer again with nothing but JSON that fits the schema."
-    return [*said, ChatMessage("user", told)]
+    previous = [] if answer is None else [ChatMessage("assistant", answer.text[:_LONGEST_SHOWN])]
+    correction = f"That answer cannot be used: {error}. Answer again with nothing but JSON that fits the schema."
+    return [*previous, ChatMessage("user", correction)]

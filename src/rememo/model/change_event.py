@@ -44,8 +44,8 @@ def parse_cursor(after: datetime | str | None) -> tuple[int, int, int]:
         return 0, 0, 0
     if isinstance(after, datetime):
         return to_micros(to_utc(after, "after")), _PAST_ALL, 0
-    found = _CURSOR.fullmatch(after) if isinstance(after, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-    if found is None:
+    match = _CURSOR.fullmatch(after) if isinstance(after, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    if match is None:
         raise InvalidInput("after must be a time, or the cursor of a change that changes() gave")
-    micros, part, number = (int(one, 16) for one in found.groups())
+    micros, part, number = (int(group, 16) for group in match.groups())
     return micros, part, number

@@ -76,7 +76,7 @@ def _object(value: Any) -> bool:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in cast("list[object]", value))
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
 
 
 def _pair(value: Any) -> bool:
@@ -84,7 +84,7 @@ def _pair(value: Any) -> bool:
 
 
 def _objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, dict) for one in cast("list[object]", value))
+    return isinstance(value, list) and all(isinstance(item, dict) for item in cast("list[object]", value))
 
 
 def _or_none(test: Test) -> Test:
@@ -98,14 +98,14 @@ def _of(fields: Mapping[str, Test], *required: str) -> Test:
         return (
             isinstance(value, dict)
             and all(name in value for name in required)
-            and all(name not in value or one(value[name]) for name, one in fields.items())
+            and all(name not in value or field_test(value[name]) for name, field_test in fields.items())
         )
 
     return test
 
 
 def _list_of(test: Test) -> Test:
-    return lambda value: isinstance(value, list) and all(test(one) for one in cast("list[Any]", value))
+    return lambda value: isinstance(value, list) and all(test(item) for item in cast("list[Any]", value))
 
 
 def _sourced(value: Any) -> bool:
@@ -113,7 +113,7 @@ def _sourced(value: Any) -> bool:
 
 
 def _map_of(test: Test) -> Test:
-    return lambda value: isinstance(value, dict) and all(test(one) for one in cast("dict[str, Any]", value).values())
+    return lambda value: isinstance(value, dict) and all(test(item) for item in cast("dict[str, Any]", value).values())
 
 
 # ---- tables

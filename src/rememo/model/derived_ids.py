@@ -77,7 +77,7 @@ def name_of(id: str, cipher: IdCipher) -> str:
 
 def translate_ids(text: str, source: IdCipher, target: IdCipher) -> str:
     """Return a text in which each derived id of one tenant is the id of the same thing in another."""
-    return _WITHIN.sub(lambda found: _PREFIX + target.encrypt(source.decrypt(_block_of(found[0]))).hex(), text)
+    return _WITHIN.sub(lambda match: _PREFIX + target.encrypt(source.decrypt(_block_of(match[0]))).hex(), text)
 
 
 def random_id() -> DerivedId:
@@ -90,9 +90,9 @@ def may_be_older(id: str) -> bool:
     return _OLDER.fullmatch(id) is not None
 
 
-def replace_older(text: str, found: Callable[[str], str]) -> str:
+def replace_older(text: str, replacement: Callable[[str], str]) -> str:
     """Return a text in which each id that earlier releases may have derived is what a function makes of it."""
-    return _OLDER_WITHIN.sub(lambda one: found(one[0]), text)
+    return _OLDER_WITHIN.sub(lambda match: replacement(match[0]), text)
 
 
 def name_to_uuid(name: str) -> str:

@@ -23,10 +23,10 @@ class ErasureTarget:
         """What was named, for people."""
         scope = self.scope
         labels = {"agent": scope.agent, "user": scope.user, "room": scope.room}
-        told: dict[str, Any] = {name: label for name, label in labels.items() if label is not None}
+        named: dict[str, Any] = {name: label for name, label in labels.items() if label is not None}
         if self.ids is not None:
-            told["ids"] = list(self.ids)
-        return told or {"tenant": scope.tenant}
+            named["ids"] = list(self.ids)
+        return named or {"tenant": scope.tenant}
 
     @property
     def whole(self) -> bool:
@@ -83,5 +83,5 @@ class ErasureReceipt:
         times = {"begun_at": self.begun_at.isoformat(), "ended_at": self.ended_at.isoformat()}
         plain = {name: dict(fields[name]) for name in ("target", "counts", "checked")}
         lists = {name: list(fields[name]) for name in ("leftovers", "backups", "archives", "beyond")}
-        told = plain | lists | times | {"dry_run": self.dry_run}
-        return sha256(json.dumps(told, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        content = plain | lists | times | {"dry_run": self.dry_run}
+        return sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -58,7 +58,9 @@ class Conflict:
 def source_ids(record: Record) -> tuple[str, ...]:
     """Return the ids of the records that a stored fact stands on; none where the kind was used for something else."""
     ids = record.data.get("sources") if record.kind == "fact" else None
-    return tuple(one for one in cast("list[Any]", ids) if isinstance(one, str)) if isinstance(ids, list) else ()
+    return (
+        tuple(source for source in cast("list[Any]", ids) if isinstance(source, str)) if isinstance(ids, list) else ()
+    )
 
 
 def predicate_of(record: Record) -> str:

@@ -47,10 +47,10 @@ class Condition:
 
     def holds_in(self, content: Json) -> bool:
         """Whether a record with such metadata, or data, passes."""
-        found: Any = content
+        value: Any = content
         for key in self.path:
-            found = cast("dict[str, Any]", found).get(key, _MISSING) if isinstance(found, dict) else _MISSING
-        return _compare(self.operator, found, self.value)
+            value = cast("dict[str, Any]", value).get(key, _MISSING) if isinstance(value, dict) else _MISSING
+        return _compare(self.operator, value, self.value)
 
 
 _EVERY_KIND = tuple(sorted(KINDS))
@@ -180,7 +180,7 @@ def make_filter(
         kinds = (
             (check_kind(kind),)
             if isinstance(kind, str)
-            else tuple(sorted({check_kind(one) for one in check_many(kind, "kind")}))
+            else tuple(sorted({check_kind(name) for name in check_many(kind, "kind")}))
         )
         if not kinds:
             raise InvalidFilter("kind is an empty collection; leave it out to mean every kind")
@@ -189,7 +189,7 @@ def make_filter(
     return Filter(
         scope=scope,
         kinds=kinds,
-        ids=None if ids is None else tuple(check_label(one, "id") for one in check_many(ids, "ids")),
+        ids=None if ids is None else tuple(check_label(id, "id") for id in check_many(ids, "ids")),
         after=after,
         before=before,
         conditions=conditions + parse_conditions("metadata", metadata or {}),
@@ -204,10 +204,10 @@ def parse_conditions(column: str, wanted: Mapping[str, Any]) -> tuple[Condition,
     """Return the conditions a mapping stands for."""
     if not isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidFilter(f"{column} must be a mapping of conditions, not {type(wanted).__name__}")
-    found = tuple(_walk(column, (), wanted))
-    if len(found) > _MAX_CONDITIONS:
-        raise InvalidFilter(f"{column} has {len(found)} conditions, more than the {_MAX_CONDITIONS} allowed")
-    return found
+    conditions = tuple(_walk(column, (), wanted))
+    if len(conditions) > _MAX_CONDITIONS:
+        raise InvalidFilter(f"{column} has {len(conditions)} conditions, more than the {_MAX_CONDITIONS} allowed")
+    return conditions
 
 
 def _walk(column: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Condition]:
@@ -249,7 +249,7 @@ def _condition(column: str, path: tuple[str, ...], operator: str, operand: objec
         raise InvalidFilter(f"{name} {operator} takes a number or text, not {operand!r}")
     if isinstance(value, dict) or (operator == "$contains" and isinstance(value, list)):
         raise InvalidFilter(f"{name} {operator} cannot compare with {operand!r}; name the nested key instead")
-    if operator in ("$in", "$nin") and any(isinstance(one, dict | list) for one in cast("list[Any]", value)):
+    if operator in ("$in", "$nin") and any(isinstance(item, dict | list) for item in cast("list[Any]", value)):
         raise InvalidFilter(f"{name} {operator} takes plain values, not lists or mappings")
     return Condition(column, path, operator, value)
 
@@ -263,28 +263,28 @@ def _same(left: object, right: object) -> bool:
     return left == right
 
 
-def _compare(operator: str, found: object, wanted: Json) -> bool:
+def _compare(operator: str, value: object, wanted: Json) -> bool:
     if operator == "$exists":
-        return (found is not _MISSING) == wanted
+        return (value is not _MISSING) == wanted
     if operator == "$ne":
-        return found is _MISSING or not _same(found, wanted)
+        return value is _MISSING or not _same(value, wanted)
     if operator == "$nin":
-        return found is _MISSING or not any(_same(found, one) for one in cast("list[Json]", wanted))
-    if found is _MISSING:
+        return value is _MISSING or not any(_same(value, item) for item in cast("list[Json]", wanted))
+    if value is _MISSING:
         return False
     if operator == "$eq":
-        return _same(found, wanted)
+        return _same(value, wanted)
     if operator == "$in":
-        return any(_same(found, one) for one in cast("list[Json]", wanted))
+        return any(_same(value, item) for item in cast("list[Json]", wanted))
     if operator == "$contains":
-        if isinstance(found, list):
-            return any(_same(one, wanted) for one in cast("list[Json]", found))
-        return isinstance(found, str) and isinstance(wanted, str) and wanted in found
-    if isinstance(found, bool) or isinstance(found, str) != isinstance(wanted, str):
+        if isinstance(value, list):
+            return any(_same(item, wanted) for item in cast("list[Json]", value))
+        return isinstance(value, str) and isinstance(wanted, str) and wanted in value
+    if isinstance(value, bool) or isinstance(value, str) != isinstance(wanted, str):
         return False
-    if not isinstance(found, int | float | str):
+    if not isinstance(value, int | float | str):
         return False
-    return _ORDER[operator](found, wanted)
+    return _ORDER[operator](value, wanted)
 
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}

@@ -125,5 +125,5 @@ class Record:
             raise InvalidInput(f"this is not a record: {error}") from None
 
 
-_NAMES = tuple(one.name for one in fields(Record))
+_NAMES = tuple(field_.name for field_ in fields(Record))
 _all = attrgetter(*_NAMES)

@@ -52,12 +52,12 @@ def to_seconds(value: object, field: str) -> float:
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
     elif isinstance(value, str):
-        found = _SPAN.fullmatch(value)
-        if found is None:
+        match = _SPAN.fullmatch(value)
+        if match is None:
             raise InvalidInput(
                 f'{field} is not a duration: {value!r}; write seconds, or text such as "15m", "24h", "7d"'
             )
-        seconds = float(found[1]) * _UNITS[found[2].lower()]
+        seconds = float(match[1]) * _UNITS[match[2].lower()]
     elif isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value) if -_CENTURY < value < _CENTURY else _CENTURY
     else:

@@ -124,12 +124,12 @@ class Guard:
         words = _words_in(suspect) if suspect.data else ""
         text = f"{suspect.text}\n{words}" if words else suspect.text
         suspect = replace(suspect, text=text, signs=frozenset() if trusted else suspicion.signs(text))
-        found = [
+        reasons = [
             f"{rule.name}: {reason}"
             for rule in self._rules
             if (rule.trusted or not trusted) and (reason := _breaks(rule, suspect)) is not None
         ]
-        return "; ".join(found) or None
+        return "; ".join(reasons) or None
 
     def count(self, writes: Sequence[Put], clock: Clock) -> None:
         """Hold back what one source that is not fully trusted brings beyond what it may in a minute.
@@ -198,13 +198,13 @@ def _document(draft: Draft, item: Mapping[str, Any]) -> str | None:
 
 def _breaks(rule: GuardRule, suspect: IncomingRecord) -> str | None:
     try:
-        found = rule.check(suspect)
+        result = rule.check(suspect)
     except Exception as error:  # noqa: BLE001 - a rule of the caller's may fail in any way; nothing may slip through
         _log.exception("the rule %s failed", rule.name)
         return f"the rule failed ({type(error).__name__}), so nobody has looked"
-    if isinstance(found, str) and found.strip():
-        return " ".join(found.split())[:_LONGEST_REASON]
-    return rule.reason if found else None
+    if isinstance(result, str) and result.strip():
+        return " ".join(result.split())[:_LONGEST_REASON]
+    return rule.reason if result else None
 
 
 def _encoded(text: str) -> bool:
@@ -213,17 +213,17 @@ def _encoded(text: str) -> bool:
 
 def _words_in(suspect: IncomingRecord) -> str:
     """Return the texts in a record's data, up to a bound; ids and the like are no texts."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting: list[Any] = [value for name, value in suspect.data.items() if name not in LINKS]
     size = 0
     while waiting and size < _MOST_DATA:
         value = waiting.pop()
         if isinstance(value, str):
             if value not in suspect.text:
-                found.append(value[:_MOST_DATA])
+                texts.append(value[:_MOST_DATA])
                 size += len(value)
         elif isinstance(value, Mapping):
             waiting += cast("Mapping[str, Any]", value).values()
         elif isinstance(value, list | tuple):
             waiting += cast("Sequence[Any]", value)
-    return "\n".join(found)
+    return "\n".join(texts)

@@ -109,12 +109,12 @@ def _comments(text: str) -> Iterator[str]:
 
 def signs(text: str) -> frozenset[str]:
     """Return what a text does by its words, however they are written: `override`, `prompt`, `instructions`."""
-    found: set[str] = set()
+    signs_found: set[str] = set()
     for reading in readings(text):
         if not any(map(reading.__contains__, TRIGGERS)):
             continue
-        found |= {name for name, breaks in _RULES.items() if name not in found and breaks(reading)}
-    return frozenset(found)
+        signs_found |= {name for name, breaks in _RULES.items() if name not in signs_found and breaks(reading)}
+    return frozenset(signs_found)
 
 
 def readings(text: str) -> Iterator[str]:
@@ -168,12 +168,12 @@ def _spoken_of(text: str, match: re.Match[str]) -> bool:
 
 def _weight(text: str) -> int:
     """Return the greatest weight of weak signs, each counted once, that stand close together."""
-    found = sorted(
+    places = sorted(
         (match.start(), name, weight) for name, (weight, sign) in WEAK.items() for match in sign.find(text, _MOST_SIGNS)
     )
     most, first = 0, 0
-    for last, (place, _, _) in enumerate(found):
-        while place - found[first][0] > _NEAR:
+    for last, (place, _, _) in enumerate(places):
+        while place - places[first][0] > _NEAR:
             first += 1
-        most = max(most, sum({name: weight for _, name, weight in found[first : last + 1][-50:]}.values()))
+        most = max(most, sum({name: weight for _, name, weight in places[first : last + 1][-50:]}.values()))
     return most

@@ -94,8 +94,8 @@ def redact_fields(fields: Mapping[str, Any], kinds: tuple[str, ...]) -> dict[str
     counts = Counter[str](fields.get("redacted") or {})
     clean = dict(fields)
     if "text" in clean and "redacted" not in clean:
-        clean["text"], found = redact(clean["text"], kinds)
-        counts.update(found)
+        clean["text"], removed = redact(clean["text"], kinds)
+        counts.update(removed)
     for name in ("data", "metadata"):
         if isinstance(clean.get(name), Mapping):
             clean[name] = redact_values(clean[name], kinds, counts)
@@ -115,8 +115,8 @@ def holds_key(text: str) -> bool:
 
 def _redacted(value: Any, kinds: tuple[str, ...], counts: Counter[str]) -> Any:
     if isinstance(value, str):
-        text, found = redact(value, kinds)
-        counts.update(found)
+        text, removed = redact(value, kinds)
+        counts.update(removed)
         return text
     if isinstance(value, Mapping):
         return {

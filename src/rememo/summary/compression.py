@@ -46,37 +46,37 @@ class Compression:
 
     def would(self) -> list[str]:
         """Return the ids of all that would leave now."""
-        found = self._engine.store.read(self._filter, self._engine.now())
-        return [one.id for group in self._leaving(found) for one in group]
+        messages = self._engine.store.read(self._filter, self._engine.now())
+        return [record.id for group in self._leaving(messages) for record in group]
 
-    def _leaving(self, found: Sequence[Record]) -> list[list[Record]]:
+    def _leaving(self, messages: Sequence[Record]) -> list[list[Record]]:
         """Return those of this room that may leave, in groups that stay together."""
-        records = [one for one in found if one.scope.room == self._scope.room]
-        grouped = [[records[place] for place in one] for one in removable_units(records)]
-        late = self._answered_later([one for one in grouped if awaits_result(one)])
-        return [one for one in grouped if late.isdisjoint(id for each in one for id in call_ids(each.data))]
+        records = [record for record in messages if record.scope.room == self._scope.room]
+        grouped = [[records[place] for place in unit] for unit in removable_units(records)]
+        late = self._answered_later([unit for unit in grouped if awaits_result(unit)])
+        return [unit for unit in grouped if late.isdisjoint(id for each in unit for id in call_ids(each.data))]
 
     def _plan(self) -> list[list[Record]]:
         """Return what leaves next, a part for each transaction; nothing when what is left must stay."""
         size = _PAGE
         while True:
-            found = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
-            parts = pack_groups(self._leaving(found))
-            if parts or len(found) < size:
+            messages = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
+            parts = pack_groups(self._leaving(messages))
+            if parts or len(messages) < size:
                 return parts
             size *= 4
 
     def _answered_later(self, groups: Sequence[Sequence[Record]]) -> set[str]:
         """Return the tool calls whose results are there but not old enough: they stay together."""
-        wanted = [id for group in groups for one in group for id in call_ids(one.data)]
+        wanted = [id for group in groups for record in group for id in call_ids(record.data)]
         if not wanted:
             return set()
         answers = Filter(
             scope=self._scope, kinds=("message",), conditions=(Condition("data", ("tool_call_id",), "$in", wanted),)
         )
-        own = {one.id for group in groups for one in group}
-        found = self._engine.store.read(answers, self._engine.now())
-        return {one.data["tool_call_id"] for one in found if one.id not in own}
+        own = {record.id for group in groups for record in group}
+        results = self._engine.store.read(answers, self._engine.now())
+        return {record.data["tool_call_id"] for record in results if record.id not in own}
 
     def _let_go(self, part: Sequence[Record]) -> Receipt:
         """End messages together with the write of what stands for them: both are stored, or nothing is."""
@@ -84,9 +84,9 @@ class Compression:
         stood: set[str] = set()
         room = self._scope.room
         if room is not None and RoomSummaries(self._engine, self._scope.tenant, room).known:
-            writes, stood = release_messages(self._engine, self._scope, [one.id for one in part])
-        alone = [one for one in part if one.id not in stood]
+            writes, stood = release_messages(self._engine, self._scope, [record.id for record in part])
+        alone = [record for record in part if record.id not in stood]
         if alone:
             writes.append(summary_write(self._engine, self._scope, alone, self._terms))
-        writes += [Remove(id=one.id, scope=self._filter.scope, expected=one.version) for one in part]
+        writes += [Remove(id=record.id, scope=self._filter.scope, expected=record.version) for record in part]
         return self._engine.commit(self._scope, writes)

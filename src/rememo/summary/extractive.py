@@ -52,8 +52,8 @@ def condense(turns: Sequence[Turn], *, max_tokens: int, counter: TokenCounter, a
 def join_by_turn(turns: Sequence[Turn], chosen: Sequence[WeighedSentence]) -> list[SummaryLine]:
     """Return chosen sentences of turns as lines, one for each turn that is heard."""
     lines: dict[int, list[str]] = {}
-    for one in chosen:
-        lines.setdefault(one.place, []).append(one.text)
+    for sentence in chosen:
+        lines.setdefault(sentence.place, []).append(sentence.text)
     return [SummaryLine(turns[place].speaker, " ".join(texts), place) for place, texts in lines.items()]
 
 
@@ -65,24 +65,26 @@ def choose(
     They are chosen by worth for their length (see `salience`); what says the same is said once. Where something has
     content, greetings and scraps are left out however much room there is.
     """
-    found = weigh_sentences(turns, analyzer)
-    costs = [counter.count(one.text) for one in found]
-    worth = [one.worth / (cost + _COST_BASE) ** _COST_ROOT for one, cost in zip(found, costs, strict=True)]
+    sentences = weigh_sentences(turns, analyzer)
+    costs = [counter.count(sentence.text) for sentence in sentences]
+    worth = [
+        sentence.worth / (cost + _COST_BASE) ** _COST_ROOT for sentence, cost in zip(sentences, costs, strict=True)
+    ]
     crowd: Counter[int] = Counter()
     ranked: list[tuple[float, int]] = []
-    for place in sorted(range(len(found)), key=lambda place: (-worth[place], place)):
-        ranked.append((-worth[place] / (1 + _CROWDING * crowd[found[place].place]), place))
-        crowd[found[place].place] += 1
-    content = any(not one.empty for one in found)
-    left, chosen, said = max_tokens, list[int](), _ChosenTerms()
+    for place in sorted(range(len(sentences)), key=lambda place: (-worth[place], place)):
+        ranked.append((-worth[place] / (1 + _CROWDING * crowd[sentences[place].place]), place))
+        crowd[sentences[place].place] += 1
+    content = any(not sentence.empty for sentence in sentences)
+    left, chosen, covered = max_tokens, list[int](), _ChosenTerms()
     for _, place in sorted(ranked):
-        one = found[place]
-        if costs[place] > left or (content and one.empty) or said.already(one.terms):
+        sentence = sentences[place]
+        if costs[place] > left or (content and sentence.empty) or covered.already(sentence.terms):
             continue
         left -= costs[place]
         chosen.append(place)
-        said.add(one.terms)
-    return [found[place] for place in sorted(chosen)]
+        covered.add(sentence.terms)
+    return [sentences[place] for place in sorted(chosen)]
 
 
 class _ChosenTerms:
@@ -119,11 +121,11 @@ def summarise(text: str, *, sentences: int = 5, analyzer: Analyzer) -> str:
     """
     if isinstance(sentences, bool) or not isinstance(sentences, int) or not 1 <= sentences <= MOST_SENTENCES:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"sentences must be a whole number from 1 to {MOST_SENTENCES}, not {sentences!r}")
-    titles = {one.start for one in find_headings(text)}
-    said: dict[str, bool] = {}
+    titles = {heading.start for heading in find_headings(text)}
+    titled: dict[str, bool] = {}
     for start, end in find_sentences(text):
-        said.setdefault(" ".join(text[start:end].split()), start in titles)
-    ways = [(sentence, frozenset(analyzer.terms(sentence)), title) for sentence, title in said.items()]
+        titled.setdefault(" ".join(text[start:end].split()), start in titles)
+    ways = [(sentence, frozenset(analyzer.terms(sentence)), title) for sentence, title in titled.items()]
     known = Counter(term for _, terms, title in ways if not title for term in terms)
     count = len(ways) or 1
     weights = {term: sqrt(often) * log(1 + count / often) for term, often in known.items()}
@@ -135,18 +137,18 @@ def summarise(text: str, *, sentences: int = 5, analyzer: Analyzer) -> str:
     best: list[tuple[bool, float, int]] = []
     again: list[tuple[bool, float, int]] = []
     heard = _ChosenTerms()
-    for one in sorted(scored, reverse=True):
+    for candidate in sorted(scored, reverse=True):
         if (
             len(best) == sentences
         ):  # what is heard later would not be shown: looking for it would take the square of all
             break
-        terms = ways[-one[2]][1]
-        if one[0] and heard.already(terms):
-            again.append(one)
+        terms = ways[-candidate[2]][1]
+        if candidate[0] and heard.already(terms):
+            again.append(candidate)
             continue
-        best.append(one)
+        best.append(candidate)
         heard.add(terms)
     best = [*best, *again][:sentences]
     if any(whole for whole, _, _ in best):
-        best = [one for one in best if one[0]]
+        best = [candidate for candidate in best if candidate[0]]
     return " ".join(ways[place][0] for place in sorted(-negative for _, _, negative in best))

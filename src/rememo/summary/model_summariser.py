@@ -24,9 +24,9 @@ class ModelSummariser:
 
     def summarise(self, text: str, *, max_tokens: int) -> str:
         """Return a summary in about so many tokens; raises `ModelFailed`, also for one that was cut off."""
-        told = self._prompt.filled(tokens=str(max_tokens))
+        instructions = self._prompt.filled(tokens=str(max_tokens))
         answer = self._llm.complete(
-            [ChatMessage("system", told), ChatMessage("user", text)], max_tokens=int(max_tokens * _ROOM) + 1
+            [ChatMessage("system", instructions), ChatMessage("user", text)], max_tokens=int(max_tokens * _ROOM) + 1
         )
         if answer.truncated:
             raise ModelFailed(f"{self._llm.name} wrote more than was asked for, and was cut off", reason="malformed")

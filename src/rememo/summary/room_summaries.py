@@ -147,10 +147,10 @@ class RoomSummaries:
     def _write(self, part: Sequence[Record], terms: SummaryOptions, chapters: Sequence[Record]) -> Receipt:
         writes: list[Write] = [summary_write(self._engine, self._scope, part, terms, chapters)]
         # A model may have taken its time over it: what was erased meanwhile must not be summarised.
-        if len(self._current([one.id for one in part])) < len(part):
+        if len(self._current([record.id for record in part])) < len(part):
             raise NotFound("a message was removed while it was being summarised")
         if not terms.kept:
-            writes += [Remove(id=one.id, scope=self._scope, expected=one.version) for one in part]
+            writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in part]
         return self._engine.commit(self._scope, writes)
 
     def _open(self, stood: set[str]) -> list[Record]:
@@ -160,17 +160,17 @@ class RoomSummaries:
         size = max(_PAGE, wanted * 2)
         while True:
             records = store.read(self._messages, now, limit=size)
-            found = [one for one in records if one.id not in stood]
-            if len(records) < size or len(found) >= wanted:
-                return found
+            unsummarised = [record for record in records if record.id not in stood]
+            if len(records) < size or len(unsummarised) >= wanted:
+                return unsummarised
             size *= 4
 
     def _come_back(self, chapters: Sequence[Record], open_ones: Sequence[Record]) -> bool:
         """Renew the chapters whose lost sources are there again; says whether there were any."""
-        here = {one.id for one in open_ones}
-        lost = [one for one in chapters if not here.isdisjoint(one.data.get("left_out", ()))]
-        for one in lost:
-            self._renew(one)
+        present = {record.id for record in open_ones}
+        lost = [summary for summary in chapters if not present.isdisjoint(summary.data.get("left_out", ()))]
+        for summary in lost:
+            self._renew(summary)
         return bool(lost)
 
     # ---- when a source changes
@@ -180,9 +180,9 @@ class RoomSummaries:
         if not self.known:
             return
         changed = set(ids)
-        for one in read_summaries(self._engine, self._scope):
-            if not changed.isdisjoint([*one.data["sources"], *one.data.get("left_out", ())]):
-                self._renew(one)
+        for summary in read_summaries(self._engine, self._scope):
+            if not changed.isdisjoint([*summary.data["sources"], *summary.data.get("left_out", ())]):
+                self._renew(summary)
         self._count()
 
     def write_again(self, id: str) -> None:
@@ -205,13 +205,15 @@ class RoomSummaries:
             now = self._current(ids)
             gone = [id for id in ids if id not in now and (id in kept or id in lost)]
             # What the chapter's own write removed is read as it was; only an erasure takes that away.
-            found = [now.get(id) or self._last(id) for id in ids if id not in gone]
-            records = sorted((one for one in found if one is not None), key=lambda one: one.at)
+            sources = [now.get(id) or self._last(id) for id in ids if id not in gone]
+            records = sorted((record for record in sources if record is not None), key=lambda record: record.at)
             write: Write | None
             if not records:
                 write = Remove(id=held.id, scope=held.scope, expected=held.version)
             else:
-                stays = [one.id for one in records if one.id in now and (one.id in kept or one.id in lost)]
+                stays = [
+                    record.id for record in records if record.id in now and (record.id in kept or record.id in lost)
+                ]
                 write = rewrite_summary(self._engine, held, records, kept=stays, left_out=gone)
             if write is None:
                 return
@@ -226,11 +228,11 @@ class RoomSummaries:
                 return
 
     def _current(self, ids: Sequence[str]) -> dict[str, Record]:
-        found: dict[str, Record] = {}
+        records: dict[str, Record] = {}
         for start in range(0, len(ids), _CHUNK):
             filter = Filter(scope=self._scope, kinds=("message",), ids=tuple(ids[start : start + _CHUNK]))
-            found.update((one.id, one) for one in self._engine.store.read(filter, self._engine.now()))
-        return found
+            records.update((record.id, record) for record in self._engine.store.read(filter, self._engine.now()))
+        return records
 
     def _last(self, id: str) -> Record | None:
         versions = self._engine.store.history(self._scope, id)
@@ -274,30 +276,30 @@ class RoomSummaries:
 def removable_units(records: Sequence[Record]) -> list[tuple[int, ...]]:
     """Return the positions of messages that may leave, those that belong together as one: no pinned, no system ones."""
     return [
-        one
-        for one in units([record.data for record in records])
-        if not any(records[place].pinned or records[place].data.get("role") == "system" for place in one)
+        unit
+        for unit in units([record.data for record in records])
+        if not any(records[place].pinned or records[place].data.get("role") == "system" for place in unit)
     ]
 
 
 def awaits_result(records: Sequence[Record]) -> bool:
     """Whether a tool call among records waits for a result that is not among them."""
-    answered = {one.data.get("tool_call_id") for one in records}
-    return any(id not in answered for one in records for id in call_ids(one.data))
+    answered = {record.data.get("tool_call_id") for record in records}
+    return any(id not in answered for record in records for id in call_ids(record.data))
 
 
 def _parts(records: Sequence[Record], keep: int, least: int) -> list[list[Record]]:
     """Return the messages that are to be summarised, a part for each chapter; nothing while there are too few."""
-    talk = [place for place, one in enumerate(records) if one.data.get("role") != "system" and not one.pinned]
+    talk = [place for place, record in enumerate(records) if record.data.get("role") != "system" and not record.pinned]
     if len(talk) < max(least, keep + 1):
         return []
     latest = set(talk[len(talk) - keep :])
     chosen = [
-        one
-        for one in removable_units(records)
-        if latest.isdisjoint(one) and not awaits_result([records[place] for place in one])
+        unit
+        for unit in removable_units(records)
+        if latest.isdisjoint(unit) and not awaits_result([records[place] for place in unit])
     ]
-    return pack_groups([[records[place] for place in one] for one in chosen])
+    return pack_groups([[records[place] for place in unit] for unit in chosen])
 
 
 def pack_groups(groups: Iterable[Sequence[Record]]) -> list[list[Record]]:
@@ -307,4 +309,4 @@ def pack_groups(groups: Iterable[Sequence[Record]]) -> list[list[Record]]:
         if not parts or len(parts[-1]) + len(group) > MOST_MESSAGES:
             parts.append([])
         parts[-1] += group
-    return [sorted(part, key=lambda one: one.at) for part in parts]
+    return [sorted(part, key=lambda record: record.at) for part in parts]

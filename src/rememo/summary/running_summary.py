@@ -44,14 +44,14 @@ def running_summary(view: View, max_tokens: int) -> RunningSummary | None:
     The newest are there in whole, as far as they fit; of each older one only the line that says most, and of these the
     weightiest.
     """
-    found = read_summaries(view.engine, view.scope, limit=_MOST_CHAPTERS, known_at=view.known_at)
-    if not found:
+    summaries = read_summaries(view.engine, view.scope, limit=_MOST_CHAPTERS, known_at=view.known_at)
+    if not summaries:
         return None
-    count = sum(one.data["count"] for one in found)
-    since = min(to_utc(one.data["from"], "from") for one in found)
-    until = max(to_utc(one.data["to"], "to") for one in found)
+    count = sum(summary.data["count"] for summary in summaries)
+    since = min(to_utc(summary.data["from"], "from") for summary in summaries)
+    until = max(to_utc(summary.data["to"], "to") for summary in summaries)
     head = _head(count, since, until)
-    used, texts = _within(view.engine, found, max_tokens - default_counter().count(head))
+    used, texts = _within(view.engine, summaries, max_tokens - default_counter().count(head))
     return RunningSummary(text="\n".join([head, *texts]), count=count, since=since, until=until, summaries=used)
 
 
@@ -65,15 +65,15 @@ def departed(view: View) -> list[Record]:
         return []
     whole = Scope(tenant=view.scope.tenant, room=room)
     chapters = read_summaries(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
-    unseen = [one for one in chapters if not view.scope.contains(one.scope)]
-    left = [id for one in unseen for id in one.data["sources"] if id not in set(one.data.get("kept", ()))]
-    found: list[Record] = []
+    unseen = [summary for summary in chapters if not view.scope.contains(summary.scope)]
+    left = [id for summary in unseen for id in summary.data["sources"] if id not in set(summary.data.get("kept", ()))]
+    records: list[Record] = []
     for id in reversed(left[-_MOST_DEPARTED:]):
         versions = view.engine.store.history(view.scope, id)
         if view.known_at is not None:
-            versions = [one for one in versions if one.recorded_at <= view.known_at]
-        found += [one for one in versions[-1:] if one.kind == "message"]
-    return sorted(found, key=lambda one: one.at)
+            versions = [version for version in versions if version.recorded_at <= view.known_at]
+        records += [version for version in versions[-1:] if version.kind == "message"]
+    return sorted(records, key=lambda record: record.at)
 
 
 def digest(engine: Engine, records: Sequence[Record], max_tokens: int) -> str:
@@ -100,31 +100,31 @@ def summarised_message_ids(view: View) -> set[str]:
     return summarised_ids(read_summaries(view.engine, view.scope, limit=_NEWEST, known_at=view.known_at))
 
 
-def _within(engine: Engine, found: Sequence[Record], most: int) -> tuple[tuple[str, ...], list[str]]:
+def _within(engine: Engine, summaries: Sequence[Record], most: int) -> tuple[tuple[str, ...], list[str]]:
     """Return the ids and texts of chapters that fit: the newest whole, of the older ones a line each."""
     counter = default_counter()
-    costs = [counter.count(summary_body(one)) + 1 for one in found]
-    shown: dict[int, str] = {}
+    costs = [counter.count(summary_body(summary)) + 1 for summary in summaries]
+    texts: dict[int, str] = {}
     left = room = most
-    if sum(costs) > most and len(found) > 1:
+    if sum(costs) > most and len(summaries) > 1:
         room = int(most * _WHOLE)
-    for place in range(len(found) - 1, -1, -1):
-        text = summary_body(found[place])
+    for place in range(len(summaries) - 1, -1, -1):
+        text = summary_body(summaries[place])
         if costs[place] > room:
-            text = "" if shown else _fitting(shortened(engine, found[place], room), room)
+            text = "" if texts else _fitting(shortened(engine, summaries[place], room), room)
         if not text:
             break
         cost = counter.count(text) + 1
-        room, left, shown[place] = room - cost, left - cost, text
+        room, left, texts[place] = room - cost, left - cost, text
         if cost < costs[place]:
             break
-    older = [place for place in range(len(found)) if place not in shown]
-    for place in sorted(older, key=lambda place: (-found[place].data.get("worth", 0.0), -place)):
-        gist = str(found[place].data.get("gist", ""))
+    older = [place for place in range(len(summaries)) if place not in texts]
+    for place in sorted(older, key=lambda place: (-summaries[place].data.get("worth", 0.0), -place)):
+        gist = str(summaries[place].data.get("gist", ""))
         cost = counter.count(gist) + 1
         if gist and cost <= left:
-            left, shown[place] = left - cost, gist
-    return tuple(found[place].id for place in sorted(shown)), [shown[place] for place in sorted(shown)]
+            left, texts[place] = left - cost, gist
+    return tuple(summaries[place].id for place in sorted(texts)), [texts[place] for place in sorted(texts)]
 
 
 def _fitting(lines: Sequence[str], most: int) -> str:

@@ -110,7 +110,7 @@ Signs = dict[str, float]
 
 def message_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of sentences; every line of a list is one, and fenced code is none."""
-    text = _FENCED.sub(lambda found: " " * len(found[0]), text)
+    text = _FENCED.sub(lambda match: " " * len(match[0]), text)
     for line in _LINE.finditer(text):
         mark = _BULLET.match(line[0])
         first = line.start() + (mark.end() if mark else 0)
@@ -127,23 +127,23 @@ def strip_emphasis(text: str) -> str:
 
 def weigh_sentences(turns: Sequence[Turn], analyzer: Analyzer) -> list[WeighedSentence]:
     """Return the sentences of turns, in their order, each with its worth. Deterministic."""
-    found: list[tuple[int, str, frozenset[str], Signs]] = []
-    asked: frozenset[str] = frozenset()
+    sentences: list[tuple[int, str, frozenset[str], Signs]] = []
+    question: frozenset[str] = frozenset()
     asker = ""
     for place, turn in enumerate(turns):
-        read = _read(turn, analyzer, asked if asker != turn.speaker else frozenset())
+        read = _read(turn, analyzer, question if asker != turn.speaker else frozenset())
         for number, (text, terms, signs) in enumerate(read):
             signs |= {"lead": float(number == 0), "opening": 1 / (1 + place)}
-            found.append((place, text, terms, signs))
-        asked, asker = (
+            sentences.append((place, text, terms, signs))
+        question, asker = (
             frozenset(term for _, terms, signs in read if "question" in signs for term in terms),
             turn.speaker,
         )
-    often = Counter(term for _, _, terms, _ in found for term in terms)
-    total = len(found) or 1
+    often = Counter(term for _, _, terms, _ in sentences for term in terms)
+    total = len(sentences) or 1
     rarity = {term: log(1 + total / count) / log(1 + total) for term, count in often.items()}
     weighed: list[WeighedSentence] = []
-    for place, text, terms, signs in found:
+    for place, text, terms, signs in sentences:
         # Sorted, because the order of a set differs between processes and sums of floats with it.
         signs["terms"] = sum(sorted(rarity[term] for term in terms)) / (len(terms) + _DAMPING)
         worth = max(_LEAST, sum(_WEIGHTS[name] * value for name, value in signs.items()))
@@ -153,23 +153,23 @@ def weigh_sentences(turns: Sequence[Turn], analyzer: Analyzer) -> list[WeighedSe
     return weighed
 
 
-def _read(turn: Turn, analyzer: Analyzer, asked: frozenset[str]) -> list[tuple[str, frozenset[str], Signs]]:
+def _read(turn: Turn, analyzer: Analyzer, question: frozenset[str]) -> list[tuple[str, frozenset[str], Signs]]:
     """Return the sentences of one turn with the signs that can be seen in it; `asked` is what it may answer."""
     facts = extract(turn.text, speaker=turn.speaker.strip() or "user", at=turn.at) if turn.personal else []
-    stated = [(one.position, one.confidence) for one in facts]
-    found: list[tuple[str, frozenset[str], Signs]] = []
-    answers = bool(asked)
+    stated = [(fact.position, fact.confidence) for fact in facts]
+    sentences: list[tuple[str, frozenset[str], Signs]] = []
+    answers = bool(question)
     for start, end in message_sentence_spans(turn.text):
         text = strip_emphasis(turn.text[start:end])
         terms = frozenset(analyzer.terms(text))
         signs = _signs(text, terms, personal=turn.personal)
-        if asked and "question" not in signs:
-            signs["takes_up"] = len(asked & terms) / len(asked)
+        if question and "question" not in signs:
+            signs["takes_up"] = len(question & terms) / len(question)
             if answers and "chatter" not in signs:
                 signs["answer"], answers = 1.0, False
         signs["fact"] = max((sure for (first, last), sure in stated if first < end and last > start), default=0.0)
-        found.append((text, terms, signs))
-    return found
+        sentences.append((text, terms, signs))
+    return sentences
 
 
 def _signs(text: str, terms: frozenset[str], *, personal: bool) -> Signs:

@@ -82,7 +82,7 @@ def read_summaries(
 ) -> list[Record]:
     """Return the chapters within a scope, oldest first; of more than `limit`, the latest."""
     filter = Filter(scope=scope, kinds=("summary",), known_at=known_at)
-    return [one for one in engine.store.read(filter, engine.now(), limit=limit) if is_stored_summary(one)]
+    return [record for record in engine.store.read(filter, engine.now(), limit=limit) if is_stored_summary(record)]
 
 
 def is_stored_summary(record: Record) -> bool:
@@ -92,7 +92,7 @@ def is_stored_summary(record: Record) -> bool:
 
 def summarised_ids(chapters: Iterable[Record]) -> set[str]:
     """Return the ids of messages that chapters stand for and that are still there."""
-    return {id for one in chapters for id in one.data.get("kept", ())}
+    return {id for summary in chapters for id in summary.data.get("kept", ())}
 
 
 # ---- writing
@@ -108,7 +108,7 @@ def summary_write(
     scope = Scope(tenant=room.tenant, room=room.room, agent=_shared(records, "agent"), user=_shared(records, "user"))
     last = _growing(chapters, scope, len(records), terms)
     if last is None:
-        fields = _fields(engine, records, terms, ids=[one.id for one in records])
+        fields = _fields(engine, records, terms, ids=[record.id for record in records])
         # Two workers that are at the same messages make the same id, and one of them is refused.
         return engine.put(
             scope,
@@ -117,9 +117,9 @@ def summary_write(
             else fields,
         )
     held: list[str] = last.data["sources"]
-    fields = _fields(engine, records, terms, ids=[*held, *(one.id for one in records)], last=last)
+    fields = _fields(engine, records, terms, ids=[*held, *(record.id for record in records)], last=last)
     if terms.kept:
-        fields["data"]["kept"] = [*last.data["kept"], *(one.id for one in records)]
+        fields["data"]["kept"] = [*last.data["kept"], *(record.id for record in records)]
     if last.data.get("left_out"):
         fields["data"]["left_out"] = last.data["left_out"]
     return engine.revise(last, fields)
@@ -132,7 +132,7 @@ def rewrite_summary(
     if _made_of(records) == held.data.get("made_of") and held.data.get("left_out", []) == left_out:
         return None
     terms = SummaryOptions(made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS))
-    fields = _fields(engine, records, terms, ids=[one.id for one in records])
+    fields = _fields(engine, records, terms, ids=[record.id for record in records])
     fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
     return engine.revise(held, fields)
 
@@ -159,10 +159,10 @@ def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Rev
         stays += [id] if id in beside_it else []
     if not records:
         return None
-    records.sort(key=lambda one: one.at)
+    records.sort(key=lambda record: record.at)
     limit = held.data.get("max_tokens", MAX_TOKENS)
     terms = SummaryOptions(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
-    fields = _fields(engine, records, terms, ids=[one.id for one in records])
+    fields = _fields(engine, records, terms, ids=[record.id for record in records])
     fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
     if has_writer(engine, terms.made_by):
         del fields["data"]["made_of"]
@@ -179,11 +179,13 @@ def release_messages(engine: Engine, room: Scope, leaving: Iterable[str]) -> tup
     gone = set(leaving)
     writes: list[Write] = []
     stood: set[str] = set()
-    for one in read_summaries(engine, Scope(tenant=room.tenant, room=room.room)):
-        kept: list[str] = one.data.get("kept", [])
+    for summary in read_summaries(engine, Scope(tenant=room.tenant, room=room.room)):
+        kept: list[str] = summary.data.get("kept", [])
         if not gone.isdisjoint(kept):
             stood |= gone.intersection(kept)
-            writes.append(engine.revise(one, {"data": {**one.data, "kept": [id for id in kept if id not in gone]}}))
+            writes.append(
+                engine.revise(summary, {"data": {**summary.data, "kept": [id for id in kept if id not in gone]}})
+            )
     return writes, stood
 
 
@@ -193,10 +195,14 @@ def _growing(chapters: Sequence[Record], scope: Scope, more: int, terms: Summary
     The answer hangs on the chapters alone where messages stay: of two workers at the same messages, either both add to
     one version or both make the same id, and one of them is refused.
     """
-    for one in reversed(chapters):
-        if one.data["made_by"] == terms.made_by and one.scope == scope and bool(one.data.get("kept")) == terms.kept:
-            count = len(one.data["sources"])
-            return one if count < _SMALL or (not terms.kept and count + more <= MOST_MESSAGES) else None
+    for summary in reversed(chapters):
+        if (
+            summary.data["made_by"] == terms.made_by
+            and summary.scope == scope
+            and bool(summary.data.get("kept")) == terms.kept
+        ):
+            count = len(summary.data["sources"])
+            return summary if count < _SMALL or (not terms.kept and count + more <= MOST_MESSAGES) else None
     return None
 
 
@@ -267,7 +273,7 @@ def _text(engine: Engine, records: Sequence[Record], terms: SummaryOptions, last
             _log.warning("a summary is made of sentences, because its writer failed: %s", failed)
     chosen = choose(turns, max_tokens=budget, counter=counter, analyzer=engine.analyzer)
     lines = join_by_turn(turns, chosen)
-    best = max(chosen, key=lambda one: one.worth, default=None)
+    best = max(chosen, key=lambda sentence: sentence.worth, default=None)
     gist, worth = ("", 0.0) if best is None else (f"{turns[best.place].speaker}: {best.text}", best.worth)
     if last is not None:
         if last.data.get("worth", 0.0) > worth:
@@ -283,11 +289,13 @@ def _written(
     engine: Engine, summariser: Summariser, turns: Sequence[Turn], max_tokens: int, last: Record | None
 ) -> _SummaryText:
     """Return what a model made of it; what cannot stand for a conversation is refused."""
-    said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
+    conversation = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
     if last is not None:
-        said = f"{summary_body(last)}\n{said}"
+        conversation = f"{summary_body(last)}\n{conversation}"
     text = check_text(
-        summariser.summarise(said, max_tokens=max_tokens), "the summary", max_bytes=engine.settings.max_text_bytes
+        summariser.summarise(conversation, max_tokens=max_tokens),
+        "the summary",
+        max_bytes=engine.settings.max_text_bytes,
     ).strip()
     if not text:
         raise InvalidInput("the summary is empty")
@@ -314,12 +322,12 @@ def turns_of(records: Iterable[Record]) -> list[Turn]:
     """Return messages as what was said; what came out of recall was summarised when it went in."""
     return [
         Turn(
-            speaker=speaker_of(one),
-            text="" if (one.source or "").startswith("recall") else without_recalled(one.text),
-            at=one.at,
-            personal=one.data.get("role", "user") not in _MACHINES,
+            speaker=speaker_of(record),
+            text="" if (record.source or "").startswith("recall") else without_recalled(record.text),
+            at=record.at,
+            personal=record.data.get("role", "user") not in _MACHINES,
         )
-        for one in records
+        for record in records
     ]
 
 
@@ -339,9 +347,9 @@ def summary_lines(record: Record) -> list[SummaryLine]:
     """Return the lines of a chapter."""
     lines: list[SummaryLine] = []
     for line in summary_body(record).split("\n"):
-        speaker, found, said = line.partition(": ")
+        speaker, separator, text = line.partition(": ")
         if line.strip():
-            lines.append(SummaryLine(speaker, said) if found else SummaryLine("", line))
+            lines.append(SummaryLine(speaker, text) if separator else SummaryLine("", line))
     return lines
 
 
@@ -358,7 +366,7 @@ def shortened(engine: Engine, record: Record, max_tokens: int) -> list[str]:
 def _fewer(
     engine: Engine, lines: Sequence[SummaryLine], max_tokens: int, machines: set[str], at: datetime
 ) -> list[SummaryLine]:
-    turns = [Turn(speaker=one.speaker, text=one.text, at=at, personal=one.speaker not in machines) for one in lines]
+    turns = [Turn(speaker=line.speaker, text=line.text, at=at, personal=line.speaker not in machines) for line in lines]
     return condense(turns, max_tokens=max_tokens, counter=default_counter(), analyzer=engine.analyzer)
 
 
@@ -372,8 +380,8 @@ def _machines(records: Iterable[Record]) -> set[str]:
 
 def _made_of(records: Iterable[Record]) -> str:
     """Return what changes when a source or what it says does."""
-    said = dump_json([[one.id, speaker_of(one), one.text] for one in records])
-    return blake2b(said.encode(), digest_size=12).hexdigest()
+    content = dump_json([[record.id, speaker_of(record), record.text] for record in records])
+    return blake2b(content.encode(), digest_size=12).hexdigest()
 
 
 def _shared(records: Sequence[Record], label: str) -> str | None:

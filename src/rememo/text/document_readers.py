@@ -218,10 +218,10 @@ class _HtmlParser:
         """Return where a mark stands next; where there is none any more it is not looked for twice."""
         if place >= self._missing.get(mark, len(source)):
             return -1
-        found = source.find(mark, place)
-        if found < 0:
+        next_place = source.find(mark, place)
+        if next_place < 0:
             self._missing[mark] = place
-        return found
+        return next_place
 
     def handle_starttag(self, tag: str) -> None:
         """Begin an element."""
@@ -340,17 +340,17 @@ def _limit(limits: DocumentLimits) -> None:
 
 def main(argument: str) -> dict[str, Any]:
     """Read standard input as the argument says; returns what goes to standard output."""
-    asked = json.loads(argument)
-    limits = DocumentLimits(**asked["limits"])
+    request = json.loads(argument)
+    limits = DocumentLimits(**request["limits"])
     _limit(limits)
     try:
-        return asdict(READERS[asked["kind"]](sys.stdin.buffer.read(), limits))
+        return asdict(READERS[request["kind"]](sys.stdin.buffer.read(), limits))
     except UnreadableDocument as error:
         return {"refused": str(error)}
     except MemoryError:
         return {"refused": f"needs more than the {limits.memory:,} bytes of memory allowed; split it into parts"}
     except Exception as error:  # noqa: BLE001 - a damaged file may raise anything in a reader
-        return {"refused": f"is damaged or no {asked['kind'].upper()} ({type(error).__name__}: {str(error)[:200]})"}
+        return {"refused": f"is damaged or no {request['kind'].upper()} ({type(error).__name__}: {str(error)[:200]})"}
 
 
 if __name__ == "__main__":

@@ -84,49 +84,49 @@ def extract(data: bytes, name: str, media_type: str | None, limits: DocumentLimi
         raise too_large(name, len(data), limits)
     if not data:
         raise InvalidInput(f"{name!r} has zero bytes; there is nothing to remember")
-    found, text = sniff(data, name, media_type)
+    detected, text = sniff(data, name, media_type)
     try:
-        extracted = _read(data, text, found, limits)
+        extracted = _read(data, text, detected, limits)
     except UnreadableDocument as error:
         raise InvalidInput(f"{name!r} {error}") from None
     if len(extracted.text) > limits.characters:
         raise too_long(name, extracted.text, limits)
     if not extracted.text.strip():
-        hint = "; if its pages are pictures, read their text first" if found == PDF else ""
+        hint = "; if its pages are pictures, read their text first" if detected == PDF else ""
         raise InvalidInput(f"{name!r} has no text in it{hint}")
-    return found, extracted
+    return detected, extracted
 
 
 def sniff(data: bytes, name: str, media_type: str | None) -> tuple[str, str]:
     """Return what a file is and, for one of characters, the text of it; one that lies about its type is refused."""
-    said = None if media_type is None else media_type_of(media_type)
+    declared = None if media_type is None else media_type_of(media_type)
     named = _ENDINGS.get(PurePath(name).suffix.lower())
-    claimed, by = (said, "media_type") if said else (named, "its name")
+    claimed, by = (declared, "media_type") if declared else (named, "its name")
     head = data[:1_024]
     if data[:4] == b"PK\x03\x04":
-        found = DOCX  # the reader looks inside
+        detected = DOCX  # the reader looks inside
     elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"%PDF-"):
-        found = PDF
+        detected = PDF
     else:
-        found = None
+        detected = None
         for magic, what in _OTHER:
             if head.startswith(magic):
                 raise InvalidInput(f"{name!r} is {what}")
-    if found is not None:
-        if claimed not in (found, None):
-            raise _lie(name, claimed, by, found)
-        return found, ""
+    if detected is not None:
+        if claimed not in (detected, None):
+            raise _lie(name, claimed, by, detected)
+        return detected, ""
     text = _decode(data, name, html=claimed == HTML)
     looks = HTML if _HTML_START.match(text[:_LOOKED_AT]) else None
     if claimed in (PDF, DOCX):
         raise _lie(name, claimed, by, looks or TEXT)
-    return said or looks or named or TEXT, text
+    return declared or looks or named or TEXT, text
 
 
-def _lie(name: str, claimed: str | None, by: str, found: str) -> InvalidInput:
+def _lie(name: str, claimed: str | None, by: str, detected: str) -> InvalidInput:
     return InvalidInput(
-        f"{name!r} is {_NAMES[claimed or TEXT]} by {by} and {_NAMES[found]} by its content;"
-        f" rename it, or give media_type={found!r} if that is what it should be read as"
+        f"{name!r} is {_NAMES[claimed or TEXT]} by {by} and {_NAMES[detected]} by its content;"
+        f" rename it, or give media_type={detected!r} if that is what it should be read as"
     )
 
 
@@ -180,8 +180,8 @@ def _read(data: bytes, text: str, media_type: str, limits: DocumentLimits) -> Do
 
 def _read_apart(data: bytes, kind: str, limits: DocumentLimits) -> DocumentText:
     """Read in a process of its own, whose memory and time are limited: no file can take this one down."""
-    asked = json.dumps({"kind": kind, "limits": asdict(limits)})
-    command = [sys.executable, "-P", "-W", "ignore", readers.__file__, asked]
+    request = json.dumps({"kind": kind, "limits": asdict(limits)})
+    command = [sys.executable, "-P", "-W", "ignore", readers.__file__, request]
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=limits.seconds, check=False)  # noqa: S603 - our own program
     except subprocess.TimeoutExpired:

@@ -78,9 +78,9 @@ def _defused_within(value: Any) -> Any:
     if isinstance(value, str):
         return defused(value)
     if isinstance(value, Mapping):
-        return {name: _defused_within(one) for name, one in cast("Mapping[str, Any]", value).items()}
+        return {name: _defused_within(item) for name, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_defused_within(one) for one in cast("list[Any]", value)]
+        return [_defused_within(item) for item in cast("list[Any]", value)]
     return value
 
 

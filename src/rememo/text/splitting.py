@@ -78,7 +78,7 @@ def split_text(text: str, sizes: ChunkSizes | None = None) -> list[TextChunk]:
     headings = find_headings(text)
     places, strengths = _breaks(text, headings)
     paths = _paths(headings)
-    starts = [one.start for one in headings]
+    starts = [heading.start for heading in headings]
     pieces: list[TextChunk] = []
     start = end = 0
     while end < len(text):
@@ -109,7 +109,7 @@ def join_chunks(chunks: Sequence[tuple[int, int, str]]) -> str:
 
 def find_headings(text: str) -> list[Heading]:
     """Return the headings of a text in Markdown's notation; what stands in fenced code is none."""
-    found: list[Heading] = []
+    headings: list[Heading] = []
     place, fence, before, before_place = 0, "", "", 0
     for line in text.splitlines(keepends=True):
         bare = line.rstrip()
@@ -119,15 +119,15 @@ def find_headings(text: str) -> list[Heading]:
             bare = ""
         elif not fence:
             if heading := _ATX.match(bare):
-                found.append(Heading(place + heading.start(1), len(heading[1]), heading[2].rstrip("# \t")))
+                headings.append(Heading(place + heading.start(1), len(heading[1]), heading[2].rstrip("# \t")))
                 bare = ""
             elif before and (rule := _UNDERLINE.match(bare)) and not _NOT_A_TITLE.match(before):
                 start = before_place + len(before) - len(before.lstrip())
-                found.append(Heading(start, 1 if rule[1][0] == "=" else 2, before.strip()))
+                headings.append(Heading(start, 1 if rule[1][0] == "=" else 2, before.strip()))
                 bare = ""
         before, before_place = ("" if fence else bare), place
         place += len(line)
-    return found
+    return headings
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -141,19 +141,19 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         if newline >= 0:
             cuts.append(newline + 1)
     cuts = sorted({*cuts, len(text)})
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in pairwise(cuts):
         part = text[start:end]
         begin = start + len(part) - len(part.lstrip())
         stop = start + len(part.rstrip())
         if begin < stop:
-            found.append((begin, stop))
-    return found
+            spans.append((begin, stop))
+    return spans
 
 
 def _breaks(text: str, headings: Sequence[Heading]) -> tuple[list[int], list[int]]:
     """Return every place where a word begins, and how good a place it is to begin a chunk."""
-    begins = {one.start for one in headings}
+    begins = {heading.start for heading in headings}
     places: list[int] = []
     strengths: list[int] = []
     for gap in _SPACE.finditer(text):
@@ -229,7 +229,7 @@ def _paths(headings: Sequence[Heading]) -> list[tuple[str, ...]]:
         while above and above[-1].level >= heading.level:
             above.pop()
         above.append(heading)
-        paths.append(tuple(one.title for one in above))
+        paths.append(tuple(title.title for title in above))
     return paths
 
 

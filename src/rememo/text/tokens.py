@@ -89,10 +89,10 @@ def check_counter(value: object) -> TokenCounter:
 
 def count(counter: TokenCounter, text: str) -> int:
     """Return how many tokens a text has; a counter that does not answer with a whole number from 0 is refused."""
-    found = counter.count(text)
-    if isinstance(found, bool) or not isinstance(found, int) or found < 0:  # pyright: ignore[reportUnnecessaryIsInstance] - counters come from anywhere
-        raise InvalidInput(f"the counter's count() must return a whole number from 0, not {found!r}")
-    return found
+    count = counter.count(text)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:  # pyright: ignore[reportUnnecessaryIsInstance] - counters come from anywhere
+        raise InvalidInput(f"the counter's count() must return a whole number from 0, not {count!r}")
+    return count
 
 
 def message_tokens(counter: TokenCounter, text: str, data: Mapping[str, Any]) -> int:
@@ -108,12 +108,12 @@ def message_tokens(counter: TokenCounter, text: str, data: Mapping[str, Any]) ->
 def chat_tokens(counter: TokenCounter, messages: Iterable[Mapping[str, Any]]) -> int:
     """Return what messages in the chat shape cost together."""
     total = 0
-    for one in messages:
-        content: str | list[dict[str, Any]] = one.get("content") or ""
+    for message in messages:
+        content: str | list[dict[str, Any]] = message.get("content") or ""
         parts = content if isinstance(content, list) else []
         text = content if isinstance(content, str) else "".join(part.get("text", "") for part in parts)
         images = [part for part in parts if part.get("type") == "image_url"]
-        total += message_tokens(counter, text, {**one, "images": images})
+        total += message_tokens(counter, text, {**message, "images": images})
     return total
 
 

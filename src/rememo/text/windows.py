@@ -10,8 +10,8 @@ from typing import Any, cast
 def call_ids(data: Mapping[str, Any]) -> list[str]:
     """Return the ids of the tool calls that a message makes."""
     calls = cast("list[Any]", data.get("tool_calls") or [])
-    found = [cast("Mapping[str, Any]", one).get("id") for one in calls if isinstance(one, Mapping)]
-    return [one for one in found if isinstance(one, str)]
+    ids = [cast("Mapping[str, Any]", call).get("id") for call in calls if isinstance(call, Mapping)]
+    return [id for id in ids if isinstance(id, str)]
 
 
 def units(messages: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
@@ -36,13 +36,13 @@ def units(messages: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
 def orphans(messages: Sequence[Mapping[str, Any]]) -> set[int]:
     """Return the positions of tool results whose call is not among the messages."""
     called: set[str] = set()
-    found: set[int] = set()
+    orphaned: set[int] = set()
     for place, data in enumerate(messages):
         called.update(call_ids(data))
         answered = data.get("tool_call_id")
         if isinstance(answered, str) and answered not in called:
-            found.add(place)
-    return found
+            orphaned.add(place)
+    return orphaned
 
 
 def newest_that_fit(
@@ -60,7 +60,7 @@ def newest_that_fit(
     """
     taken: set[int] = set()
     spent = beside = 0
-    for number, group in enumerate(sorted(grouped, key=lambda one: one[-1], reverse=True)):
+    for number, group in enumerate(sorted(grouped, key=lambda group: group[-1], reverse=True)):
         price = sum(cost(place) for place in group)
         if number == 0:
             fits = newest is None or price <= newest

@@ -48,16 +48,16 @@ def companion(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # no
 def relation(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "my girlfriend" in "my girlfriend and I broke up", or after the verb, when no name comes with it."""
     words = finder.words
-    found = finder.reader.relation_at(words, at, clause.end) if words.at(at) in ("my", "our") else None
-    if found is None or found.names or found.species:
+    related = finder.reader.relation_at(words, at, clause.end) if words.at(at) in ("my", "our") else None
+    if related is None or related.names or related.species:
         return []
-    return [Value(text=EVERY, end=found.after, predicate=found.predicate)]
+    return [Value(text=EVERY, end=related.after, predicate=related.predicate)]
 
 
 def relatives(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read relatives one has, by their names when they come with them."""
     words = finder.words
-    found: list[Value] = []
+    relatives_read: list[Value] = []
     position = at
     while position < clause.end:
         begin, end = next(
@@ -70,22 +70,22 @@ def relatives(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         predicate = (RELATION_WORDS.get(pair) if noun - begin > 1 else None) or RELATION_WORDS.get(head)
         related = predicate is not None and noun > begin
         values = _related(finder, begin, noun, predicate) if predicate is not None and related else []
-        found += values
+        relatives_read += values
         position = max(noun if related else end, values[-1].end if values else 0)
         if words.at(position) not in (",", "and", "or", "plus"):
             break
         while words.at(position) in (",", "and", "or", "plus", "also"):
             position += 1
-    return found
+    return relatives_read
 
 
 def _related(finder: FactFinder, begin: int, noun: int, predicate: str) -> list[Value]:
     words = finder.words
     names, after = names_of(finder, noun)
-    for one in names:
-        finder.reader.meet(one, "")
+    for name in names:
+        finder.reader.meet(name, "")
     if names:
-        return [Value(text=one, end=after, predicate=predicate) for one in names]
+        return [Value(text=name, end=after, predicate=predicate) for name in names]
     if predicate in _SERVING or words.low[begin] in _VAGUE or noun - begin > _LONGEST_RELATIVE:
         return []
     if not words.low[noun - 1].endswith("s"):
@@ -201,23 +201,23 @@ def is_relation(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if words.at(at) not in ("my", "our") or not clause.subject.names or clause.subject.speaker:
         return []
-    found = finder.reader.relation_at(words, at, clause.end)
+    related = finder.reader.relation_at(words, at, clause.end)
     if (
-        found is None
-        or found.names
-        or (found.after < clause.end and words.low[found.after] not in (",", "and", ".", "!", "but"))
+        related is None
+        or related.names
+        or (related.after < clause.end and words.low[related.after] not in (",", "and", ".", "!", "but"))
     ):
         return []
     values: list[Value] = []
     for named in clause.subject.names:
-        also = ((named, "species", found.species),) if found.species else ()
+        also = ((named, "species", related.species),) if related.species else ()
         values.append(
             Value(
                 text=named,
-                end=found.after,
-                predicate=found.predicate,
-                subject=found.owner,
-                kind=found.species,
+                end=related.after,
+                predicate=related.predicate,
+                subject=related.owner,
+                kind=related.species,
                 also=also,
             )
         )
@@ -230,11 +230,11 @@ def lives_with(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if words.at(at) not in ("my", "our"):
         return person(finder, clause, at)
-    found = finder.reader.relation_at(words, at, clause.end)
-    if found is None or found.species:
+    related = finder.reader.relation_at(words, at, clause.end)
+    if related is None or related.species:
         return []
-    texts = found.names or (words.slice(at + 1, found.after),)
-    return [Value(text=text, end=found.after) for text in texts]
+    texts = related.names or (words.slice(at + 1, related.after),)
+    return [Value(text=text, end=related.after) for text in texts]
 
 
 def relation_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

@@ -12,7 +12,7 @@ from rememo.extract.readers.people import names_of
 def pets(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read animals in what somebody has or got, by their names when they come with them."""
     words = finder.words
-    found: list[Value] = []
+    animals: list[Value] = []
     position = at
     while position < clause.end:
         begin, end = next(
@@ -23,13 +23,13 @@ def pets(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         noun = next((index for index in range(begin, end) if words.low[index] in ("named", "called")), end)
         species = _species(finder, begin, noun)
         values = _pet(finder, begin, noun, species) if species else []
-        found += values
+        animals += values
         position = max(end if not species else noun, values[-1].end if values else 0)
         if words.at(position) not in (",", "and", "or", "plus"):
             break
         while words.at(position) in (",", "and", "or", "plus", "also"):
             position += 1
-    return found
+    return animals
 
 
 def _species(finder: FactFinder, begin: int, end: int) -> str:

@@ -99,7 +99,7 @@ _NOT_HOMES = word_set(
 def visited(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read places one has been to: names with capitals, several if they follow each other."""
     words = finder.words
-    found: list[Value] = []
+    places: list[Value] = []
     while at < clause.end:
         end = place_end(words, at, clause.end, finder.time_starts)
         begin = at + 1 if words.at(at) == "the" else at
@@ -111,11 +111,11 @@ def visited(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             or words.at(end) == "as"  # "back to Nokia as a consultant"
         ):
             break
-        found.append(Value(text=words.slice(begin, end), end=end))
+        places.append(Value(text=words.slice(begin, end), end=end))
         if words.at(end) not in (",", "and") or not words.capital(end + 1):
             break
         at = end + 1 + (words.at(end + 1) == "and")
-    return found
+    return places
 
 
 def street(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

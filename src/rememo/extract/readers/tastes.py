@@ -63,7 +63,7 @@ def liked(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         return []
     gerund = low[first].endswith("ing") and len(low[first]) > _SHORTEST_GERUND
     through = _AROUND_GERUND if gerund else _AROUND_NAME if words.capital(first) else _AROUND_NOUN
-    found: list[Value] = []
+    values: list[Value] = []
     described = -1
     for start, end in items(words, first, clause.end, through=through, times=finder.time_starts):
         if _ADJECTIVES.issuperset(low[start:end]):
@@ -90,8 +90,8 @@ def liked(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             break  # "watching him", "using it in smoothies": what is liked is not all here
         if words.at(end) in _GOES_ON and begin != first:
             break
-        found.append(Value(text=words.slice(begin, end), end=end))
-    return found
+        values.append(Value(text=words.slice(begin, end), end=end))
+    return values
 
 
 _ADJECTIVES = word_set(
@@ -120,7 +120,7 @@ def plain(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if words.low[at] in _POINTED:
         return []
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         if points_elsewhere(words, begin, end) or (words.low[at] == "the" and not words.capital(begin)):
             break
@@ -134,8 +134,8 @@ def plain(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             "work",
         ):
             break
-        found.append(Value(text=words.slice(begin, end), end=end))
-    return found
+        values.append(Value(text=words.slice(begin, end), end=end))
+    return values
 
 
 def condition_itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike
@@ -147,7 +147,7 @@ def condition_itself(finder: FactFinder, clause: Clause, at: int) -> list[Value]
 def allergen(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "a peanut allergy", "a severe allergy to nuts", "a lactose intolerance"."""
     words = finder.words
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
         head = words.low[end - 1]
         if head not in ("allergy", "allergies", "intolerance"):
@@ -157,8 +157,8 @@ def allergen(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             return [replace_predicate(value, predicate) for value in plain(finder, clause, end + 1)]
         first = next((index for index in range(begin, end - 1) if words.low[index] not in _MILD), end - 1)
         if first < end - 1 and words.low[first] not in _NO_ALLERGEN:
-            found.append(Value(text=words.slice(first, end - 1), end=end, predicate=predicate))
-    return found
+            values.append(Value(text=words.slice(first, end - 1), end=end, predicate=predicate))
+    return values
 
 
 def replace_predicate(value: Value, predicate: str) -> Value:
@@ -169,15 +169,15 @@ def replace_predicate(value: Value, predicate: str) -> Value:
 def illness(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what somebody has that is an illness."""
     words = finder.words
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
         head, pair = words.low[end - 1], f"{words.at(end - 2)} {words.low[end - 1]}" if end - begin > 1 else ""
         named = head in ("disease", "disorder", "syndrome") and end - begin > 1
         known = not lexicon.CONDITIONS.isdisjoint((head, pair, " ".join(words.low[begin:end])))
         if (known or named) and head != "allergies":
             stop = end + (words.at(end) == "'s")
-            found.append(Value(text=words.slice(begin, stop), end=stop))
-    return found
+            values.append(Value(text=words.slice(begin, stop), end=stop))
+    return values
 
 
 def preferred(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -196,12 +196,12 @@ def preferred(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what is eaten or drunk: any list of nouns that is no meal and no amount."""
     words = finder.words
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         stop = end
         while stop > begin and words.low[stop - 1] in ("any", "more", "anymore", "either", "again"):
             stop -= 1
-        if words.at(end) in ("after", "before", "past") or (found and words.low[begin] in ("only", "just")):
+        if words.at(end) in ("after", "before", "past") or (values and words.low[begin] in ("only", "just")):
             break  # "no coffee after noon", "coffee, only green tea"
         if (
             stop == begin
@@ -210,8 +210,8 @@ def food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             or stop - begin > _LONGEST_FOOD
         ):
             break
-        found.append(Value(text=words.slice(begin, stop), end=end))
-    return found
+        values.append(Value(text=words.slice(begin, stop), end=end))
+    return values
 
 
 def named_food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -220,15 +220,15 @@ def named_food(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     again = clause.lemma in ("eat", "drink") and any(time.recurring for time in finder.times_of(clause, "past"))
     if again or words.low[at] in ("the", "my", "that", "this"):
         return []  # "I drink coffee every morning" is a habit
-    found: list[Value] = []
+    values: list[Value] = []
     for value in food(finder, clause, at):
         first = value.text.lower().split(" ", 1)[0]
         last = value.text.lower().rsplit(" ", 1)[-1]
         if not {first, last, value.text.lower()} & (_FOODS | _DRINKS):
             break
         drunk = not _DRINKS.isdisjoint((first, last, value.text.lower())) and clause.lemma != "eat"
-        found.append(Value(text=value.text, end=value.end, kind="drink" if drunk else "food"))
-    return found
+        values.append(Value(text=value.text, end=value.end, kind="drink" if drunk else "food"))
+    return values
 
 
 def diet(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -328,7 +328,7 @@ def dose(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         while at < clause.end and words.start[at] < measured.end():
             at += 1
         at += words.at(at) == "of"
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         dosed = next((index for index in range(begin + 1, end) if words.low[index][0].isdigit()), end)
         end = dosed if words.low[dosed - 1] in lexicon.MEDICINES else end  # noqa: PLW2901 - "lisinopril 10mg"
@@ -339,8 +339,8 @@ def dose(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         )
         if not measured and not known:
             break
-        found.append(Value(text=words.slice(begin, end), end=end))
-    return found
+        values.append(Value(text=words.slice(begin, end), end=end))
+    return values
 
 
 def intolerance(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  # noqa: ARG001 - every reader is called alike

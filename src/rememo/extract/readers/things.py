@@ -43,16 +43,16 @@ def _brand(finder: FactFinder, begin: int, end: int) -> bool:
 def thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read things from the list of what people own, with their names: "a boat called Serendipity"."""
     words = finder.words
-    found: list[Value] = []
+    values: list[Value] = []
     if words.low[at] in ("his", "her", "their", "your", "its", "this", "that", "these", "those", "to"):
-        return found
+        return values
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
         noun = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
         if noun > begin and _possession(finder, begin, noun) and words.low[begin] not in _PRAISE:
-            found.append(_named(finder, clause, begin, noun))
-        elif not found and begin == end:
+            values.append(_named(finder, clause, begin, noun))
+        elif not values and begin == end:
             break
-    return [value for value in found if value.text]
+    return [value for value in values if value.text]
 
 
 def _named(finder: FactFinder, clause: Clause, begin: int, noun: int) -> Value:
@@ -89,14 +89,14 @@ def anything(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if words.low[at] in ("it", "up", "the", "my", "your", "this", "that", "his", "her", "what"):
         return []
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
         noun = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
         if noun == begin or points_elsewhere(words, begin, noun) or words.low[begin] in _PRAISE:
             break
         if words.low[noun - 1] not in lexicon.SPECIES:
-            found.append(_named(finder, clause, begin, noun))
-    return found
+            values.append(_named(finder, clause, begin, noun))
+    return values
 
 
 def own_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -308,10 +308,10 @@ def bought(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if clause.lemma == "get" and words.low[at] not in ("a", "an", "my", "our", "the"):
         return []
-    found = thing(finder, clause, at)
+    values = thing(finder, clause, at)
     named = words.capital(at + 1) and words.low[at] in ("a", "an")
-    if found or not named or (clause.lemma == "get" and words.at(at - 1) not in ("myself", "ourselves")):
-        return found
+    if values or not named or (clause.lemma == "get" and words.at(at - 1) not in ("myself", "ourselves")):
+        return values
     end = capitals_end(words, at + 1, clause.end, finder.time_starts)
     if phrase_end(words, at + 1, clause.end, times=finder.time_starts) > end:
         return []  # a Korean cookbook is no brand

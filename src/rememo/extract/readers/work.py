@@ -101,11 +101,11 @@ def company(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def firm(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an employer that cannot be a person: a name of several words, in capitals, or where work is spoken of."""
     words = finder.words
-    found = company(finder, clause, at)
-    told = not _WORKING.isdisjoint(words.low)
-    if not found or not (told or found[0].end - at > 1 or words.raw[at].isupper() or not words.raw[at].isascii()):
+    values = company(finder, clause, at)
+    working = not _WORKING.isdisjoint(words.low)
+    if not values or not (working or values[0].end - at > 1 or words.raw[at].isupper() or not words.raw[at].isascii()):
         return []
-    return [] if words.low[at] in GIVEN_NAMES else found
+    return [] if words.low[at] in GIVEN_NAMES else values
 
 
 _WORKING = word_set("job work company firm employer career team office working joined")
@@ -113,9 +113,9 @@ _WORKING = word_set("job work company firm employer career team office working j
 
 def my_job(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what others made the speaker."""
-    found = worked_as(finder, clause, at)
-    made = found and closes(finder.words, found[0].end, clause.end, finder.time_starts)
-    return [replace(value, subject=finder.speaker) for value in found] if made else []
+    values = worked_as(finder, clause, at)
+    made = values and closes(finder.words, values[0].end, clause.end, finder.time_starts)
+    return [replace(value, subject=finder.speaker) for value in values] if made else []
 
 
 def my_office(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -190,20 +190,20 @@ def office(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if words.low[at] in ("a", "an", "my", "our", "the"):
         return []
-    found = role(finder, clause, at)
-    if not found:
+    values = role(finder, clause, at)
+    if not values:
         return []
-    end = found[0].end
+    end = values[0].end
     ranked = words.low[at] in _RANKS and end - at > 1
     placed = words.at(end) in ("at", "with", "of", "for") and words.capital(end + 1) and words.low[end + 1] != "i"
-    return found if (ranked or placed) and not (words.capital(at) and end - at == 1 and not placed) else []
+    return values if (ranked or placed) and not (words.capital(at) and end - at == 1 and not placed) else []
 
 
 def worked_as(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what follows "work as": any noun will do."""
     words = finder.words
-    if found := role(finder, clause, at):
-        return found
+    if values := role(finder, clause, at):
+        return values
     begin = after_determiner(words, at, clause.end)
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
     if end == begin or points_elsewhere(words, begin, end) or words.low[end - 1] in _NOT_ROLES:
@@ -243,14 +243,14 @@ def subject(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if words.low[at] in ("the", "this", "these", "your", "how", "at", "in", "for", "abroad", "with", "to", "on"):
         return []
-    found: list[Value] = []
+    values: list[Value] = []
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         if points_elsewhere(words, begin, end) or " ".join(words.low[begin:end]) in lexicon.UNSTUDIED:
             return []
-        if found and words.low[begin] in _ASIDES:
+        if values and words.low[begin] in _ASIDES:
             break
-        found.append(Value(text=words.slice(begin, end), end=end))
-    return found
+        values.append(Value(text=words.slice(begin, end), end=end))
+    return values
 
 
 def course(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -302,8 +302,8 @@ _SCHOOLS = word_set(
 
 def named_school(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a school whose name says that it is one: "go to Rome" is no school."""
-    found = school(finder, clause, at)
-    return found if found and not _SCHOOLS.isdisjoint(found[0].text.lower().split()) else []
+    values = school(finder, clause, at)
+    return values if values and not _SCHOOLS.isdisjoint(values[0].text.lower().split()) else []
 
 
 def school_left(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

@@ -39,24 +39,24 @@ class Prompt:
         if self.places != values.keys():
             wrong = ", ".join(sorted(self.places ^ values.keys()))
             raise InvalidInput(f"the prompt {self.label} was not filled as it asks: {wrong}")
-        return _PLACE.sub(lambda found: values[found[1]], self.text)
+        return _PLACE.sub(lambda match: values[match[1]], self.text)
 
 
 def prompt(name: str, version: int | None = None) -> Prompt:
     """Return a prompt, the newest version unless told; raises `NotFound`."""
-    found = prompts().get(name, {})
-    if not found or (version is not None and version not in found):
+    versions = prompts().get(name, {})
+    if not versions or (version is not None and version not in versions):
         raise NotFound(f"there is no prompt {name!r}" + ("" if version is None else f" of version {version}"))
-    return found[max(found) if version is None else version]
+    return versions[max(versions) if version is None else version]
 
 
 @lru_cache(maxsize=1)
 def prompts() -> Mapping[str, Mapping[int, Prompt]]:
     """Return all prompts that are shipped, by name and version."""
-    found: dict[str, dict[int, Prompt]] = {}
+    loaded: dict[str, dict[int, Prompt]] = {}
     for file in files(__name__).iterdir():
         if match := _FILE.fullmatch(file.name):
             name, version = match[1], int(match[2])
             text = file.read_text(encoding="utf-8").strip()
-            found.setdefault(name, {})[version] = Prompt(name=name, version=version, text=text)
-    return found
+            loaded.setdefault(name, {})[version] = Prompt(name=name, version=version, text=text)
+    return loaded
