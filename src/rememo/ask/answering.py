@@ -50,7 +50,7 @@ def answer_question(
     threshold: float = THRESHOLD,
     model: bool = True,
 ) -> Answer:
-    """Return what memory says to a question; `Memory.ask` says what the arguments mean."""
+    """Answer a question from memory; the arguments are those of `Memory.ask`."""
     check_text(question, "question", max_bytes=view.engine.settings.max_text_bytes)
     if not question.strip():
         raise InvalidInput("the question is empty; ask something")
@@ -79,7 +79,7 @@ def answer_question(
 
 
 def answer_by_model(llm: LLM, question: str, shown_context: Context) -> Answer:
-    """Return a model's answer from what it is shown; one that rests on nothing shown raises `ModelFailed`."""
+    """Return a model's answer from the context it is given; one that cites nothing of it raises `ModelFailed`."""
     numbers = {int(number) for number in _NUMBER.findall(shown_context.text)} & set(
         range(1, len(shown_context.records) + 1)
     )
@@ -109,7 +109,7 @@ def answer_by_model(llm: LLM, question: str, shown_context: Context) -> Answer:
 
 
 def answer_extractively(view: View, question: str, *, at: datetime, threshold: float = THRESHOLD) -> Answer:
-    """Return the sentences that answer a question best, as they were said, each with who said it and when."""
+    """Return the sentences that answer a question best, quoted, each with its speaker and time."""
     engine = view.engine
     moment = at if view.known_at is None else min(at, view.known_at)
     candidates = [
@@ -137,7 +137,7 @@ def answer_extractively(view: View, question: str, *, at: datetime, threshold: f
 
 
 def _may_answer(item: ContextItem, question: str, moment: datetime) -> bool:
-    """Whether an item can be an answer: a fact that holds, or what somebody said, and not a question alone."""
+    """Return whether an item can be an answer: a fact that holds, or a statement, and not only a question."""
     if item.kind == "fact":
         return item.record is not None and is_fact(item.record) and holds(item.record, moment)
     if item.text.strip().casefold() == question.strip().casefold():

@@ -1,4 +1,4 @@
-"""What a model is told to answer a question from what is remembered, and what it said."""
+"""Answers by a model from recalled passages."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ class ModelAnswer(BaseModel):
 
 
 def ask_model(llm: LLM, question: str, passages: str) -> tuple[ModelAnswer, Usage]:
-    """Return what a model answers, and what that took; raises `ModelFailed` and `OverBudget`."""
+    """Return a model's answer and its usage; raises `ModelFailed` and `OverBudget`."""
     turns = [ChatMessage("system", prompt("answer").text), ChatMessage("user", f"{passages}\n\nQuestion: {question}")]
     made = ask_structured(llm, turns, ModelAnswer, max_tokens=_MOST_TOKENS)
     return made.value, made.usage

@@ -1,4 +1,4 @@
-"""Searches with a model's help: the question rewritten before, the hits ordered anew after."""
+"""Searches with a model: the question is rewritten before, the hits are reranked after."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from rememo.model.hit import Hit
 
 
 def search_with_model(view: View, query: Query, *, rerank: bool, rewrite: bool) -> list[Hit]:
-    """Return the best records as `search` does, with a model's help; where that fails, without it.
+    """Search with query rewriting and reranking by a model; where that fails, without it.
 
     Raises `InvalidInput` where there is no model to ask.
     """

@@ -1,4 +1,4 @@
-"""Hits ordered anew: by the reranker of a memory, or by its language model."""
+"""Reranking of hits by the reranker of a memory, or by its language model."""
 
 import logging
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ _log = logging.getLogger("rememo.llm")
 
 
 def pool(limit: int) -> int:
-    """Return how many hits are looked at for so many."""
+    """Return how many hits are reranked for a limit."""
     return max(limit, min(MOST_RERANKED, max(_LEAST, _TIMES * limit)))
 
 
 def require_reranker(engine: Engine, tenant: str) -> Reranker:
-    """Return who orders hits: the memory's reranker, else its language model; raises `InvalidInput` without either."""
+    """Return the memory's reranker, else its language model as one; raises `InvalidInput` without either."""
     llm = None if engine.reranker is not None else model_for(engine, tenant, "rerank")
     if llm is None and engine.reranker is None:
         raise InvalidInput("rerank=True needs a reranker or a model: open the memory with reranker=… or llm=…")
@@ -41,7 +41,7 @@ def require_reranker(engine: Engine, tenant: str) -> Reranker:
 
 
 def rerank_hits(reranker: Reranker, query: str, hits: Sequence[Hit], *, explain: bool) -> list[Hit] | None:
-    """Return hits in a better order with scores of their own; None when the reranker fails: the old order serves."""
+    """Return hits reordered with the reranker's scores; None when it fails: the old order stands."""
     if not hits:
         return []
     try:

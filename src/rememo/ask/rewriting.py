@@ -1,4 +1,4 @@
-"""Questions as searches: a model puts names for pronouns and takes apart what asks for several things."""
+"""Query rewriting: a model replaces pronouns by names and splits what asks for several things."""
 
 import logging
 from collections.abc import Sequence

@@ -10,7 +10,8 @@ from rememo.errors import InvalidInput, NotFound
 from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object, normalise_predicate, normalise_subject
 from rememo.learn.conflicts import POLICIES, Policy
-from rememo.learn.facts import POLICY_SPACE, FactChanges, FactGroup, group_of, holds, is_fact, policy_of, reconcile
+from rememo.learn.facts import POLICY_SPACE, FactChanges, FactGroup, group_of, holds, is_fact, policy_of
+from rememo.learn.reconcile import reconcile
 from rememo.learn.statements import Statement, folded
 from rememo.llm.gateway import model_for
 from rememo.model.check import check_flag, check_label, check_limit, check_many, check_text, check_unit, dump_json
@@ -83,9 +84,9 @@ class Facts:
         )
         given = [self._source(source) for source in check_many(sources, "sources")]
         statements = [replace(statement, source=source, name=name_of or "hand") for source in given] or [statement]
-        slots = [changes.add(about, name, statement) for statement in statements]
+        groups = [changes.add(about, name, statement) for statement in statements]
         settled = reconcile(self._engine, changes, key=name_of)
-        receipt = settled.receipt(settled.places[slots[-1], statements[-1].key])
+        receipt = settled.receipt(settled.places[groups[-1], statements[-1].key])
         return self._with_redactions(receipt, subject, object, wording or "")
 
     def update(
@@ -145,9 +146,9 @@ class Facts:
         if "confidence" not in fixed:
             statement = replace(statement, confidence=fact.confidence)
         changes = FactChanges(self._view.scope.tenant)
-        slot = changes.add(fact.subject, fact.predicate, statement)
+        group = changes.add(fact.subject, fact.predicate, statement)
         settled = reconcile(self._engine, changes)
-        receipt = settled.receipt(settled.places[slot, statement.key])
+        receipt = settled.receipt(settled.places[group, statement.key])
         return self._with_redactions(receipt, *(text for text in (object, wording) if isinstance(text, str)))
 
     def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
@@ -202,7 +203,7 @@ class Facts:
         self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
         filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_equal("predicate", name),))
         changes = FactChanges(tenant)
-        changes.slots |= {
+        changes.groups |= {
             group_of(record) for record in self._engine.store.read(filter, self._engine.now()) if is_fact(record)
         }
         reconcile(self._engine, changes)
@@ -335,7 +336,7 @@ class Facts:
         # Only now: it needs pydantic, which those without a model have no use for.
         from rememo.learn.model_extraction import ExtractionInput, extract_by_model, merge_with_rules  # noqa: PLC0415
 
-        by_model = extract_by_model(llm, [ExtractionInput(text=checked_text, speaker=who, at=moment)]).told[0]
+        by_model = extract_by_model(llm, [ExtractionInput(text=checked_text, speaker=who, at=moment)]).facts[0]
         known = {(folded(fact.subject), fact.predicate, folded(fact.object)) for fact in facts}
         more = [proposal.fact for proposal in merge_with_rules(facts, by_model)]
         return facts + [
@@ -351,14 +352,14 @@ class Facts:
         """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
         moment, current = self._moment(None), _equal("status", "current")
         bound_facts = self._records((Condition("data", (BOUND,), "$exists", True), current))
-        slots = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, moment)}
-        slots = {slot for slot in slots if policy_of(self._engine, slot.home.tenant, slot.predicate) != "gather"}
-        subjects = sorted({slot.subject for slot in slots})
+        groups = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, moment)}
+        groups = {group for group in groups if policy_of(self._engine, group.home.tenant, group.predicate) != "gather"}
+        subjects = sorted({group.subject for group in groups})
         holding: dict[FactGroup, list[Record]] = {}
         for start in range(0, len(subjects), _PAGE):
             some = Condition("data", ("match", "subject"), "$in", list(subjects[start : start + _PAGE]))
             for record in self._records((some, current)):
-                if is_fact(record) and group_of(record) in slots and holds(record, moment):
+                if is_fact(record) and group_of(record) in groups and holds(record, moment):
                     holding.setdefault(group_of(record), []).append(record)
         differing = [
             records for records in holding.values() if len({record.data["match"]["object"] for record in records}) > 1

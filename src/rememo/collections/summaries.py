@@ -82,10 +82,10 @@ class Summaries(Collection):
         self._view.need_no_batch("summaries.update()")
         held = self._room(room)
         policy = held.policy
-        terms = (policy or SummaryPolicy()).terms("update")
+        options = (policy or SummaryPolicy()).options("update")
         if keep is None:
             keep = 0 if policy is None else policy.keep
-        held.gather(terms, keep=check_offset(keep, "keep"))
+        held.gather(options, keep=check_offset(keep, "keep"))
         current = self.current(room)
         if current is None and self._empty(self._name(room)):
             raise NotFound(f"there is no message in room {self._name(room)!r}; rooms() lists the rooms there are")

@@ -54,7 +54,7 @@ def _summary(view: View, counter: TokenCounter, most: int) -> Record | None:
     left = departed(view)
     if not newest and not left:
         return None
-    # Where no chapter is seen, the last of the messages stands for when and where they were said.
+    # Where no summary is seen, the last of the messages stands for when and where they were said.
     held = replace(newest[0] if newest else left[-1], kind="summary", data={"role": "system"})
     allowed = most - message_tokens(counter, fenced(""), held.data)
     for _ in range(_MOST_TRIES):

@@ -1,4 +1,4 @@
-"""What is noted of every write: in whose name, from where, and what the user's own checks say of it."""
+"""Audit entries of writes: the actor, the address, and the flags of the user's compliance checks."""
 
 import json
 import logging
@@ -33,44 +33,44 @@ _log = logging.getLogger("rememo.audit")
 
 
 class ActorContext:
-    """While it is entered, this context (a thread, an asyncio task) acts in somebody's name."""
+    """A context manager that sets the audit actor of the current context (a thread or an asyncio task)."""
 
     def __init__(self, change: Callable[[AuditActor], AuditActor]) -> None:
         self._change = change
         self._tokens: list[Token[AuditActor]] = []
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Set the actor."""
         self._tokens.append(_who.set(self._change(_who.get())))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Be again who one was."""
+        """Restore the previous actor."""
         _who.reset(self._tokens.pop())
 
 
 def acting(*, actor: str | None = None, session: str | None = None, address: str | None = None) -> ActorContext:
-    """Act in somebody's name; what is not given stays as it is."""
+    """Return a context manager that sets the audit actor; what is not given stays as it is."""
     given = {"actor": actor, "session": session, "address": address}
     labels = {name: check_label(value, name) for name, value in given.items() if value is not None}
     if not labels:
-        raise InvalidInput("acting() was told nothing; give it actor, session or address")
+        raise InvalidInput("acting() needs an actor, a session or an address")
     return ActorContext(lambda who: replace(who, **labels))
 
 
 def acting_by_default(actor: str) -> ActorContext:
-    """Act in somebody's name where nobody acts yet: a server has said already whose key it is."""
+    """Return a context manager that sets the audit actor where none is set: a server has set the key's owner already."""
     return ActorContext(lambda who: who if who.actor is not None else replace(who, actor=actor))
 
 
 def acting_as_worker() -> ActorContext:
-    """Do later work in nobody's name but one's own, whoever waits for it."""
+    """Return a context manager that sets the worker as the audit actor, whoever waits for its jobs."""
     return ActorContext(lambda _: _WORKER)
 
 
 def acts_as_worker() -> bool:
-    """Whether this context does later work."""
+    """Return whether this context runs jobs."""
     return _who.get() is _WORKER
 
 
@@ -82,7 +82,7 @@ class _RegisteredCheck:
 
 
 class Auditor:
-    """Makes the notes of one engine; exists only where auditing is on."""
+    """Builds the audit entries of one engine; exists only where auditing is on."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -91,14 +91,14 @@ class Auditor:
         self._checks: tuple[_RegisteredCheck, ...] = ()
 
     def add_check(self, scope: Scope, check: ComplianceCheck, *, content: bool) -> None:
-        """Ask a function before every write of a view within a scope from now on."""
+        """Call a function before every write of a view within a scope from now on."""
         with self._lock:
             self._checks = (*self._checks, _RegisteredCheck(scope, check, content))
 
     def record(
         self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
     ) -> None:
-        """Note what is no write of records, in a transaction of its own."""
+        """Append an audit entry for what is no write of records, in a transaction of its own."""
         self._store.note(self.note(operation, scope, detail, ids=ids))
 
     def note(
@@ -149,7 +149,7 @@ class Auditor:
         return note
 
     def _flags(self, operation: str, scope: Scope, writes: Sequence[Write], who: AuditActor) -> tuple[str, ...]:
-        """Return what the checks of a scope say; one that fails says so by a flag, and the write goes on."""
+        """Return the flags that the checks of a scope raise; a failing check adds a flag, and the write goes on."""
         checks = [registered for registered in self._checks if registered.scope.contains(scope)]
         if not checks:
             return ()
@@ -192,12 +192,12 @@ def _read_flags(returned: object) -> list[str]:
 def new_audit_entry(
     operation: str, scope: Scope, at: datetime, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
 ) -> NewAuditEntry:
-    """Return a note in the name of whoever acts now, whether or not auditing is on."""
+    """Return an audit entry for the current actor, whether or not auditing is on."""
     return NewAuditEntry(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
 
 
 class AuditedKeyValue(ForwardingKeyValue):
-    """Key-value state whose changes are noted with them; reading is not noted, and whoever loads many notes it once."""
+    """A key-value store that appends an audit entry with each change; reads have none, and loading many entries has one."""
 
     def __init__(self, kv: KeyValue, auditor: Auditor) -> None:
         super().__init__(kv)
@@ -217,20 +217,20 @@ class AuditedKeyValue(ForwardingKeyValue):
         expected: int | None = None,
         note: NewAuditEntry | None = None,
     ) -> int | None:
-        """Store a value and note it."""
+        """Store a value and append an audit entry."""
         note = note or self._note("kv.set", tenant, space, key)
         return self._kv.set(
             tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
         )  # fmt: skip
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
-        """Remove an entry and note it."""
+        """Remove an entry and append an audit entry."""
         return self._kv.delete(tenant, space, key, moment, note=note or self._note("kv.delete", tenant, space, key))
 
     def invalidate(
         self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
     ) -> int:
-        """Remove what a pattern matches and note it."""
+        """Remove what a pattern matches and append an audit entry."""
         note = note or self._note("kv.invalidate", tenant, space, pattern)
         return self._kv.invalidate(tenant, space, pattern, moment, note=note)
 
@@ -242,7 +242,7 @@ class AuditedKeyValue(ForwardingKeyValue):
 
 
 def parse_namespace(tenant: str, space: str) -> tuple[Scope, str]:
-    """Return whose a namespace of keys is, and what it is for; "" for the user's own keys."""
+    """Return the scope that a namespace of keys belongs to and its purpose; "" for the user's own keys."""
     if not space.startswith("["):
         return Scope(tenant=tenant), space
     agent, user, room, *rest = cast("list[Any]", json.loads(space))
@@ -250,5 +250,5 @@ def parse_namespace(tenant: str, space: str) -> tuple[Scope, str]:
 
 
 def current_actor() -> AuditActor:
-    """Return in whose name this thread or task acts."""
+    """Return the audit actor of this thread or task."""
     return _who.get()

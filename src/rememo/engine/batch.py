@@ -1,4 +1,4 @@
-"""Batch: writes gathered to be made as one."""
+"""Batch: writes collected to be committed as one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ Rebuild = Callable[[Mapping[str, Any]], Put | Revise]
 
 
 class Batch:
-    """Writes in the order they were asked for; a change to a record that waits here changes what waits."""
+    """Pending writes in their order; changing a record that is pending changes the pending write."""
 
     def __init__(self) -> None:
         self.open = True
@@ -24,7 +24,7 @@ class Batch:
         return [write for write in self._writes if write is not None]
 
     def waiting(self, id: str) -> Write | None:
-        """Return the write of a record that waits here, if there is one."""
+        """Return the pending write of a record, if there is one."""
         return self._writes[self._waiting[id][0]] if id in self._waiting else None
 
     def add(self, write: Put | Revise, rebuild: Rebuild) -> None:
@@ -34,7 +34,7 @@ class Batch:
         self.removed.discard(write.draft.id)
 
     def change(self, id: str, changes: Mapping[str, Any]) -> bool:
-        """Change the content of a record that waits here; False when none does."""
+        """Change the content of a pending record; False when none is pending."""
         if id not in self._waiting:
             return False
         place, rebuild = self._waiting[id]
@@ -43,7 +43,7 @@ class Batch:
         return True
 
     def drop(self, id: str) -> bool:
-        """Take back a record that waits here to be created and nowhere else; False when there is none."""
+        """Drop a pending creation of a record that is stored nowhere else; False when there is none."""
         waiting = self.waiting(id)
         if not isinstance(waiting, Put) or waiting.on_conflict != "error":
             return False

@@ -1,4 +1,4 @@
-"""Stores of earlier releases get the derived ids of this one.
+"""Migration of derived ids: stores of earlier releases get those of this one.
 
 Before, a derived id was the digest itself, a hash that anybody could compute and anybody could write by hand. Whoever opens
 such a store renames the records of each tenant in short steps, with everything that refers to them. An id follows from the
@@ -108,7 +108,7 @@ def plan_renames(engine: Engine, tenant: str, versions: Iterable[VersionIdentity
 
 
 class _IdClassifier:
-    """Sorts records by where their ids come from."""
+    """Classifies records by where their ids come from."""
 
     def __init__(self) -> None:
         self.renamed: set[str] = set()
@@ -120,7 +120,7 @@ class _IdClassifier:
         self._doubtful: dict[str, Scope] = {}
 
     def take(self, version: VersionIdentity) -> None:
-        """Look at a version of a record."""
+        """Classify the id of a record's version."""
         id = version.id
         if is_derived(id):
             self.renamed.add(id)

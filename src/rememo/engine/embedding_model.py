@@ -33,7 +33,7 @@ _log = logging.getLogger("rememo.engine")
 
 
 class ActiveEmbedder:
-    """What a process embeds with at one moment; it does not change, another one takes its place."""
+    """The embedder that a process uses at one moment; immutable, replaced when the model changes."""
 
     def __init__(
         self, embedder: Embedder | None, number: int | None = None, *, missing: ModelInUse | None = None, why: str = ""
@@ -77,7 +77,7 @@ class ActiveEmbedder:
 
 
 class _ModelLoad:
-    """A model that is being opened by a thread of this process."""
+    """An embedding model that a thread of this process is loading."""
 
     def __init__(self, model: ModelInUse) -> None:
         self.model = model
@@ -127,11 +127,11 @@ class EmbeddingModelTracker:
             remote.expect(held.dimension)
 
     def expect(self, embedder: Embedder) -> None:
-        """Know an embedder whose model the store may turn to."""
+        """Register an embedder whose model the store may switch to."""
         self._known[embedder.name, embedder.dimension] = embedder
 
     def notice(self) -> None:
-        """Begin to follow the store to its model, for a caller who waits for nothing and must not fail by it."""
+        """Start following the store's model without waiting; storage errors are only logged."""
         try:
             self.follow(wait=0.0)
         except StorageError as error:

@@ -1,4 +1,4 @@
-"""Reclaiming: what has expired is swept a little at a time after writes, so that a program need not ask for it.
+"""Expiry sweeps: what has expired is deleted a little at a time after writes, so that no program needs to ask for it.
 
 Expired is invisible at once; sweeping only gives back what it takes. A step is small and is taken at most once a minute,
 unless more is left than one step takes: then every write takes one, and what expires cannot outgrow what is written.
@@ -32,7 +32,7 @@ class ExpirySweeper:
         self._lock = ForkLock()
 
     def after_write(self, moment: datetime) -> None:
-        """Take a step if one is due at the moment of a write; what the store cannot do now is done another time."""
+        """Take a step if one is due at the time of a write; what fails now is done another time."""
         with self._lock:
             if self._due is None:
                 # Not with the first write: a program that makes one and ends is not kept waiting.
@@ -43,14 +43,14 @@ class ExpirySweeper:
         try:
             swept = self._store.sweep(moment, keys_before=moment - self._kept, limit=STEP)
         except StorageError as error:
-            _log.debug("what has expired was not reclaimed: %s", error)
+            _log.debug("expired data was not swept: %s", error)
             return
         if swept >= STEP:
             self._due = moment
 
 
 class SweepingKeyValue(ForwardingKeyValue):
-    """Key-value state whose writes sweep what has expired."""
+    """A key-value store whose writes sweep what has expired."""
 
     def __init__(self, kv: KeyValue, reclaimer: ExpirySweeper) -> None:
         super().__init__(kv)
@@ -70,7 +70,7 @@ class SweepingKeyValue(ForwardingKeyValue):
         expected: int | None = None,
         note: NewAuditEntry | None = None,
     ) -> int | None:
-        """Store a value, and reclaim if it is time."""
+        """Store a value, and sweep if that is due."""
         version = super().set(
             tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Forwarding: key-value state in front of other key-value state, as a base for those that add something to a few calls."""
+"""A key-value store that forwards every call to another one: a base class for those that add something to a few calls."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from rememo.store.kv.protocol import Entry, KeyValue
 
 
 class ForwardingKeyValue:
-    """Hands every call on."""
+    """Forwards every call."""
 
     def __init__(self, kv: KeyValue) -> None:
         self._kv = kv

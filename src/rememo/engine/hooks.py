@@ -1,4 +1,4 @@
-"""Hooks: functions that are told of changes after they are durable."""
+"""Hooks: functions that are called with changes after they are durable."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class HookTable:
 
     @property
     def any(self) -> bool:
-        """Whether there is anybody to tell."""
+        """Whether any hook is registered."""
         return bool(self._hooks)
 
     def add(self, scope: Scope, hook: Hook) -> None:

@@ -1,4 +1,4 @@
-"""What a job of each task must be told, whoever wrote it: this process, another one, or a file that was imported."""
+"""Validation of job payloads, whoever wrote them: this process, another one, or an imported file."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -25,7 +25,7 @@ _CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
 
 
 def check_payload(task: str, payload: Mapping[str, Any]) -> None:
-    """Refuse what a job is told when its task cannot be done with it; `InvalidInput` names the field."""
+    """Check the payload of a job; raises `InvalidInput` that names the field."""
     required = _REQUIRED.get(task, ())
     for name, check in _CHECKS.items():
         if name in required or payload.get(name) is not None:

@@ -1,4 +1,4 @@
-"""Which records facts are learned from, and the job that does it: part of the same transaction as the record."""
+"""Which records facts are extracted from, and the job that does it, written in the transaction of the record."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -12,7 +12,7 @@ LEARN: Final = "learn"
 UNLEARN: Final = "unlearn"
 """The task of the job that brings in line what was learned from a record that changed or ended."""
 RULE_TASKS: Final = (LEARN, UNLEARN)
-"""What rules do at once; a model may add to it later."""
+"""Tasks that rules do at once; a model may add to their results later."""
 LEARNED_KINDS: Final = ("message", "note")
 """What people say and agents note; documents are searched, and nothing is concluded from them."""
 _LEARNED_ROLES: Final = ("user", "assistant")

@@ -1,4 +1,4 @@
-"""Lessons that are still to come: a read waits for those of its scope, so that it sees what the last message taught."""
+"""Pending extraction: a read waits for the extraction jobs of its scope, so that it sees the facts of the last message."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,38 +10,38 @@ from rememo.model.scope import Scope
 from rememo.store.protocol.store import Store
 
 _MOST_OPEN: Final = 1_000
-"""Open jobs of a tenant, of whatever task, beyond which nobody waits: learning is far behind, as after an import."""
-_MOST_LESSONS: Final = 256
-"""Lessons of a scope that a read waits for: they take about a third of a second."""
+"""Open jobs of a tenant, of any task, beyond which reads do not wait: extraction is far behind, as after an import."""
+_MOST_JOBS: Final = 256
+"""Extraction jobs of a scope that a read waits for: they take about a third of a second."""
 _MOST_REMEMBERED: Final = 4_096
 
 
 class ExtractionWorker(Protocol):
-    """Who does the lessons."""
+    """Runs extraction jobs."""
 
     def finish_extraction(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
-        """Have rules learn, or wait until others have done so, for so long at the most; says whether it is done."""
+        """Run extraction by rules, or wait until another worker has, up to a timeout; returns whether it is done."""
         ...
 
 
 class PendingExtraction:
-    """What is known about which scopes have nothing left to learn; thread-safe.
+    """Keeps track of the scopes that have no extraction pending; thread-safe.
 
-    Where nothing was written since a scope had no lesson open, asking again costs one look at the tenant's clock.
+    Where nothing was written since a scope had no open extraction job, asking again costs one look at the tenant's clock.
     """
 
-    def __init__(self, store: Store, seconds: float, teacher: Callable[[], ExtractionWorker | None]) -> None:
-        """`seconds` is how long a read waits; `teacher` finds who does the lessons, or None where nobody does here."""
+    def __init__(self, store: Store, seconds: float, worker: Callable[[], ExtractionWorker | None]) -> None:
+        """`seconds` is how long a read waits; `worker` returns who runs extraction jobs, or None where nobody does."""
         self._store = store
         self._seconds = seconds
-        self._teacher = teacher
+        self._worker = worker
         self._learned: dict[Scope, int] = {}
-        """The tenant's clock when a scope had no lesson open."""
+        """The tenant's clock when a scope had no extraction pending."""
         self._given_up: set[str] = set()
-        """Jobs that were waited for in vain: no other read waits for them."""
+        """Jobs that did not finish in time: no other read waits for them."""
 
     def wait(self, scope: Scope) -> None:
-        """Wait until what was written within a scope is learned by rules: never for a model, and never for very much."""
+        """Wait until facts are extracted by rules from what was written within a scope: never for a model or a long backlog."""
         if self._seconds <= 0 or acts_as_worker():
             return
         # What a person says in one room changes what is known in the others.
@@ -52,15 +52,15 @@ class PendingExtraction:
         pending = self._store.pending_jobs(person, RULE_TASKS, most=_MOST_OPEN)
         if pending is None:
             return
-        lessons = [id for id in pending if id not in self._given_up]
-        if len(lessons) > _MOST_LESSONS:
+        jobs = [id for id in pending if id not in self._given_up]
+        if len(jobs) > _MOST_JOBS:
             return
-        if lessons:
-            teacher = self._teacher()
-            if teacher is None:
+        if jobs:
+            worker = self._worker()
+            if worker is None:
                 return
-            if not teacher.finish_extraction(scope.tenant, lessons, self._seconds):
-                self._remember_given_up(lessons)
+            if not worker.finish_extraction(scope.tenant, jobs, self._seconds):
+                self._remember_given_up(jobs)
         if len(self._learned) >= _MOST_REMEMBERED:
             self._learned.clear()
         self._learned[person] = clock

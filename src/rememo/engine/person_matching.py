@@ -1,4 +1,4 @@
-"""Whom records are about: whether they fit the persons that a question means."""
+"""Person matching: how well the person a record is about fits the persons that a question is about."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ _OF_KIN: Final = 0.9
 
 
 class PersonMatcher:
-    """Tells how well records fit the persons that a question means."""
+    """Scores how well records fit the persons that a question is about."""
 
     def __init__(self, names: Iterable[str], question: Question, terms_of: Callable[[str], Sequence[str]]) -> None:
         self._names = {" ".join(name.casefold().split()) for name in names}

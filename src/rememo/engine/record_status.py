@@ -1,4 +1,4 @@
-"""How records stand now, where no question was asked: whether what they say still holds, and what took its place."""
+"""Status of records outside of a search: whether they still hold, and which record superseded them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rememo.model.revision import HitStatus, Revision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordStatus:
-    """Whether what a record says still holds."""
+    """Whether a record still holds."""
 
     status: HitStatus = "unknown"
     """As in a hit: `current`, `superseded` or `unknown`."""
@@ -27,9 +27,9 @@ class RecordStatus:
 def record_statuses(
     engine: Engine, tenant: str, records: Sequence[Record], moment: datetime, *, known_at: datetime | None = None
 ) -> dict[str, RecordStatus]:
-    """Return how records stand at a moment, by their ids.
+    """Return the status of records at a time, by id.
 
-    A record of which only a part was revised is not superseded. A fact stands as its own status and validity say.
+    A record of which only a part was revised is not superseded. A fact has the status that its own validity implies.
     """
     sources = {id for record in records if record.kind == "fact" for id in _sources(record)}
     ids = list(dict.fromkeys((*(record.id for record in records), *sources)))

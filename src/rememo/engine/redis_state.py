@@ -17,7 +17,7 @@ _WITHOUT = "records and whatever else is in the store go on; caches are passed o
 
 
 def open_redis_state(kv: KeyValue, store: Store, settings: Settings, encryption: MasterKeys | None) -> RoutedKeyValue:
-    """Return the keys of a store with short-term state on the server that the settings name."""
+    """Return a key-value store that keeps short-term state on the Redis server that the settings name."""
     if encryption is not None:
         raise InvalidInput(
             "an encrypted memory keeps its state in its file: a Redis server would see it plain; leave kv out, or encryption"
@@ -44,6 +44,6 @@ def open_redis_state(kv: KeyValue, store: Store, settings: Settings, encryption:
 
 
 def require_redis_driver() -> None:
-    """Raise what to install, where the driver is missing."""
+    """Raise `MissingExtra` where the Redis driver is not installed."""
     if find_spec("redis") is None:
         raise MissingExtra('state on a Redis server needs its driver: pip install "rememo[redis]"')

@@ -1,4 +1,4 @@
-"""Vectors of models that are asked over a network: paid for once, and fetched when the write is long done."""
+"""Vectors of remote embedding models: cached, because each is paid for, and fetched after the write."""
 
 import json
 import logging
@@ -14,21 +14,21 @@ from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.store.kv.protocol import EMBED_CACHE, KeyValue
 
 EmbedTexts = Callable[[Sequence[str]], list[Vector | None]]
-"""Asks a model; raises `EmbeddingFailed`."""
+"""Embeds texts; raises `EmbeddingFailed`."""
 
 _log = logging.getLogger("rememo.engine")
 _SECONDS_OF_A_DAY = 86_400.0
 
 
 def check_endpoint(embedder: RemoteEmbedder) -> None:
-    """See whether an endpoint answers with vectors of the length that was said; one that is away is asked later.
+    """Check whether an endpoint returns vectors of the declared length; one that is unreachable is checked later.
 
     Raises `EmbeddingMismatch`.
     """
     try:
         embedder.check()
     except EmbeddingFailed as error:
-        _log.warning("whether the endpoint answers as was said will be seen when it is back: %s", error)
+        _log.warning("the embedding endpoint is unreachable; its vectors are checked when it is back: %s", error)
 
 
 class EmbeddingCache:

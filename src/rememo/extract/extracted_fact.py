@@ -1,4 +1,4 @@
-"""What extraction hands back."""
+"""The result of extraction."""
 
 from dataclasses import dataclass
 from datetime import datetime

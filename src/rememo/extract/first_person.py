@@ -1,4 +1,4 @@
-"""Notes about somebody: "the user" and the person's own name are read as "I", so that every rule holds for them too."""
+"""Notes in the third person: "the user" and the person's own name are read as "I", so that every rule applies to them."""
 
 from rememo.extract.clauses import Clause, read_group
 from rememo.extract.people import Subject

@@ -1,4 +1,4 @@
-"""Statements whose verb is not the speaker's, read wherever they stand: "everyone calls me Bea", "green is my favourite colour"."""
+"""Patterns over a whole sentence, whose verb is not the speaker's: "everyone calls me Bea", "green is my favourite colour"."""
 
 from rememo.extract.clauses import Clause
 from rememo.extract.fact_finder import FactFinder

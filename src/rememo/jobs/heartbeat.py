@@ -1,4 +1,4 @@
-"""The heartbeat of jobs that take long: a lease that nobody prolongs belongs to a worker that died."""
+"""Heartbeats of long-running jobs: a lease that is not extended belongs to a worker that died."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ _log = logging.getLogger("rememo.worker")
 
 
 class Heartbeat:
-    """Prolongs the leases of jobs that take long, as long as they are being done."""
+    """Extends the leases of running jobs until it is stopped."""
 
     def __init__(
         self,
@@ -39,19 +39,19 @@ class Heartbeat:
         return timer
 
     def beat(self) -> None:
-        """Prolong once, and again later."""
+        """Extend the leases now, and again later."""
         try:
             held = self._engine.store.extend(self._jobs, self._lease, self._engine.now())
             if not held and self._lost is not None and not self._over:
                 self._lost()
         except (StorageError, Closed) as error:
-            _log.warning("leases could not be prolonged: %s", error)
+            _log.warning("leases could not be extended: %s", error)
         with self._lock:
             if not self._over:
                 self._timer = self._next()
 
     def stop(self) -> None:
-        """Prolong no more."""
+        """Stop extending leases."""
         with self._lock:
             self._over = True
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""Tasks: what jobs are for, and how each is done."""
+"""Tasks: what jobs do, by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,6 +22,14 @@ LEARNING = (LEARN, UNLEARN, EXTRACT)
 OUTCOME, ENDED = "outcome", "deleted"
 """What a job of `unlearn` is told of the write that caused it; those of earlier releases are not told."""
 
+UNLEARNED_OUTCOMES = {
+    "message": ("deleted", "updated", "replaced", "restored"),
+    "note": ("deleted", "updated", "replaced", "restored"),
+    "fact": ("deleted", "restored"),
+    "summary": ("deleted", "restored"),
+}
+"""By kind of record: the writes after which what was learned from it is brought in line."""
+
 Errors = dict[tuple[str, str], Exception | str]
 
 
@@ -30,7 +38,7 @@ class ImpossibleJob(Exception):
 
 
 def do_all(engine: Engine, jobs: Sequence[Job]) -> Errors:
-    """Do jobs of any tenants and tasks, and return what went wrong, by tenant and job."""
+    """Run jobs of any tenants and tasks, and return the errors by tenant and job."""
     groups: dict[tuple[str, str], list[Job]] = {}
     errors: Errors = {}
     for job in jobs:
@@ -52,7 +60,7 @@ def _guarded(
     tenant: str,
     jobs: Sequence[Job],
 ) -> Errors:
-    """Do a group of jobs; when all of it fails for a reason that may be one job's, each is done by itself."""
+    """Run a group of jobs; when all of it fails for a reason that may be one job's, each is run by itself."""
     try:
         return {(tenant, id): error for id, error in run(engine, tenant, jobs).items()}
     except Closed:

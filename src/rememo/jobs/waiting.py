@@ -1,4 +1,4 @@
-"""Waiting for jobs to end: told at once by the worker of this process, looked for with growing pauses otherwise."""
+"""Waiting for jobs to end: notified by the worker of this process, polled with growing pauses otherwise."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ OPEN: Final = ("waiting", "running")
 
 
 class JobEndings:
-    """Tells those who wait in this process that jobs have ended; thread-safe."""
+    """Notifies waiting threads of this process that jobs have ended; thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -23,7 +23,7 @@ class JobEndings:
         """How often jobs have ended so far; to be read before the jobs are looked at."""
 
     def tell(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all waiting threads."""
         with self._changed:
             self.count += 1
             self._changed.notify_all()

@@ -6,13 +6,11 @@ that dies in the middle, or whose lease runs out, costs time and nothing else.
 
 import logging
 import os
-import random
 import threading
 import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rememo.endpoint.cancellation import CancelToken, cancelled_by
@@ -20,9 +18,16 @@ from rememo.engine.audit import acting_as_worker
 from rememo.engine.engine import EMBED, Engine
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
 from rememo.engine.learning import RULE_TASKS
-from rememo.errors import Closed, JobFailed, KeyMismatch, ModelChanged, ModelFailed, OverBudget, StorageError
+from rememo.errors import Closed, JobFailed, KeyMismatch, StorageError
 from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
-from rememo.jobs.tasks import LEARNING, OUTCOME, PASSED_ON, TASKS, Errors, ImpossibleJob, do_all
+from rememo.jobs.outcomes import (
+    MOST_ATTEMPTS,
+    MOST_ATTEMPTS_OF_AN_OUTAGE,
+    describe_dead_job,
+    settlement_of,
+    storable_reason,
+)
+from rememo.jobs.tasks import LEARNING, OUTCOME, TASKS, UNLEARNED_OUTCOMES, Errors, do_all
 from rememo.jobs.waiting import OPEN, JobEndings, wait_for_jobs
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
@@ -31,9 +36,6 @@ from rememo.model.scope import LABELS, Scope
 from rememo.store.notifications import Subscription, WorkerNotifier
 from rememo.store.writes import Written
 
-MOST_ATTEMPTS = 5
-MOST_ATTEMPTS_OF_AN_OUTAGE = 24
-"""For what an endpoint could not answer now: with the pauses between them, somewhat more than an hour."""
 _BATCH, _SMALL_BATCH, _FEW = 256, 64, 64
 _QUIET_SECONDS = 0.05
 """Writes that far apart leave room for the worker; while they come faster it stands back."""
@@ -42,16 +44,6 @@ _STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
 _IDLE_SECONDS = 1.0
 _LISTENING_SECONDS = 5.0
 """How often jobs are looked for by one who is told of them: calls can be lost, and what failed is tried again."""
-_LONGEST_BACKOFF = 300.0
-_LONGEST_TOLD = 3_600.0
-"""The most seconds that an endpoint may tell us to wait."""
-_LONGEST_REASON = 4_000
-_UNLEARNED = {
-    "message": ("deleted", "updated", "replaced", "restored"),
-    "note": ("deleted", "updated", "replaced", "restored"),
-    "fact": ("deleted", "restored"),
-    "summary": ("deleted", "restored"),
-}
 _log = logging.getLogger("rememo.worker")
 
 
@@ -68,11 +60,11 @@ class _ProcessState:
         """Jobs that somebody waits for: they are done before others."""
         self.written = float("-inf")
         self.endings = JobEndings()
-        self.turned = threading.Condition()
+        self.turn_ended = threading.Condition()
         self.busy = 0
         self.thread: threading.Thread | None = None
-        self.asked = threading.Event()
-        self.asking: threading.Thread | None = None
+        self.model_work = threading.Event()
+        self.model_thread: threading.Thread | None = None
         """The thread that waits for a model."""
         self.listening: Subscription | None = None
         self.stopping = False
@@ -86,7 +78,7 @@ class _ProcessState:
 
 
 class Worker:
-    """Does the jobs of one engine; thread-safe, and harmless beside any number of others on the same store."""
+    """Runs the jobs of one engine; thread-safe, and safe beside any number of others on the same store."""
 
     def __init__(self, engine: Engine, *, lease: float = LEASE_SECONDS) -> None:
         """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
@@ -95,7 +87,7 @@ class Worker:
         self._state = _ProcessState()
 
     @property
-    def _here(self) -> _ProcessState:
+    def _process_state(self) -> _ProcessState:
         if self._state.process != os.getpid():
             self._state = _ProcessState()
         return self._state
@@ -104,8 +96,8 @@ class Worker:
 
     @property
     def running(self) -> bool:
-        """Whether its thread is at work in this process."""
-        thread = self._here.thread
+        """Whether its thread runs in this process."""
+        thread = self._process_state.thread
         return thread is not None and thread.is_alive()
 
     def start(self, *, listen: bool = False) -> None:
@@ -113,7 +105,7 @@ class Worker:
 
         With `listen` it is told of jobs that others write, where the store can do that, instead of looking all the time.
         """
-        state = self._here
+        state = self._process_state
         with state.lock:
             store = self._engine.store
             if listen and state.listening is None and isinstance(store, WorkerNotifier):
@@ -125,18 +117,18 @@ class Worker:
                     target=_run_rule_tasks, args=(weakref.ref(self), state), name="rememo-worker", daemon=True
                 )
                 state.thread.start()
-            if self._engine.models is not None and (state.asking is None or not state.asking.is_alive()):
-                state.asking = threading.Thread(
+            if self._engine.models is not None and (state.model_thread is None or not state.model_thread.is_alive()):
+                state.model_thread = threading.Thread(
                     target=_run_model_tasks, args=(weakref.ref(self), state), name="rememo-asking", daemon=True
                 )
-                state.asking.start()
+                state.model_thread.start()
 
     def wake(self) -> None:
-        """Look for jobs: a write has just caused one. Starts the thread where it does not run yet.
+        """Look for jobs: a write has just enqueued one. Starts the thread where it does not run yet.
 
         The work begins as soon as writes pause or somebody waits for it, so that it does not take their time.
         """
-        state = self._here
+        state = self._process_state
         state.written = time.monotonic()
         if not self.running:
             self.start()
@@ -144,7 +136,7 @@ class Worker:
 
     def after(self, written: Written, reach: Scope | None = None) -> list[NewJob]:
         """Return the jobs that bring in line what was learned from a record that is gone or changed, within `reach`."""
-        if written.outcome not in _UNLEARNED.get(written.kind, ()):
+        if written.outcome not in UNLEARNED_OUTCOMES.get(written.kind, ()):
             return []
         payload: dict[str, Any] = {
             "record": written.id, "version": written.version, "room": written.scope.room, OUTCOME: written.outcome,
@@ -155,14 +147,14 @@ class Worker:
 
     def stop(self, timeout: float = 5.0) -> bool:
         """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
-        state = self._here
+        state = self._process_state
         with state.lock:
             state.stopping = True
             state.ended.set()
             state.urgent.set()
             state.due.set()
-            state.asked.set()
-            threads, listening = (state.thread, state.asking), state.listening
+            state.model_work.set()
+            threads, listening = (state.thread, state.model_thread), state.listening
             state.listening = None
         if listening is not None:
             listening.close()
@@ -192,11 +184,11 @@ class Worker:
 
         What only a language model can do is left to others where there is none here.
         """
-        state = self._here
+        state = self._process_state
         if tasks is None:
             quick, slow = self.lanes()
             tasks = (*quick, *slow)
-        with state.turned:
+        with state.turn_ended:
             state.busy += 1
         try:
             engine = self._engine
@@ -205,20 +197,20 @@ class Worker:
                 self.do(jobs)
             return len(jobs)
         finally:
-            with state.turned:
+            with state.turn_ended:
                 state.busy -= 1
-                state.turned.notify_all()
+                state.turn_ended.notify_all()
 
     def run_until_idle(self, timeout: float = 60.0) -> int:
         """Do everything that is due, and return how many jobs that were; raises `JobFailed` when it takes longer."""
         ends, done = time.monotonic() + timeout, 0
-        state = self._here
+        state = self._process_state
         while True:
             taken = self.run_once()
             done += taken
             if taken == 0:
-                with state.turned:
-                    if state.turned.wait_for(lambda: state.busy == 0, max(0.0, ends - time.monotonic())):
+                with state.turn_ended:
+                    if state.turn_ended.wait_for(lambda: state.busy == 0, max(0.0, ends - time.monotonic())):
                         return done
             if time.monotonic() > ends:
                 raise JobFailed(f"jobs are still being done after {timeout:g} seconds; wait longer, or list them")
@@ -231,7 +223,7 @@ class Worker:
         """
         jobs = self.wait(tenant, receipt.jobs, timeout)
         if dead := [job for job in jobs if job.state == "dead"]:
-            raise JobFailed(_describe_dead_job(dead[0]))
+            raise JobFailed(describe_dead_job(dead[0]))
         open_jobs = [job for job in jobs if job.state in OPEN]
         notes = tuple(dict.fromkeys(job.error for job in jobs if job.error))
         if not open_jobs:
@@ -250,14 +242,14 @@ class Worker:
 
         Where no thread runs, the caller does the work itself. What is left to other processes is not waited for.
         """
-        state = self._here
+        state = self._process_state
 
         def help(due: Sequence[Job]) -> bool:
             if not self.running:
                 return self.run_once(ids=[job.id for job in due]) > 0
             state.urgent.set()
             state.due.set()
-            state.asked.set()
+            state.model_work.set()
             return False
 
         return wait_for_jobs(
@@ -284,7 +276,7 @@ class Worker:
         The worker's thread does them next, where nobody has begun: who waits writes nothing, and so no lock of a writer
         holds a read up. What only a model can add, and what failed and is tried again later, is not waited for.
         """
-        state = self._here
+        state = self._process_state
 
         def pass_over(job: Job) -> bool:
             postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
@@ -310,7 +302,7 @@ class Worker:
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
         lost = CancelToken()
-        beating = Heartbeat(self._engine, jobs, self._lease, lost=lost.cancel)
+        heartbeat = Heartbeat(self._engine, jobs, self._lease, lost=lost.cancel)
         try:
             errors: Errors = {}
             doing: list[Job] = []
@@ -323,12 +315,12 @@ class Worker:
             with acting_as_worker(), cancelled_by(lost):
                 errors |= do_all(self._engine, doing)
         finally:
-            beating.stop()
-        endings = [self._ending(job, errors.get((job.tenant, job.id))) for job in jobs]
-        self._settle([ending._replace(error=_storable(ending.error)) for ending in endings])
-        self._here.endings.tell()
+            heartbeat.stop()
+        endings = [settlement_of(self._engine, job, errors.get((job.tenant, job.id))) for job in jobs]
+        self._settle([ending._replace(error=storable_reason(ending.error)) for ending in endings])
+        self._process_state.endings.tell()
         if any(ending.task is not None for ending in endings):
-            self._here.asked.set()
+            self._process_state.model_work.set()
 
     def _settle(self, endings: Sequence[Settlement]) -> None:
         """End leases together; where one of them keeps the others from ending, each by itself."""
@@ -341,52 +333,6 @@ class Worker:
                 return
             for ending in endings:
                 self._settle([ending])
-
-    def _ending(self, job: Job, error: Exception | str | None) -> Settlement:
-        if error is None:
-            # What rules found is kept; a model may find more, and takes its time over it.
-            further = PASSED_ON.get(job.task) if self._engine.models is not None else None
-            return Settlement(job, "done") if further is None else Settlement(job, "waiting", task=further)
-        if isinstance(error, OverBudget) and job.task == EMBED:
-            return Settlement(job, "waiting", str(error), _tomorrow(self._engine.now()))
-        if isinstance(error, OverBudget):
-            return Settlement(job, "done", f"learned by rules alone: {error}")
-        if isinstance(error, ModelChanged) or (isinstance(error, ModelFailed) and error.reason == "stopped"):
-            return Settlement(job, "waiting", str(error), None, job.task)
-        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        most = MOST_ATTEMPTS_OF_AN_OUTAGE if getattr(error, "transient", False) else MOST_ATTEMPTS
-        hopeless = isinstance(error, ImpossibleJob) or (isinstance(error, ModelFailed) and error.reason == "refused")
-        if job.attempts >= most or hopeless:
-            _log.error("job %s (%s) is dead: %s", job.id, job.task, reason)
-            return Settlement(job, "dead", reason)
-        requested = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_TOLD)
-        wait = max(backoff(job.attempts), requested)
-        return Settlement(job, "waiting", reason, self._engine.now() + timedelta(seconds=wait))
-
-
-def _storable(reason: str | None) -> str | None:
-    """Return a reason as every store can keep it, whatever an error quotes: NULs and lone surrogates are replaced."""
-    return (
-        None if reason is None else reason.encode(errors="replace").decode().replace("\0", "\ufffd")[:_LONGEST_REASON]
-    )
-
-
-def _tomorrow(now: datetime) -> datetime:
-    """Return when the next day of the ledger begins."""
-    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-
-
-def backoff(attempts: int) -> float:
-    """Return how many seconds to wait after that many attempts: twice as long each time, give or take a half."""
-    longest = min(2.0 ** (attempts - 1), _LONGEST_BACKOFF)
-    return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
-
-
-def _describe_dead_job(job: Job) -> str:
-    return (
-        f"job {job.id!r} ({job.task}) is dead after {job.attempts} attempts: {job.error};"
-        f" mend the cause and call jobs.retry({job.id!r})"
-    )
 
 
 def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> None:
@@ -419,7 +365,7 @@ def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> N
 def _run_model_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> None:
     """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
     while not state.stopping:
-        state.asked.clear()
+        state.model_work.clear()
         worker, taken = reference(), 0
         if worker is None:
             return
@@ -431,7 +377,7 @@ def _run_model_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> 
             _rest(state, error)
         del worker
         if not taken and not state.stopping:
-            state.asked.wait(_LISTENING_SECONDS)
+            state.model_work.wait(_LISTENING_SECONDS)
 
 
 def _rest(state: _ProcessState, error: Exception) -> None:

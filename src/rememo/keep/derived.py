@@ -7,7 +7,8 @@ from typing import Any
 from rememo.engine.engine import Engine
 from rememo.engine.job_payloads import ABSTRACT, WRITE_AGAIN
 from rememo.errors import NotFound, VersionConflict
-from rememo.learn.facts import FactChanges, FactGroup, group_of, home, is_fact, reconcile
+from rememo.learn.facts import FactChanges, FactGroup, group_of, home, is_fact
+from rememo.learn.reconcile import reconcile
 from rememo.learn.relationships import CONNECTING, LearnedRelationship, relationship_writes
 from rememo.learn.revisions import RevisionWrites
 from rememo.learn.statements import Statement
@@ -145,35 +146,35 @@ class Derived:
         return bool(naming)
 
     def _settle(self, marks: Mapping[str, Any], facts: Sequence[Record]) -> None:
-        slots = {group_of(one) for one in facts}
+        groups = {group_of(one) for one in facts}
         links: dict[str, tuple[FactGroup, str]] = {}
         for note in marks.values():
             if "slot" in note:
                 labels, subject, predicate = note["slot"]
-                slot = FactGroup(Scope(tenant=self._tenant, **labels), subject, predicate)
-                slots.add(slot)
+                group = FactGroup(Scope(tenant=self._tenant, **labels), subject, predicate)
+                groups.add(group)
                 if note["link"] is not None:
-                    links[note["link"]] = slot, note["object"]
+                    links[note["link"]] = group, note["object"]
         dropped = dict.fromkeys(marks, _always)
-        ordered = sorted(slots, key=repr)
+        ordered = sorted(groups, key=repr)
         for start in range(0, len(ordered), _SLOTS):
             some = set(ordered[start : start + _SLOTS])
-            reconcile(self._engine, FactChanges(self._tenant, dropped=dropped, slots=some))
-        for id, (slot, about) in links.items():
-            if not self._held(slot, about):
+            reconcile(self._engine, FactChanges(self._tenant, dropped=dropped, groups=some))
+        for id, (group, about) in links.items():
+            if not self._held(group, about):
                 writes = relationship_writes(self._engine, self._tenant, {DerivedId(id): None})
                 if writes:
                     self._engine.commit(Scope(tenant=self._tenant), writes)
                     self._store.mark(self._number, self._tenant, {id: {"link": True}})
 
-    def _held(self, slot: FactGroup, about: str) -> bool:
+    def _held(self, group: FactGroup, about: str) -> bool:
         """Whether a fact that is left says the same."""
         conditions = (
-            Condition("data", ("match", "subject"), "$eq", slot.subject),
+            Condition("data", ("match", "subject"), "$eq", group.subject),
             Condition("data", ("match", "object"), "$eq", about),
-            Condition("data", ("predicate",), "$eq", slot.predicate),
+            Condition("data", ("predicate",), "$eq", group.predicate),
         )
-        filter = Filter(scope=slot.home, kinds=("fact",), conditions=conditions)
+        filter = Filter(scope=group.home, kinds=("fact",), conditions=conditions)
         return self._store.count(filter, self._engine.now()) > 0
 
     def _take_back(self, id: str, marks: Mapping[str, Any]) -> None:
@@ -218,10 +219,10 @@ def note_of(engine: Engine, fact: Record, target: ErasureTarget) -> dict[str, An
     """Return what must be worked out anew without a record; nothing where it is no fact, or all around it goes too."""
     if not is_fact(fact) or target.covers(home(fact.scope)):
         return {}
-    slot = group_of(fact)
-    labels = {"agent": slot.home.agent, "user": slot.home.user, "room": slot.home.room}
+    group = group_of(fact)
+    labels = {"agent": group.home.agent, "user": group.home.user, "room": group.home.room}
     return {
-        "slot": [labels, slot.subject, slot.predicate],
+        "slot": [labels, group.subject, group.predicate],
         "link": _link(engine, fact),
         "object": fact.data["match"]["object"],
     }

@@ -1,6 +1,6 @@
-"""Contradictions settled by policy: from all that was said about one thing to what held when. Pure.
+"""Conflicting statements resolved by policy: from all statements about one thing to validity periods. Pure.
 
-The result follows from the set of statements alone, so it does not matter in which order they arrive, how often they are
+The result follows from the set of statements alone, so it does not pair in which order they arrive, how often they are
 repeated, or that one of them is taken back later.
 """
 
@@ -17,7 +17,7 @@ from rememo.learn.statements import Statement, folded
 from rememo.model.fact import FactStatus
 
 Policy = Literal["latest", "keep", "ask", "gather"]
-"""What happens when another value is said: the newer ends the older, the first stays, somebody decides, or all hold."""
+"""What a different value does: the newer ends the older, the first stays, somebody decides, or all hold."""
 POLICIES: tuple[str, ...] = get_args(Policy)
 
 DATED = frozenset({"event", "visited", "plans", "appointment"})
@@ -25,17 +25,17 @@ DATED = frozenset({"event", "visited", "plans", "appointment"})
 LASTING = frozenset({"event", "visited"})
 """What has happened stays a fact when it is over."""
 RETRACTED, DENIED = -1, -2
-"""Numbers of the runs that hold what was taken back, and what was only ever denied."""
+"""Numbers of the periods of retracted values, and of values that were only ever denied."""
 
 
 @dataclass(slots=True)
 class ValidityPeriod:
-    """One stretch of time in which one value held."""
+    """A period in which one value held."""
 
     object: str
     """As objects are compared."""
     number: int = 0
-    """Which of the runs of this value it is, the earliest being 0."""
+    """Which of the periods of this value it is, the earliest being 0."""
     statements: list[Statement] = field(default_factory=list[Statement])
     valid_from: datetime | None = None
     valid_to: datetime | None = None
@@ -43,32 +43,32 @@ class ValidityPeriod:
 
     @property
     def asserted(self) -> list[Statement]:
-        """What speaks for it."""
+        """The statements that support it."""
         return [statement for statement in self.statements if statement.asserts]
 
     @property
     def denied(self) -> bool:
-        """Whether nobody ever said that it is so."""
+        """Whether no statement ever supported it."""
         return self.status == "retracted" and all(statement.ends for statement in self.statements)
 
 
 def default_policy(predicate: str) -> Policy:
-    """Return how the shipped table treats a predicate."""
+    """Return the policy of a predicate by the shipped table."""
     return "latest" if shipped(predicate).values == "single" else "gather"
 
 
 def arrange_periods(
     statements: Iterable[Statement], predicate: str, policy: Policy, against: Sequence[Statement] = ()
 ) -> list[ValidityPeriod]:
-    """Return what held when, as runs that hold each statement exactly once.
+    """Return the validity periods of statements; each statement is in exactly one.
 
-    ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no run.
+    ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no period.
     """
     given = sorted(statements, key=lambda statement: _order(statement, predicate))
-    live, runs = split_retracted(given)
+    live, periods = split_retracted(given)
     sweeping = [statement for statement in live if statement.ends_all]
     if sweeping:
-        runs.append(
+        periods.append(
             ValidityPeriod(
                 EVERY, DENIED, sweeping, valid_to=min(statement.ending for statement in sweeping), status="retracted"
             )
@@ -76,25 +76,25 @@ def arrange_periods(
         live = [statement for statement in live if not statement.ends_all]
     lines = _Timelines(live, predicate, [*sweeping, *against])
     if policy == "latest":
-        return _numbered(runs + lines.timeline(live))
+        return _numbered(periods + lines.timeline(live))
     by_object: dict[str, list[Statement]] = {}
     for statement in live:
         by_object.setdefault(lines.meant(statement), []).append(statement)
-    periods = [run for group in by_object.values() for run in lines.timeline(group)]
+    timeline = [period for group in by_object.values() for period in lines.timeline(group)]
     if policy == "keep":
-        _keep_first(periods)
+        _keep_first(timeline)
     elif policy == "ask":
-        _dispute(periods)
-    return _numbered(runs + periods)
+        _dispute(timeline)
+    return _numbered(periods + timeline)
 
 
 def _order(statement: Statement, predicate: str) -> tuple[Any, ...]:
-    """Return where a statement stands; plans are made and called off in the order in which that was said."""
+    """Return the sort key of a statement; plans are made and called off in the order in which that was said."""
     return (statement.said, *statement.order) if predicate in DATED else statement.order
 
 
 def split_retracted(given: Sequence[Statement]) -> tuple[list[Statement], list[ValidityPeriod]]:
-    """Part what was taken back as wrong from what stands."""
+    """Split statements into those that stand and the periods of retracted values."""
     until: dict[str, datetime] = {}
     decided: dict[str, datetime] = {}
     for statement in given:
@@ -129,7 +129,7 @@ def _corrects_at(statement: Statement, limit: datetime | None) -> bool:
 
 
 class _Timelines:
-    """The statements of one predicate on their lines of time."""
+    """Builds the timelines of one predicate."""
 
     def __init__(self, live: Sequence[Statement], predicate: str, against: Sequence[Statement]) -> None:
         self._predicate = predicate
@@ -147,40 +147,40 @@ class _Timelines:
         return self._meant.get(id(statement), statement.about)
 
     def timeline(self, ordered: Sequence[Statement]) -> list[ValidityPeriod]:
-        """Return the runs of statements that share one line of time."""
-        runs: list[ValidityPeriod] = []
+        """Return the periods of statements that share one timeline."""
+        periods: list[ValidityPeriod] = []
         denied: dict[str, ValidityPeriod] = {}
         closed: dict[int, datetime] = {}
         outside = {id(statement) for statement in self._against}
         key = partial(_order, predicate=self._predicate)
         for statement in sorted([*ordered, *self._against], key=key) if outside else ordered:
             if id(statement) in outside:
-                self._close(runs, closed, statement)
+                self._close(periods, closed, statement)
                 continue
             about = self.meant(statement)
-            last = next((run for run in reversed(runs) if run.object == about), None)
+            last = next((period for period in reversed(periods) if period.object == about), None)
             if statement.ends:
                 self._end(statement, last, denied, closed)
                 continue
             joins = (
                 last is not None
                 and id(last) not in closed
-                and (_same_day(last, statement) if self._dated else last is runs[-1])
+                and (_same_day(last, statement) if self._dated else last is periods[-1])
             )
             if last is None or not joins:
                 last = ValidityPeriod(about)
-                runs.append(last)
+                periods.append(last)
             last.statements.append(statement)
-        self._date(runs, closed)
-        return runs + list(denied.values())
+        self._date(periods, closed)
+        return periods + list(denied.values())
 
-    def _close(self, runs: Sequence[ValidityPeriod], closed: dict[int, datetime], statement: Statement) -> None:
-        """Close the runs that something said elsewhere ends, unless they were said again since."""
-        for run in runs:
-            named = statement.object == EVERY or is_same(statement.about, run.object)
-            named = named or (self._predicate == "habit" and covers(statement.about, run.object, self._predicate))
-            if named and id(run) not in closed and max(other.said for other in run.asserted) < statement.said:
-                closed[id(run)] = statement.ending
+    def _close(self, periods: Sequence[ValidityPeriod], closed: dict[int, datetime], statement: Statement) -> None:
+        """Close the periods that something said elsewhere ends, unless they were said again since."""
+        for period in periods:
+            named = statement.object == EVERY or is_same(statement.about, period.object)
+            named = named or (self._predicate == "habit" and covers(statement.about, period.object, self._predicate))
+            if named and id(period) not in closed and max(other.said for other in period.asserted) < statement.said:
+                closed[id(period)] = statement.ending
 
     def _end(
         self,
@@ -190,30 +190,30 @@ class _Timelines:
         closed: dict[int, datetime],
     ) -> None:
         if last is None:
-            run = denied.setdefault(statement.about, ValidityPeriod(statement.about, DENIED, status="retracted"))
-            run.statements.append(statement)
-            run.valid_to = statement.ending if run.valid_to is None else min(run.valid_to, statement.ending)
+            period = denied.setdefault(statement.about, ValidityPeriod(statement.about, DENIED, status="retracted"))
+            period.statements.append(statement)
+            period.valid_to = statement.ending if period.valid_to is None else min(period.valid_to, statement.ending)
         else:
             last.statements.append(statement)
             closed[id(last)] = min(closed.get(id(last), statement.ending), statement.ending)
 
-    def _date(self, runs: list[ValidityPeriod], closed: dict[int, datetime]) -> None:
-        for run in runs:
-            run.valid_from, end = _span(run, first=run is runs[0])
-            ends = [moment for moment in (end, closed.get(id(run))) if moment is not None]
-            run.valid_to = min(ends, default=None)
+    def _date(self, periods: list[ValidityPeriod], closed: dict[int, datetime]) -> None:
+        for period in periods:
+            period.valid_from, end = _span(period, first=period is periods[0])
+            ends = [moment for moment in (end, closed.get(id(period))) if moment is not None]
+            period.valid_to = min(ends, default=None)
         if not self._dated:
-            _end_at_next_start(runs)
-        for run in runs:
-            if run.valid_to is not None:
-                if run.valid_from is not None:
-                    run.valid_from = min(run.valid_from, run.valid_to)
-                if not self._lasting or id(run) in closed:
-                    run.status = "superseded"
+            _end_at_next_start(periods)
+        for period in periods:
+            if period.valid_to is not None:
+                if period.valid_from is not None:
+                    period.valid_from = min(period.valid_from, period.valid_to)
+                if not self._lasting or id(period) in closed:
+                    period.status = "superseded"
 
 
 def _only_matching_value(statement: Statement, asserted: Sequence[Statement], predicate: str) -> str:
-    """Return the only value said before that a statement can mean when it names it in other words, else its own."""
+    """Return the only earlier value that a statement can mean when it names it in other words, else its own."""
     before = [other for other in asserted if _order(other, predicate) < _order(statement, predicate)]
     same = {other.about for other in before if is_same(statement.about, other.about)}
     of_kind = {other.about for other in before if other.kind is not None and statement.about == folded(other.kind)}
@@ -230,13 +230,13 @@ def _only_matching_value(statement: Statement, asserted: Sequence[Statement], pr
     return next(iter(only))
 
 
-def _same_day(run: ValidityPeriod, statement: Statement) -> bool:
-    return statement.begin is None or any(other.begin in (None, statement.begin) for other in run.asserted)
+def _same_day(period: ValidityPeriod, statement: Statement) -> bool:
+    return statement.begin is None or any(other.begin in (None, statement.begin) for other in period.asserted)
 
 
-def _span(run: ValidityPeriod, *, first: bool) -> tuple[datetime | None, datetime | None]:
-    """Return from when and until when it held by its own words."""
-    asserted = run.asserted
+def _span(period: ValidityPeriod, *, first: bool) -> tuple[datetime | None, datetime | None]:
+    """Return the beginning and end that its own statements give."""
+    asserted = period.asserted
     begins = [statement.begin for statement in asserted if statement.begin is not None]
     begin = min(begins) if begins else None if first else min(statement.said for statement in asserted)
     # Somebody who says it again without an end takes the end back that was said before.
@@ -249,28 +249,30 @@ def _span(run: ValidityPeriod, *, first: bool) -> tuple[datetime | None, datetim
     return begin, end
 
 
-def _end_at_next_start(runs: Sequence[ValidityPeriod]) -> None:
-    """Let every run end, at the latest, where a later one begins."""
+def _end_at_next_start(periods: Sequence[ValidityPeriod]) -> None:
+    """Let every period end, at the latest, where a later one begins."""
     bound: datetime | None = None
-    for run in reversed(runs):
+    for period in reversed(periods):
         if bound is not None:
-            run.valid_to = bound if run.valid_to is None else min(run.valid_to, bound)
-        start = run.valid_from
+            period.valid_to = bound if period.valid_to is None else min(period.valid_to, bound)
+        start = period.valid_from
         if start is not None:
             bound = start if bound is None else min(bound, start)
 
 
-def _keep_first(runs: Sequence[ValidityPeriod]) -> None:
-    """Refuse what holds at the same time as something that was known earlier."""
+def _keep_first(periods: Sequence[ValidityPeriod]) -> None:
+    """End periods that overlap with one that was known earlier."""
     kept: list[ValidityPeriod] = []
-    asserted = [run for run in runs if run.asserted]
-    for run in sorted(asserted, key=lambda run: (min(statement.known for statement in run.asserted), run.object)):
-        if any(run.object != other.object and _overlap(run, other) for other in kept):
-            start = run.valid_from or min(statement.said for statement in run.asserted)
-            run.valid_from = run.valid_to = start
-            run.status = "superseded"
+    asserted = [period for period in periods if period.asserted]
+    for period in sorted(
+        asserted, key=lambda period: (min(statement.known for statement in period.asserted), period.object)
+    ):
+        if any(period.object != other.object and _overlap(period, other) for other in kept):
+            start = period.valid_from or min(statement.said for statement in period.asserted)
+            period.valid_from = period.valid_to = start
+            period.status = "superseded"
         else:
-            kept.append(run)
+            kept.append(period)
 
 
 def _overlap(first_period: ValidityPeriod, other: ValidityPeriod) -> bool:
@@ -281,22 +283,22 @@ def _overlap(first_period: ValidityPeriod, other: ValidityPeriod) -> bool:
     return not (ends_before(first_period, other) or ends_before(other, first_period))
 
 
-def _dispute(runs: Sequence[ValidityPeriod]) -> None:
-    """Mark every value that holds, when there are several."""
-    holding = [run for run in runs if run.status == "current"]
-    if len({run.object for run in holding}) > 1:
-        for run in holding:
-            run.status = "disputed"
+def _dispute(periods: Sequence[ValidityPeriod]) -> None:
+    """Mark all current values as disputed when there are several."""
+    holding = [period for period in periods if period.status == "current"]
+    if len({period.object for period in holding}) > 1:
+        for period in holding:
+            period.status = "disputed"
 
 
-def _numbered(runs: list[ValidityPeriod]) -> list[ValidityPeriod]:
-    """Give the runs of each value their numbers; what was taken back keeps the first number as long as nothing else has it."""
+def _numbered(periods: list[ValidityPeriod]) -> list[ValidityPeriod]:
+    """Give the periods of each value their numbers; what was taken back keeps the first number as long as nothing else has it."""
     counts: dict[str, int] = {}
-    for run in runs:
-        if run.number >= 0:
-            run.number = counts.get(run.object, 0)
-            counts[run.object] = run.number + 1
-    for run in runs:
-        if run.number < 0 and run.object not in counts:
-            run.number = counts[run.object] = 0
-    return runs
+    for period in periods:
+        if period.number >= 0:
+            period.number = counts.get(period.object, 0)
+            counts[period.object] = period.number + 1
+    for period in periods:
+        if period.number < 0 and period.object not in counts:
+            period.number = counts[period.object] = 0
+    return periods

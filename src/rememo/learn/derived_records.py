@@ -1,6 +1,6 @@
-"""Records that learning makes and changes: which part of them somebody made by hand, and which follows from sources.
+"""Derived records: which part of them was made by hand, and which was learned from sources.
 
-A write is taken back by what was made by hand; what was learned follows the messages it stands on.
+Undo reverts what was made by hand; what was learned follows the messages it came from.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,12 +21,12 @@ _BY_HAND: Final = ("metadata", "pinned", "expires_at", "quarantine")
 
 
 def is_derived_record(record: Record) -> bool:
-    """Whether learning made a record, or may change it."""
+    """Return whether a record was learned, or may be changed by learning."""
     return _KINDS.get(record.kind, _NONE).is_kind(record)
 
 
 def manually_changed(before: Record | None, after: Record | None) -> bool:
-    """Whether somebody changed a derived record between two states, and not only what was learned since."""
+    """Return whether a derived record was changed by hand between two states, and not only by learning."""
     if before is None or after is None:
         # What nobody made by hand comes with its first source and goes with its last.
         record = before or after
@@ -37,7 +37,7 @@ def manually_changed(before: Record | None, after: Record | None) -> bool:
 
 
 def restore_manual_parts(engine: Engine, was: Record | None, now: Record | None) -> Write | None:
-    """Return the write that makes what was made by hand what it was, and leaves what was learned since; None for nothing to do."""
+    """Return the write that reverts the part made by hand and keeps what was learned since; None when nothing changes."""
     record = was or now
     return None if record is None else _KINDS[record.kind].merge(engine, was, now)
 

@@ -1,4 +1,4 @@
-"""Whether a text says what a model tells of it: its words must stand there, or it was made up."""
+"""Grounding: whether a text contains what a model extracted from it, or the model made it up."""
 
 import re
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _MOST_WORDS: Final = 80
 
 
 def find_quote(quote: str, text: str) -> tuple[int, int] | None:
-    """Return where a text has some words one after the other; case and what stands between them do not matter."""
+    """Return the position of a quote in a text; case and punctuation between its words do not matter."""
     words = _WORD.findall(quote)
     if not words or len(words) > _MOST_WORDS:
         return None
@@ -28,18 +28,18 @@ def find_quote(quote: str, text: str) -> tuple[int, int] | None:
 
 
 def contains_words(text: str, value: str) -> bool:
-    """Whether a text has all words of a value, in whatever order."""
+    """Return whether a text contains all words of a value, in any order."""
     return bool(words := _words(value)) and (words <= _words(text) or find_quote(value, text) is not None)
 
 
 def same_value(value: str, other: str) -> bool:
-    """Whether two values mean one thing: alike, or one has all words of the other."""
+    """Return whether two values mean the same: they are equal, or one contains all words of the other."""
     first, second = _words(value), _words(other)
     return folded(value) == folded(other) or bool(first and second and (first <= second or second <= first))
 
 
 def parse_stated_time(stated: str | None, text: str, at: datetime) -> datetime | None:
-    """Return the time that a model tells, if it is one and the text speaks of a time at all."""
+    """Return the time that a model extracted; None where it is no time, or the text mentions none."""
     if not stated or not (_DIGIT.search(text) or find_times(text, at=at)):
         return None
     try:

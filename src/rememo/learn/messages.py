@@ -11,7 +11,8 @@ from rememo.engine.view import View, bound_to
 from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
 from rememo.extract import ExtractedFact, corrections, extract
 from rememo.extract.predicates import RELATIONS
-from rememo.learn.facts import FactChanges, facts_from, group_of, home, is_fact, reconcile, reconcile_each
+from rememo.learn.facts import FactChanges, facts_from, group_of, home, is_fact
+from rememo.learn.reconcile import reconcile, reconcile_each
 from rememo.learn.revise.find import Found, revised_by
 from rememo.learn.revisions import RevisionWrites, decisions_of
 from rememo.learn.statements import Key, Statement, reach_of

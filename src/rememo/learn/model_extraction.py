@@ -1,6 +1,6 @@
 """Extraction with a model: facts, entities, relationships, events and importance of several messages in one call.
 
-Whatever the model answers has a fixed shape and is held against the text. What quotes nothing that was said, or tells more
+Whatever the model answers has a fixed schema and is checked against the text. What quotes nothing that was said, or tells more
 than it quotes, is dropped and counted: neither a model's fancy nor an order hidden in a message becomes a fact.
 """
 
@@ -84,7 +84,7 @@ class _Importance(BaseModel):
 
 
 class ExtractionAnswer(BaseModel):
-    """What a model answers."""
+    """The schema of a model's answer."""
 
     facts: list[_Fact] = Field(default_factory=list["_Fact"])
     entities: list[_Entity] = Field(default_factory=list["_Entity"])
@@ -95,7 +95,7 @@ class ExtractionAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionInput:
-    """One message that is read."""
+    """A message that facts are extracted from."""
 
     text: str
     speaker: str
@@ -103,7 +103,7 @@ class ExtractionInput:
 
 
 class GroundedFact(NamedTuple):
-    """A fact that a model told and the text says."""
+    """A fact that a model extracted and the text confirms."""
 
     fact: ExtractedFact
     link: bool = False
@@ -112,17 +112,17 @@ class GroundedFact(NamedTuple):
 
 @dataclass(slots=True)
 class Extraction:
-    """What a model told of some messages, by their places."""
+    """What a model extracted from some messages, by their positions."""
 
-    told: list[list[GroundedFact]]
+    facts: list[list[GroundedFact]]
     importance: dict[int, float] = field(default_factory=dict[int, float])
     invented: int = 0
-    """What was dropped because the text does not say it."""
+    """How many statements were dropped because the text does not confirm them."""
     usage: Usage = field(default_factory=Usage)
 
 
 def batches(turns: Sequence[ExtractionInput]) -> Iterator[range]:
-    """Give the places of the turns that go into one call each."""
+    """Yield the positions of the messages that go into one call each."""
     begin, size = 0, 0
     for place, turn in enumerate(turns):
         length = min(len(turn.text), MOST_CHARS)
@@ -135,7 +135,7 @@ def batches(turns: Sequence[ExtractionInput]) -> Iterator[range]:
 
 
 def extraction_prompt(turns: Sequence[ExtractionInput]) -> list[ChatMessage]:
-    """Return what a model is shown for some turns."""
+    """Return the prompt that extracts facts from some messages."""
     messages = [
         {"n": place, "speaker": turn.speaker, "said": turn.at.isoformat(), "text": turn.text[:MOST_CHARS]}
         for place, turn in enumerate(turns, 1)
@@ -147,12 +147,12 @@ def extraction_prompt(turns: Sequence[ExtractionInput]) -> list[ChatMessage]:
 
 
 def answer_tokens(turns: Sequence[ExtractionInput]) -> int:
-    """Return how long an answer may be."""
+    """Return the most tokens an answer may have."""
     return _ANSWER_TOKENS + _EACH_TOKENS * len(turns)
 
 
 def extract_by_model(llm: LLM, turns: Sequence[ExtractionInput], *, timeout: float | None = None) -> Extraction:
-    """Return what a model tells of some turns and their texts say, in one call; raises `ModelFailed` or `OverBudget`.
+    """Return what a model extracts from some messages and their texts confirm; raises `ModelFailed` or `OverBudget`.
 
     An answer that was cut off is asked for in two halves; of a single message, what was cut off last is left out.
     """
@@ -164,16 +164,16 @@ def extract_by_model(llm: LLM, turns: Sequence[ExtractionInput], *, timeout: flo
         first = extract_by_model(llm, turns[:middle], timeout=timeout)
         second = extract_by_model(llm, turns[middle:], timeout=timeout)
         return Extraction(
-            told=first.told + second.told,
+            facts=first.facts + second.facts,
             importance=first.importance | {place + middle: value for place, value in second.importance.items()},
             invented=first.invented + second.invented,
             usage=answer.usage + first.usage + second.usage,
         )
-    reading = _AnswerGrounder(turns)
-    reading.read(_without_last(answer.value) if answer.truncated else answer.value)
-    reading.found.usage = answer.usage
-    counts.add("invented", reading.found.invented)
-    return reading.found
+    grounder = _AnswerGrounder(turns)
+    grounder.read(_without_last(answer.value) if answer.truncated else answer.value)
+    grounder.extraction.usage = answer.usage
+    counts.add("invented", grounder.extraction.invented)
+    return grounder.extraction
 
 
 def merge_with_rules(rules: Sequence[ExtractedFact], facts: Sequence[GroundedFact]) -> list[GroundedFact]:
@@ -204,11 +204,11 @@ def merge_with_rules(rules: Sequence[ExtractedFact], facts: Sequence[GroundedFac
 
 
 class _AnswerGrounder:
-    """Holds an answer against the texts."""
+    """Checks an answer against the texts."""
 
     def __init__(self, turns: Sequence[ExtractionInput]) -> None:
         self._turns = turns
-        self.found = Extraction(told=[[] for _ in turns])
+        self.extraction = Extraction(facts=[[] for _ in turns])
 
     def read(self, answer: ExtractionAnswer) -> None:
         for fact in answer.facts:
@@ -230,12 +230,12 @@ class _AnswerGrounder:
         for entity in answer.entities:
             # A kind is no word of the text; that the name is one is all that can be held against it.
             if (turn := self._turn(entity.n)) is None or not contains_words(turn.text, entity.name):
-                self.found.invented += 1
+                self.extraction.invented += 1
             elif entity.type != "other":
                 self._entity(entity, turn)
         for rating in answer.importance:
             if self._turn(rating.n) is not None:
-                self.found.importance[rating.n - 1] = rating.value
+                self.extraction.importance[rating.n - 1] = rating.value
 
     def _turn(self, number: int) -> ExtractionInput | None:
         return self._turns[number - 1] if 1 <= number <= len(self._turns) else None
@@ -247,19 +247,19 @@ class _AnswerGrounder:
             subject=name, predicate=ENTITY, object=entity.type, confidence=_ENTITY_CONFIDENCE, wording=name,
             position=place,
         )  # fmt: skip
-        self.found.told[entity.n - 1].append(GroundedFact(fact))
+        self.extraction.facts[entity.n - 1].append(GroundedFact(fact))
 
     def _fact(self, stated: _Fact, *, link: bool = False) -> None:
         turn = self._turn(stated.n)
         fact = None if turn is None else _grounded(stated, turn)
         if fact is None:
-            self.found.invented += 1
+            self.extraction.invented += 1
         elif fact.confidence >= _LEAST:
-            self.found.told[stated.n - 1].append(GroundedFact(fact, link=link))
+            self.extraction.facts[stated.n - 1].append(GroundedFact(fact, link=link))
 
 
 def _grounded(stated: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
-    """Return a fact as Rememo writes it, if the words that it quotes were said and say it."""
+    """Return the fact in normal form if its quote is in the text and contains it."""
     place = find_quote(stated.quote, turn.text)
     if place is None:
         return None
@@ -294,7 +294,7 @@ def _grounded(stated: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
 
 
 def _without_last(answer: ExtractionAnswer) -> ExtractionAnswer:
-    """Return an answer that was cut off without what stands last in it."""
+    """Return a truncated answer without its last item."""
     for name in ("importance", "events", "relationships", "entities", "facts"):
         if items := getattr(answer, name):
             return answer.model_copy(update={name: items[:-1]})

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, ModelFailed, OverBudget, StorageError
-from rememo.learn.facts import FactChanges, reconcile, reconcile_each
+from rememo.learn.facts import FactChanges
 from rememo.learn.messages import learnable, read_records, rule_facts, speaker_of, statement_of
 from rememo.learn.model_extraction import (
     Extraction,
@@ -17,6 +17,7 @@ from rememo.learn.model_extraction import (
     extraction_prompt,
     merge_with_rules,
 )
+from rememo.learn.reconcile import reconcile, reconcile_each
 from rememo.learn.statements import LINK, MODEL
 from rememo.llm.gateway import model_for, prompt_tokens, upper_bound
 from rememo.llm.protocol import LLM, Usage
@@ -114,7 +115,7 @@ def _keep(engine: Engine, records: Sequence[Record], extraction: Extraction) -> 
         current = now.get(record.id)
         if current is None or current.text != record.text or not learnable(current):
             continue
-        for grounded in merge_with_rules(rule_facts(engine, current), extraction.told[place]):
+        for grounded in merge_with_rules(rule_facts(engine, current), extraction.facts[place]):
             fact = grounded.fact
             if max(len(fact.subject), len(fact.object)) * 4 > MAX_LABEL:
                 continue
@@ -124,7 +125,7 @@ def _keep(engine: Engine, records: Sequence[Record], extraction: Extraction) -> 
                 importance=extraction.importance.get(place),
             )
             changes.add(fact.subject, fact.predicate, statement)
-    if not changes.slots:
+    if not changes.groups:
         return
     try:
         reconcile(engine, changes)

@@ -1,6 +1,6 @@
-"""What ends what across predicates: who is divorced is married to nobody. Pure, from the oppositions of the shipped table.
+"""Oppositions: statements that end values of other predicates (divorced ends married). Pure, by the shipped table.
 
-Nothing that follows is kept: it is worked out of what was said each time, so that it goes when that is taken back.
+Nothing derived is stored: it is computed from the statements each time, so that it goes when they are retracted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,47 +13,47 @@ from rememo.learn.statements import Statement, folded
 ENDED_BY: Mapping[str, Sequence[Opposition]] = {
     name: [rule for rule in OPPOSITIONS if rule.ends == name] for name in {rule.ends for rule in OPPOSITIONS}
 }
-"""The predicates that end values of each."""
+"""By predicate: the rules that end its values."""
 
 SubjectPredicate = tuple[str, str]
-"""What contradicts each other if it differs: a subject, as subjects are compared, and a predicate."""
+"""A subject, as subjects are compared, and a predicate."""
 
 
 def arrange_all(
     statements_by_pair: Mapping[SubjectPredicate, Sequence[Statement]],
 ) -> dict[SubjectPredicate, list[ValidityPeriod]]:
-    """Return what held when of everything that was said, each predicate by the policy of the shipped table."""
+    """Return the validity periods of all pairs, each predicate by the policy of the shipped table."""
     return {
-        matter: arrange_periods(statements, matter[1], default_policy(matter[1]), endings(matter, statements_by_pair))
-        for matter, statements in statements_by_pair.items()
+        pair: arrange_periods(statements, pair[1], default_policy(pair[1]), endings(pair, statements_by_pair))
+        for pair, statements in statements_by_pair.items()
     }
 
 
-def affected(matter: SubjectPredicate) -> set[SubjectPredicate]:
-    """Return what has to be worked out anew when something was said of a matter: it, and what that may end."""
-    subject, predicate = matter
-    return {matter, *((subject, rule.ends) for rule in OPPOSITIONS if rule.said == predicate and not rule.owner)}
+def affected(pair: SubjectPredicate) -> set[SubjectPredicate]:
+    """Return the pairs to recompute after a statement about a pair: itself, and those it may end."""
+    subject, predicate = pair
+    return {pair, *((subject, rule.ends) for rule in OPPOSITIONS if rule.said == predicate and not rule.owner)}
 
 
-def causes(matter: SubjectPredicate, objects: Iterable[str] | None = None) -> set[SubjectPredicate]:
-    """Return of what else something may have been said that ends values of a matter; with ``objects``, of what is had."""
-    subject, predicate = matter
+def causes(pair: SubjectPredicate, objects: Iterable[str] | None = None) -> set[SubjectPredicate]:
+    """Return the pairs whose statements may end values of a pair; with ``objects``, those of the things owned."""
+    subject, predicate = pair
     rules = ENDED_BY.get(predicate, ())
     if objects is None:
         return {(subject, rule.said) for rule in rules if not rule.owner}
     return {(object, rule.said) for rule in rules if rule.owner for object in objects}
 
 
-def endings(matter: SubjectPredicate, statements: Mapping[SubjectPredicate, Sequence[Statement]]) -> list[Statement]:
-    """Return what was said of other things that ends values of this one, as statements of it."""
-    subject, predicate = matter
+def endings(pair: SubjectPredicate, statements: Mapping[SubjectPredicate, Sequence[Statement]]) -> list[Statement]:
+    """Return statements about other pairs that end values of this one, as statements of it."""
+    subject, predicate = pair
     causes_found: list[Statement] = []
     for rule in ENDED_BY.get(predicate, ()):
         if not rule.owner:
             for cause in _causes(rule, statements.get((subject, rule.said), ())):
                 causes_found += [_derived(cause, wanted.replace("{}", cause.object)) for wanted in rule.objects]
             continue
-        for name in {statement.about: statement.object for statement in statements.get(matter, ())}.values():
+        for name in {statement.about: statement.object for statement in statements.get(pair, ())}.values():
             causes_found += [
                 _derived(cause, name) for cause in _causes(rule, statements.get((folded(name), rule.said), ()))
             ]
@@ -61,7 +61,7 @@ def endings(matter: SubjectPredicate, statements: Mapping[SubjectPredicate, Sequ
 
 
 def owner_ends(predicate: str, *, causing: bool = False) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the values and predicates of the oppositions that end what others have in a subject.
+    """Return the values and predicates of the oppositions that end what others own.
 
     Of those that end values of the predicate, or, when it is ``causing``, of those that it is the cause of.
     """

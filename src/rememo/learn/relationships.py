@@ -1,4 +1,4 @@
-"""Relationships out of facts: "my sister Ana" connects two people."""
+"""Relationships learned from facts: "my sister Ana" connects two people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ def strengthened(base: float, count: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRelationship:
-    """What facts say of one relationship."""
+    """A relationship as facts state it."""
 
     id: str
     scope: Scope
@@ -46,7 +46,7 @@ class LearnedRelationship:
     last: datetime
 
     def joined(self, other: "LearnedRelationship") -> "LearnedRelationship":
-        """Return what two facts say of the same relationship."""
+        """Return the relationship that two facts state together."""
         return replace(
             self, count=self.count + other.count, first=min(self.first, other.first), last=max(self.last, other.last)
         )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Revisions kept: which earlier records no longer hold, written in one transaction with what replaced them.
+"""Writes of revisions: which earlier records no longer hold, written in one transaction with what replaced them.
 
-What a slot of facts says about the messages it stands on follows from the slot alone, so it is worked out anew with it: a
+What a group of facts says about the messages it was learned from follows from the group alone, so it is recomputed with it: a
 message that is taken back lets what it had ended hold again.
 """
 
@@ -20,7 +20,7 @@ from rememo.model.scope import Scope
 from rememo.store.writes import Remove, Write
 
 Decision = Literal["confirmed", "rejected"]
-"""What somebody said about a revision."""
+"""A user's decision on a revision."""
 _CONFIRMED: Final = "confirmed"
 _MOST_TRIES: Final = 100
 
@@ -36,12 +36,12 @@ class RevisionWrites:
     """What somebody decides now."""
 
     def set(self, record_id: str, scope: Scope, key: str, revision: Revision | None) -> None:
-        """Say what `key` makes of a record; None takes back what it made."""
+        """Set the revision that `key` makes of a record; None removes it."""
         self.scopes[record_id] = scope
         self.wanted.setdefault(record_id, {})[key] = revision
 
     def clear(self, record: Record, keys: Container[str]) -> None:
-        """Take back what some makers say in a revision record."""
+        """Remove the revisions that some keys made in a revision record."""
         for key in (*record.data["revisions"], *rejections_of(record)):
             if key in keys:
                 self.set(record.data["record"], record.scope, key, None)
@@ -127,28 +127,28 @@ def decisions_of(record: Record) -> dict[str, Decision]:
 
 
 def group_revisions(
-    shares: Sequence[FactPart], predicate: str, fact_of: Callable[[ValidityPeriod, Statement], str]
+    parts: Sequence[FactPart], predicate: str, fact_of: Callable[[ValidityPeriod, Statement], str]
 ) -> dict[str, tuple[Scope, Revision | None]]:
-    """Return what a slot says about the records that it stands on, by record with its scope; None for one that holds.
+    """Return what a group says about the records that it stands on, by record with its scope; None for one that holds.
 
-    Each is judged by what those with its maker's sight see; `fact_of` names the fact that a statement of a run is in.
+    Each is judged by what those with its maker's sight see; `fact_of` names the fact that a statement of a period is in.
     """
     holding = {
-        (share.scope, statement.source.id)
-        for share in shares
-        if _holds(share.run)
-        for statement in share.statements
+        (part.scope, statement.source.id)
+        for part in parts
+        if _holds(part.period)
+        for statement in part.statements
         if statement.asserts and statement.source is not None
     }
     revisions: dict[str, tuple[Scope, Revision | None]] = {id: (scope, None) for scope, id in holding}
-    for share in shares:
-        if _holds(share.run):
+    for part in parts:
+        if _holds(part.period):
             continue
-        for statement in share.statements:
-            if statement.asserts and statement.source is not None and (share.scope, statement.source.id) not in holding:
-                revision = _revision(share, statement, predicate, fact_of)
+        for statement in part.statements:
+            if statement.asserts and statement.source is not None and (part.scope, statement.source.id) not in holding:
+                revision = _revision(part, statement, predicate, fact_of)
                 if revision is not None or statement.source.id not in revisions:
-                    revisions[statement.source.id] = share.scope, revision
+                    revisions[statement.source.id] = part.scope, revision
     return revisions
 
 
@@ -162,29 +162,29 @@ def _revised_by(scope: Scope, saying: Statement, fact: str) -> str:
     return "" if saying.source is None else saying.source.id
 
 
-def _holds(run: ValidityPeriod) -> bool:
-    return run.status in ("current", "disputed") and bool(run.asserted)
+def _holds(period: ValidityPeriod) -> bool:
+    return period.status in ("current", "disputed") and bool(period.asserted)
 
 
 def _revision(
-    share: FactPart, statement: Statement, predicate: str, fact_of: Callable[[ValidityPeriod, Statement], str]
+    part: FactPart, statement: Statement, predicate: str, fact_of: Callable[[ValidityPeriod, Statement], str]
 ) -> Revision | None:
     """Return what took the place of a statement that holds no more: the fact that holds now, else what ended it."""
-    run, runs = share.run, share.seen.runs
-    after = [other for other in runs if _holds(other) and other.object != run.object]
-    if after and (run.status == "retracted" or run.valid_to is not None):
+    period, periods = part.period, part.seen.periods
+    after = [other for other in periods if _holds(other) and other.object != period.object]
+    if after and (period.status == "retracted" or period.valid_to is not None):
         newest = max(after, key=lambda other: max(statement.said for statement in other.asserted))
         saying = max(newest.asserted, key=lambda statement: (statement.said, statement.known))
         return Revision(
-            by=_revised_by(share.scope, saying, fact_of(newest, saying)),
+            by=_revised_by(part.scope, saying, fact_of(newest, saying)),
             reason=predicate,
             confidence=min(1.0, saying.confidence),
-            at=run.valid_to or saying.said,
+            at=period.valid_to or saying.said,
             wording=statement.wording,
         )
     statements = (
-        *run.statements,
-        *(statement for statement in share.seen.against if statement.about == run.object or statement.ends_all),
+        *period.statements,
+        *(statement for statement in part.seen.against if statement.about == period.object or statement.ends_all),
     )
     ending = [
         (statement.said, statement.known, statement.source.id, statement)

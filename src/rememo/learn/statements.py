@@ -1,4 +1,4 @@
-"""Statements: the evidence inside a fact. What is held to be so is worked out of them, and worked out anew without one."""
+"""Statements: the evidence of a fact. Facts are computed from them, and recomputed without one that is retracted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def folded(text: str) -> str:
 
 
 def reach_of(scope: Scope, bound: tuple[str, ...]) -> Scope:
-    """Return how far a writer reached who was bound to these labels of a scope."""
+    """Return the scope that a writer bound to these labels of a scope could see."""
     if not bound:
         return Scope(tenant=scope.tenant)
     return Scope(tenant=scope.tenant, **{name: getattr(scope, name) for name in LABELS if name in bound})

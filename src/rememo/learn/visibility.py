@@ -1,6 +1,6 @@
-"""Sight: whoever is bound to labels decides only about what is there. Pure.
+"""Visibility: a writer whose key is bound to labels decides only about facts within them. Pure.
 
-Statements are arranged as a reader with the sight of their makers would arrange them. What somebody said who was bound to
+Statements are arranged as a reader who sees what their writers see would arrange them. What somebody said who was bound to
 one room ends nothing in another, and nothing that was said in another shows in what is made of it. What contradicts each
 other beyond that stands side by side, and whoever sees both decides.
 """
@@ -15,18 +15,18 @@ from rememo.model.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class VisibleTimeline:
-    """What held when, as it is arranged for those with one sight."""
+    """The validity periods that readers of one scope see."""
 
-    runs: Sequence[ValidityPeriod]
+    periods: Sequence[ValidityPeriod]
     against: Sequence[Statement]
-    """What was said of other matters that ends values here."""
+    """Statements about other subjects or predicates that end values here."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactPart:
-    """What of a run is kept in one fact: the statements of one scope whose makers had the same sight."""
+    """The part of a period that is stored as one fact: statements of one scope whose writers see the same."""
 
-    run: ValidityPeriod
+    period: ValidityPeriod
     scope: Scope
     bound: tuple[str, ...]
     statements: list[Statement]
@@ -34,7 +34,7 @@ class FactPart:
 
     @property
     def reach(self) -> Scope:
-        """What those who made it could see."""
+        """What its writers could see."""
         return reach_of(self.scope, self.bound)
 
 
@@ -48,22 +48,22 @@ def split_into_facts(
     within: Collection[Scope] | None = None,
     against: Sequence[Statement] = (),
 ) -> Iterator[FactPart]:
-    """Give what held when, fact by fact; with `within`, only of the scopes that lie in one of these.
+    """Yield the validity periods fact by fact; with `within`, only of the scopes that lie in one of these.
 
-    `against` is what was said of other matters that ends values here.
+    `against` are statements about other subjects or predicates that end values here.
     """
     kept: dict[_Place, list[Statement]] = {}
     for statement in statements:
         kept.setdefault((statement.scope, statement.kept_by), []).append(statement)
     if not any(statement.bound for statement in (*statements, *against)):
         seen = VisibleTimeline(arrange_periods(statements, predicate, policy, against), against)
-        for run in seen.runs:
+        for period in seen.periods:
             parts: dict[Scope, list[Statement]] = {}
-            for statement in run.statements:
+            for statement in period.statements:
                 parts.setdefault(statement.scope, []).append(statement)
-            for scope, share in parts.items():
+            for scope, own in parts.items():
                 if is_within(scope, within):
-                    yield FactPart(run, scope, (), share, seen)
+                    yield FactPart(period, scope, (), own, seen)
         return
     arranged: dict[tuple[int, ...], VisibleTimeline] = {}
     for place in kept:
@@ -74,10 +74,10 @@ def split_into_facts(
         name = (*map(id, world), 0, *map(id, other))
         if name not in arranged:
             arranged[name] = VisibleTimeline(arrange_periods(world, predicate, policy, other), other)
-        for run in arranged[name].runs:
-            share = [statement for statement in run.statements if (statement.scope, statement.kept_by) == place]
-            if share:
-                yield FactPart(run, *place, share, arranged[name])
+        for period in arranged[name].periods:
+            own = [statement for statement in period.statements if (statement.scope, statement.kept_by) == place]
+            if own:
+                yield FactPart(period, *place, own, arranged[name])
 
 
 def is_within(scope: Scope, within: Collection[Scope] | None) -> bool:
@@ -86,24 +86,24 @@ def is_within(scope: Scope, within: Collection[Scope] | None) -> bool:
 
 
 def _seen_from(place: _Place, against: Sequence[Statement]) -> list[Statement]:
-    """Return what of other matters may end something at one place: said by those who see it, where its makers see."""
+    """Return the statements about other pairs that may end values at one place: its writers and theirs see each other."""
     scope, bound = place
-    sight = reach_of(scope, bound)
+    visible = reach_of(scope, bound)
     return [
         statement
         for statement in against
-        if statement.reach.contains(scope) and (not bound or sight.contains(statement.scope))
+        if statement.reach.contains(scope) and (not bound or visible.contains(statement.scope))
     ]
 
 
 def _deciding_statements(place: _Place, statements: Sequence[Statement], policy: Policy) -> list[Statement]:
-    """Return the statements that decide what becomes of those of one place."""
+    """Return the statements that decide on those of one place."""
     scope, bound = place
-    sight = reach_of(scope, bound)
+    visible = reach_of(scope, bound)
     deciding = [statement for statement in statements if statement.reach.contains(scope)]
     if not bound:
         return deciding
-    world = [statement for statement in deciding if sight.contains(statement.scope)]
+    world = [statement for statement in deciding if visible.contains(statement.scope)]
     # Somebody who reaches further may end it later from where its maker does not see. What was known there before may
     # not: a bound writer would learn from what becomes of a guess what is said in other rooms.
     known, order = max(statement.known for statement in world), max(statement.order for statement in world)
@@ -118,7 +118,7 @@ def _deciding_statements(place: _Place, statements: Sequence[Statement], policy:
     return world + [
         statement
         for statement in deciding
-        if not sight.contains(statement.scope)
+        if not visible.contains(statement.scope)
         and statement.known > known
         and statement.order > order
         and (not statement.asserts or (policy == "latest" and statement.about != last))

@@ -1,1 +1,1 @@
-"""Language models: how they are asked, what they are told, and what may be spent on them. Nothing needs one."""
+"""Language models: clients, prompts, structured answers and the spending ledger. Nothing needs a model."""

@@ -1,4 +1,4 @@
-"""Vectors of an endpoint, booked like every call to a model."""
+"""Remote embedding, booked to the ledger like every call to a model."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from rememo.text.tokens import default_counter
 
 
 def booked_embedding(engine: Engine, tenant: str, embedder: RemoteEmbedder) -> EmbedTexts:
-    """Return what asks an embedder for a tenant; it raises `OverBudget` instead where the day's ceiling would be passed."""
+    """Return a function that embeds texts for a tenant; it raises `OverBudget` where the daily limit would be exceeded."""
     ledger, count = Ledger(engine), default_counter().count
     longest: int | None = getattr(embedder, "max_chars", None)  # what is cut off is not paid for
 
@@ -32,7 +32,7 @@ def booked_embedding(engine: Engine, tenant: str, embedder: RemoteEmbedder) -> E
 
 
 def _cost(error: BaseException, most: Usage) -> Usage:
-    """Return what a failure cost: nothing where nobody was asked, as while an endpoint rests."""
+    """Return the cost of a failure: nothing where no request was sent, as while the circuit breaker is open."""
     if not isinstance(error, EmbeddingFailed):
         return most
     return Usage() if error.__cause__ is None else usage_of_failure(error.__cause__, most)

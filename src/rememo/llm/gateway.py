@@ -1,4 +1,4 @@
-"""The language model of a memory: who asks it, for whom, what it costs, and what ends a call."""
+"""The gateway to a memory's language model: calls are booked to a tenant and a purpose, and end when the memory closes."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _log = logging.getLogger("rememo.llm")
 
 
 class ModelGateway:
-    """The model behind one engine. Closing the memory ends whatever is being asked."""
+    """The language model of one engine. Closing the memory cancels running calls."""
 
     def __init__(self, engine: Engine, llm: LLM, *, owned: bool = False) -> None:
         """Ask `llm`; one that is `owned` is closed with the memory."""
@@ -38,14 +38,14 @@ class ModelGateway:
         return _TenantModel(self, tenant, operation)
 
     def stop(self) -> None:
-        """End what is being asked, and ask no more."""
+        """Cancel running calls and refuse new ones."""
         self.cancel_token.cancel()
         if self._owned and isinstance(self.llm, OpenAICompatible):
             self.llm.close()
 
 
 class _TenantModel:
-    """A model as one tenant asks it for one purpose: each call is booked before it is made, and after."""
+    """The model for one tenant and purpose: each call is booked before it is made, and corrected after."""
 
     def __init__(self, models: ModelGateway, tenant: str, operation: str) -> None:
         self._models = models
@@ -129,7 +129,7 @@ def model_of_settings(settings: Settings) -> OpenAICompatible | None:
 
 
 def prompt_tokens(messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None = None) -> int:
-    """Return about how many tokens a model reads."""
+    """Return the approximate number of prompt tokens."""
     count = default_counter().count
     shape = 0 if schema is None else count(dump_json(dict(schema)))
     return shape + sum(count(message.content) + MESSAGE_TOKENS for message in messages)
@@ -141,7 +141,7 @@ def upper_bound(prompt: int, longest: int) -> Usage:
 
 
 def settle_booking(ledger: Ledger, booking: Booking, usage: Usage, *, requests: int = 1, failed: bool = False) -> None:
-    """Put what a call did cost into the ledger, where that can be written now."""
+    """Write the actual cost of a call to the ledger, where that can be written now."""
     try:
         ledger.settle(booking, usage, requests=requests, failed=failed)
     except (Closed, StorageError) as error:
@@ -150,7 +150,7 @@ def settle_booking(ledger: Ledger, booking: Booking, usage: Usage, *, requests: 
 
 
 def usage_of_failure(error: BaseException, most: Usage) -> Usage:
-    """Return what a call cost that gave nothing: what the endpoint says, nothing, or the most that it may be."""
+    """Return the cost of a failed call: what the endpoint reports, nothing, or the most that it may be."""
     if not isinstance(error, ModelFailed):
         return most
     if any(error.tokens):

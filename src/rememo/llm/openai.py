@@ -12,7 +12,7 @@ from rememo.model.check import dump_json
 _PATH: Final = "/chat/completions"
 _REJECTED: Final = "rejected"
 _LEFT_OUT: Final = ("response_format", "temperature", "max_tokens", "stream_options")
-"""What some endpoints do not know; they say so by name, and are then asked without it."""
+"""Parameters that some endpoints do not support; they name them in an error, and are then called without them."""
 
 
 class OpenAICompatible:
@@ -113,7 +113,7 @@ class OpenAICompatible:
         return body
 
     def _ask(self, make: Callable[[], Mapping[str, Any]], timeout: float | None) -> EndpointResponse:
-        """Ask, and ask again without what the endpoint says it does not know."""
+        """Post the request, again without the parameters that the endpoint says it does not support."""
         for _ in _LEFT_OUT:
             try:
                 return self._endpoint.post(_PATH, make(), timeout=timeout)
@@ -122,7 +122,7 @@ class OpenAICompatible:
         return self._endpoint.post(_PATH, make(), timeout=timeout)
 
     def _leave_out(self, error: ModelFailed, body: Mapping[str, Any]) -> None:
-        """Remember what the endpoint does not know; raises the error when it is about something else."""
+        """Remember a parameter that the endpoint does not support; raises the error when it is about something else."""
         message = str(error)
         for name in _LEFT_OUT:
             meant = name in message or (

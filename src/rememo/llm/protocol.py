@@ -1,4 +1,4 @@
-"""What a language model is to the rest of Rememo."""
+"""The protocol of language models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One turn of what a model is shown."""
+    """One message of a prompt."""
 
     role: Role
     content: str
@@ -33,7 +33,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What a model answered."""
+    """A model's answer."""
 
     text: str
     usage: Usage

@@ -1,4 +1,4 @@
-"""The ledger: what models were paid for, by tenant, purpose and day, and the ceiling that no call passes.
+"""The ledger: tokens that models charged for, by tenant, purpose and day, and the daily limit that no call exceeds.
 
 What a call may cost at the most is booked before it is made and corrected when it has ended: a process that dies in
 between has paid for it, as far as anybody knows. The ledger lies in the store, so all processes share it.
@@ -25,7 +25,7 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingEntry:
-    """What one purpose took on one day."""
+    """What one purpose cost on one day."""
 
     day: date
     """In UTC."""
@@ -53,7 +53,7 @@ class SpendingEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What the later work that waits would take at the most."""
+    """What waiting jobs would cost at the most."""
 
     messages: int
     calls: int

@@ -1,4 +1,4 @@
-"""Answers with a shape: JSON that fits a schema, mended where it nearly does, asked for again where it does not."""
+"""Structured answers: JSON that fits a schema, repaired where it nearly does, asked for again where it does not."""
 
 import json
 import re
@@ -31,7 +31,7 @@ class StructuredAnswer(Generic[Shape]):
     usage: Usage
     """Of all answers that it took."""
     model: str
-    asked: int
+    attempts: int
     """How many answers it took."""
     mended: bool
     """Whether it was not JSON as it stood."""
@@ -75,7 +75,7 @@ def ask_structured(
             turns = [*messages, *_retry_messages(answer, error)]
             continue
         return StructuredAnswer(
-            value=value, usage=spent, model=answer.model, asked=attempt, mended=mended, truncated=answer.truncated
+            value=value, usage=spent, model=answer.model, attempts=attempt, mended=mended, truncated=answer.truncated
         )
     raise AssertionError("the last answer is returned or raises")
 
@@ -98,7 +98,7 @@ def _strict(part: object) -> object:
 
 
 def parse_answer(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[Shape, bool]:
-    """Return what a text says in a shape, and whether it had to be mended; raises `ModelFailed` when it does not fit.
+    """Parse a text into a shape; returns the value and whether it had to be repaired; raises `ModelFailed` when it does not fit.
 
     Of one that was `truncated`, items of its lists that are not whole are left out.
     """
@@ -118,7 +118,7 @@ def parse_answer(text: str, shape: type[Shape], *, truncated: bool = False) -> t
 
 
 def _candidates(text: str) -> Iterator[tuple[object, bool]]:
-    """Give what a text can mean: itself, then what it says once it is mended, or one of several things in it."""
+    """Yield what a text can be parsed to: itself, then its repaired form, or one of several values in it."""
     with suppress(ValueError, RecursionError):
         yield json.loads(text), False
     try:

@@ -10,7 +10,7 @@ from rememo.model.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditActor:
-    """In whose name something is done, and from where; None is not told."""
+    """Who does something, and from where; None is unknown."""
 
     actor: str | None = None
     session: str | None = None
@@ -19,14 +19,14 @@ class AuditActor:
 
 @dataclass(slots=True, kw_only=True)  # not frozen: one is made for every write
 class NewAuditEntry:
-    """What is to be written down; number and hash are the store's to give."""
+    """An audit entry to append; the store assigns its number and hash."""
 
     operation: str
     scope: Scope
     who: AuditActor
     at: datetime
     detail: Mapping[str, Any] | str
-    """Counts, kinds and the outcome, or their JSON text where it is at hand: nothing that tells of a person."""
+    """Counts, kinds and the outcome, or their JSON text where it is at hand: no personal data."""
     ids: Sequence[str] = ()
     flags: Sequence[str] = ()
 
@@ -50,7 +50,7 @@ class AuditEntry:
     ids: tuple[str, ...]
     """The records or keys; of a large write only their digest is kept, as the detail `ids_sha256`."""
     flags: tuple[str, ...]
-    """What compliance checks said."""
+    """The flags that compliance checks raised."""
     redacted: tuple[str, ...]
     """What an erasure has taken out of it: `who` (actor, session, address), `what` (labels, ids, flags), or nothing."""
     hash: str

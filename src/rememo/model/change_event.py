@@ -1,4 +1,4 @@
-"""Changed: what became of a record, for those who follow a memory."""
+"""Change events: what happened to a record, for subscribers of a memory's change feed."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class ChangeEvent:
     """A record that was added, changed or ended."""
 
     cursor: str
-    """Where it stands among all changes: `changes(after=…)` goes on behind it."""
+    """Its position in the change feed: `changes(after=…)` continues behind it."""
     at: datetime
     """The system time of the write."""
     outcome: Literal["added", "updated", "deleted"]
@@ -34,12 +34,12 @@ class ChangeEvent:
 
 
 def format_cursor(mark: tuple[int, int, int]) -> str:
-    """Return the text of a place among changes."""
+    """Return the cursor of a position in the change feed."""
     return "-".join(f"{part:x}" for part in mark)
 
 
 def parse_cursor(after: datetime | str | None) -> tuple[int, int, int]:
-    """Return the place among changes that a cursor names, or the end of a moment; the beginning of all for None."""
+    """Return the position that a cursor or a time names in the change feed; the beginning for None."""
     if after is None:
         return 0, 0, 0
     if isinstance(after, datetime):

@@ -1,4 +1,4 @@
-"""What the data of each kind of record looks like where Rememo itself made it.
+"""Schemas of the data that Rememo writes into each kind of record.
 
 Callers may use a kind for something of their own, and may import what others wrote. So whatever reads such data asks first
 whether it is of the shape that its makers write (`matches_schema`), and what could be mistaken for it is refused when it is stored

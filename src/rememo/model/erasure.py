@@ -20,7 +20,7 @@ class ErasureTarget:
 
     @property
     def named(self) -> dict[str, Any]:
-        """What was named, for people."""
+        """The labels and ids that were named, for people to read."""
         scope = self.scope
         labels = {"agent": scope.agent, "user": scope.user, "room": scope.room}
         named: dict[str, Any] = {name: label for name, label in labels.items() if label is not None}
@@ -34,7 +34,7 @@ class ErasureTarget:
         return self.ids is None and self.scope == Scope(tenant=self.scope.tenant)
 
     def covers(self, scope: Scope) -> bool:
-        """Whether everything of a scope goes."""
+        """Whether everything of a scope is erased."""
         return self.ids is None and self.scope.contains(scope)
 
     def dumped(self) -> str:

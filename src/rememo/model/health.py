@@ -1,4 +1,4 @@
-"""Health: how a server is that a memory leans on beside its store."""
+"""Health of the servers that a memory uses beside its store."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What is known of one server now, without asking it."""
+    """The last known health of one server; nothing is sent to find out."""
 
     name: str
     """What it is for, such as `kv`."""

@@ -1,4 +1,4 @@
-"""Jobs: durable later work, written in the same transaction as its cause."""
+"""Jobs: durable background work, written in the same transaction as its cause."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ JobState = Literal["waiting", "running", "done", "dead"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """Work to be done after a write."""
+    """A job to be enqueued with a write."""
 
     id: str
     task: str
@@ -20,7 +20,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Later work and how it goes."""
+    """A job and its state."""
 
     id: str
     tenant: str

@@ -27,7 +27,7 @@ class Receipt:
     recorded_at: datetime | None = None
     """The system time of the write."""
     jobs: tuple[str, ...] = ()
-    """The later work this write caused."""
+    """The jobs this write enqueued."""
     status: Status = "done"
     """`pending` in an open batch, `learning` while jobs are open, `done`, or `failed` when one is dead."""
     quarantined: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -35,7 +35,7 @@ class Receipt:
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
     """How much was taken out before storing, by kind."""
     notes: tuple[str, ...] = ()
-    """What later work says of itself although it is done, such as that the day's ceiling kept it from asking a model."""
+    """What jobs report although they are done, such as that the daily token limit kept them from asking a model."""
     follow: Callable[["Receipt", float], "Receipt"] | None = field(default=None, repr=False, compare=False)
     """Looks the jobs up; set by the memory that wrote."""
 
@@ -57,7 +57,7 @@ class Receipt:
         return self.outcomes[self.id]
 
     def wait(self, timeout: float = 30.0) -> "Receipt":
-        """Return the receipt once its later work is done; raises `JobFailed` when some of it is dead."""
+        """Return the receipt once its jobs are done; raises `JobFailed` when one is dead."""
         if self.follow is None or not self.jobs:
             return self
         return self.follow(self, timeout)

@@ -1,4 +1,4 @@
-"""What stands for an argument that was not given, where None has a meaning of its own."""
+"""UNSET: the default of arguments for which None has a meaning of its own."""
 
 from enum import Enum
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""Values worked out when they are first asked for."""
+"""Lazily computed attributes."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload

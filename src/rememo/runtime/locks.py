@@ -1,4 +1,4 @@
-"""A lock that a forked child finds open, whoever held it in its parent."""
+"""A lock that is free in a forked child, whichever thread held it in the parent."""
 
 import os
 import threading
@@ -21,17 +21,17 @@ class ForkLock:
         _locks.add(self)
 
     def __enter__(self) -> None:
-        """Wait for it and take it."""
+        """Acquire the lock."""
         self._lock.acquire()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let it go."""
+        """Release the lock."""
         self._lock.release()
 
     def renew(self) -> None:
-        """Forget who holds it."""
+        """Replace the lock by a free one."""
         self._lock = threading.Lock()
 
 

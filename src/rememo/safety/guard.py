@@ -37,7 +37,7 @@ _log = logging.getLogger("rememo.guard")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingRecord:
-    """What a rule sees of a record that is about to be written."""
+    """The parts of a record to be written that a rule may examine."""
 
     text: str
     """What it says."""
@@ -117,7 +117,7 @@ class Guard:
             self.of_trusted = self.of_trusted or rule.trusted
 
     def examine(self, suspect: IncomingRecord) -> str | None:
-        """Return why a record must be held back, rule by rule, or None."""
+        """Return the reasons to quarantine a record, rule by rule, or None."""
         if suspect.kind in _DERIVED and suspect.source in _OWN:
             return None
         trusted = suspect.trust >= FULL
@@ -132,7 +132,7 @@ class Guard:
         return "; ".join(reasons) or None
 
     def count(self, writes: Sequence[Put], clock: Clock) -> None:
-        """Hold back what one source that is not fully trusted brings beyond what it may in a minute.
+        """Quarantine the records of a source that is not fully trusted beyond its limit per minute.
 
         Counted in this process, by scope and source; the chunks of a document count as the document.
         """
@@ -163,7 +163,7 @@ class Guard:
 
 
 def report_guard_effects(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
-    """Return a receipt that says what was held back and what was taken out."""
+    """Return a receipt that lists what was quarantined and redacted."""
     drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
     if not any(draft.quarantine or draft.redacted for draft in drafts):
         return receipt
@@ -177,7 +177,7 @@ def report_guard_effects(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
 
 
 def hold_whole_documents(drafts: Sequence[Draft], items: Sequence[Mapping[str, Any]]) -> None:
-    """Hold all of a document back where a part of it is: what stands around came from the same hand."""
+    """Quarantine all of a document where a part of it is: the rest comes from the same source."""
     if all(draft.quarantine is None or draft.kind not in ("document", "chunk") for draft in drafts):
         return
     owners = [_document(draft, item) for draft, item in zip(drafts, items, strict=True)]

@@ -1,4 +1,4 @@
-r"""Suspicion: what instruction-like text looks like, in whatever way it is written. Pure functions over a text.
+r"""Prompt-injection detection: what instruction-like text looks like, however it is written. Pure functions over a text.
 
 A text is read as it would be understood: invisible characters out, letters of other alphabets that only look Latin made
 Latin, digits in words read as letters, base64 and percent signs decoded. Strong signs suffice alone; weak ones must

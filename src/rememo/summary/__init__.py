@@ -1,1 +1,1 @@
-"""Summaries: chapters of a conversation, the summary of a room, and the sentences that say most."""
+"""Summaries: stored summaries of a conversation, the running summary of a room, and the sentences that say most."""

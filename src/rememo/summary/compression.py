@@ -1,4 +1,4 @@
-"""Compressing: old messages go, and a summary that says how many they were and from when to when stands for them."""
+"""Compression: old messages are replaced by a summary that says how many they were and from when to when."""
 
 from collections.abc import Sequence
 
@@ -18,17 +18,17 @@ _MOST_TRIES = 50
 
 
 class Compression:
-    """The old messages of one conversation, leaving in transactions of bounded size."""
+    """Replaces the old messages of one conversation, in transactions of bounded size."""
 
     def __init__(self, engine: Engine, filter: Filter, room: str | None, max_tokens: int) -> None:
-        """Compress what a filter means of one room; None stands for messages without a room."""
+        """Compress the messages of one room that a filter matches; None stands for messages without a room."""
         self._engine = engine
         self._filter = filter
         self._scope = Scope(tenant=filter.scope.tenant, room=room)
-        self._terms = SummaryOptions(made_by="compress", max_tokens=max_tokens)
+        self._options = SummaryOptions(made_by="compress", max_tokens=max_tokens)
 
     def run(self) -> tuple[list[Receipt], list[Record]]:
-        """Let them go, oldest first; returns the receipts and what left. Whoever else is at it, each leaves once."""
+        """Replace them, oldest first; returns the receipts and the removed messages. Safe beside other workers."""
         receipts: list[Receipt] = []
         gone: list[Record] = []
         tries = 0
@@ -45,19 +45,19 @@ class Compression:
         return receipts, gone
 
     def would(self) -> list[str]:
-        """Return the ids of all that would leave now."""
+        """Return the ids of all messages that would be removed now."""
         messages = self._engine.store.read(self._filter, self._engine.now())
         return [record.id for group in self._leaving(messages) for record in group]
 
     def _leaving(self, messages: Sequence[Record]) -> list[list[Record]]:
-        """Return those of this room that may leave, in groups that stay together."""
+        """Return those of this room that may be removed, in units that stay together."""
         records = [record for record in messages if record.scope.room == self._scope.room]
         grouped = [[records[place] for place in unit] for unit in removable_units(records)]
         late = self._answered_later([unit for unit in grouped if awaits_result(unit)])
         return [unit for unit in grouped if late.isdisjoint(id for each in unit for id in call_ids(each.data))]
 
     def _plan(self) -> list[list[Record]]:
-        """Return what leaves next, a part for each transaction; nothing when what is left must stay."""
+        """Return the messages to remove next, a part for each transaction; nothing when the rest must stay."""
         size = _PAGE
         while True:
             messages = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
@@ -67,7 +67,7 @@ class Compression:
             size *= 4
 
     def _answered_later(self, groups: Sequence[Sequence[Record]]) -> set[str]:
-        """Return the tool calls whose results are there but not old enough: they stay together."""
+        """Return the tool calls whose results are stored but not old enough: they stay together."""
         wanted = [id for group in groups for record in group for id in call_ids(record.data)]
         if not wanted:
             return set()
@@ -79,7 +79,7 @@ class Compression:
         return {record.data["tool_call_id"] for record in results if record.id not in own}
 
     def _let_go(self, part: Sequence[Record]) -> Receipt:
-        """End messages together with the write of what stands for them: both are stored, or nothing is."""
+        """Remove messages and write their summary in one transaction."""
         writes: list[Write] = []
         stood: set[str] = set()
         room = self._scope.room
@@ -87,6 +87,6 @@ class Compression:
             writes, stood = release_messages(self._engine, self._scope, [record.id for record in part])
         alone = [record for record in part if record.id not in stood]
         if alone:
-            writes.append(summary_write(self._engine, self._scope, alone, self._terms))
+            writes.append(summary_write(self._engine, self._scope, alone, self._options))
         writes += [Remove(id=record.id, scope=self._filter.scope, expected=record.version) for record in part]
         return self._engine.commit(self._scope, writes)

@@ -36,7 +36,7 @@ class Summariser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine:
-    """What is kept of one turn."""
+    """The part of one turn that is kept in a summary."""
 
     speaker: str
     text: str
@@ -88,7 +88,7 @@ def choose(
 
 
 class _ChosenTerms:
-    """The terms of what is chosen already."""
+    """The terms of the sentences that are chosen already."""
 
     def __init__(self) -> None:
         self._with: dict[str, set[int]] = {}

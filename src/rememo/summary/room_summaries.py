@@ -1,4 +1,4 @@
-"""The summaries of one room: the policy that is kept for it, the job that gathers, and what follows when a source changes."""
+"""The summaries of one room: its policy, the job that summarises, and renewal when a source changes."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryPolicy:
-    """When the messages of a room are summarised, and what becomes of them."""
+    """When the messages of a room are summarised, and whether they stay."""
 
     threshold: int = 50
     """So many that no summary stands for, and it is time."""
@@ -52,7 +52,7 @@ class SummaryPolicy:
     """`keep` leaves the messages where they are, and windows pass over them; `remove` ends them with the same write."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse values that contradict each other."""
         check_limit(self.threshold, "threshold", maximum=_MOST)
         check_offset(self.keep, "keep")
         check_limit(self.max_tokens, "max_tokens", maximum=_MOST_TOKENS)
@@ -63,18 +63,18 @@ class SummaryPolicy:
         if self.originals not in get_args(Originals):
             raise InvalidInput(f'originals must be "keep" or "remove", not {self.originals!r}')
 
-    def terms(self, made_by: str) -> SummaryOptions:
-        """Return the terms on which chapters are made by it."""
+    def options(self, made_by: str) -> SummaryOptions:
+        """Return the options of summaries that this policy makes."""
         return SummaryOptions(made_by=made_by, kept=self.originals == "keep", max_tokens=self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """What is kept for a room."""
+    """The stored state of a room."""
 
     policy: SummaryPolicy | None = None
     beside: int = 0
-    """How many messages are there that a summary stands for, as last counted."""
+    """How many stored messages a summary covers, as last counted."""
 
 
 class RoomSummaries:
@@ -90,20 +90,20 @@ class RoomSummaries:
 
     @property
     def policy(self) -> SummaryPolicy | None:
-        """What is kept, or None."""
+        """The policy, or None."""
         return self._read()[0].policy
 
     def set_policy(self, policy: SummaryPolicy | None) -> bool:
-        """Keep a policy, or none; False when there was none before."""
+        """Store a policy, or remove it with None; returns whether there was one before."""
         return self._change(policy=policy).policy is not None
 
     @property
     def known(self) -> bool:
-        """Whether anything was ever set or gathered here: most rooms are not, and cost one look-up."""
+        """Whether a policy was ever set or a summary made here: for most rooms not, which costs one look-up."""
         return self._read()[1] > 0
 
     def due(self, more: int) -> tuple[NewJob, ...]:
-        """Return the job that so many more messages cause: none, or one."""
+        """Return the job that so many more messages make due: none, or one."""
         state, _ = self._read()
         if state.policy is None:
             return ()
@@ -115,28 +115,28 @@ class RoomSummaries:
     # ---- gathering
 
     def gather_by_policy(self) -> list[Receipt]:
-        """Summarise what has gathered, if it is enough; the room's policy says how. Doing it again changes nothing."""
+        """Summarise by the room's policy if there are enough messages. Idempotent."""
         policy = self.policy
         if policy is None:
             return []
-        return self.gather(policy.terms("policy"), keep=policy.keep, least=policy.threshold)
+        return self.gather(policy.options("policy"), keep=policy.keep, least=policy.threshold)
 
-    def gather(self, terms: SummaryOptions, *, keep: int, least: int = 1) -> list[Receipt]:
-        """Summarise all messages but the latest that stay, if there are `least` of them: each chapter in one transaction.
+    def gather(self, options: SummaryOptions, *, keep: int, least: int = 1) -> list[Receipt]:
+        """Summarise all messages but the latest that stay, if there are `least` of them: each summary in one transaction.
 
         Pinned and system messages are left as they are, a tool call goes with its results, and one that waits for them
         stays. Whoever else is at it, each message is summarised once.
         """
         done: list[Receipt] = []
         for _ in range(_MOST_TRIES):
-            chapters = read_summaries(self._engine, self._scope)
-            open_ones = self._open(summarised_ids(chapters))
-            if self._come_back(chapters, open_ones):
+            summaries = read_summaries(self._engine, self._scope)
+            open_messages = self._open(summarised_ids(summaries))
+            if self._renew_restored(summaries, open_messages):
                 continue
-            parts = _parts(open_ones, keep, least)
+            parts = _parts(open_messages, keep, least)
             try:
                 for place, part in enumerate(parts):
-                    done.append(self._write(part, terms, chapters if place == 0 else ()))
+                    done.append(self._write(part, options, summaries if place == 0 else ()))
                     least = 1
             except (AlreadyExists, NotFound, VersionConflict):
                 continue  # somebody was faster, or one was changed: look again
@@ -144,17 +144,17 @@ class RoomSummaries:
         self._count()
         return done
 
-    def _write(self, part: Sequence[Record], terms: SummaryOptions, chapters: Sequence[Record]) -> Receipt:
-        writes: list[Write] = [summary_write(self._engine, self._scope, part, terms, chapters)]
+    def _write(self, part: Sequence[Record], options: SummaryOptions, summaries: Sequence[Record]) -> Receipt:
+        writes: list[Write] = [summary_write(self._engine, self._scope, part, options, summaries)]
         # A model may have taken its time over it: what was erased meanwhile must not be summarised.
         if len(self._current([record.id for record in part])) < len(part):
             raise NotFound("a message was removed while it was being summarised")
-        if not terms.kept:
+        if not options.kept:
             writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in part]
         return self._engine.commit(self._scope, writes)
 
     def _open(self, stood: set[str]) -> list[Record]:
-        """Return the messages that no chapter stands for, oldest first."""
+        """Return the messages that no summary covers, oldest first."""
         store, now = self._engine.store, self._engine.now()
         wanted = store.count(self._messages, now) - len(stood)
         size = max(_PAGE, wanted * 2)
@@ -165,10 +165,10 @@ class RoomSummaries:
                 return unsummarised
             size *= 4
 
-    def _come_back(self, chapters: Sequence[Record], open_ones: Sequence[Record]) -> bool:
-        """Renew the chapters whose lost sources are there again; says whether there were any."""
-        present = {record.id for record in open_ones}
-        lost = [summary for summary in chapters if not present.isdisjoint(summary.data.get("left_out", ()))]
+    def _renew_restored(self, summaries: Sequence[Record], open_messages: Sequence[Record]) -> bool:
+        """Renew the summaries whose lost sources are stored again; returns whether there were any."""
+        present = {record.id for record in open_messages}
+        lost = [summary for summary in summaries if not present.isdisjoint(summary.data.get("left_out", ()))]
         for summary in lost:
             self._renew(summary)
         return bool(lost)
@@ -176,7 +176,7 @@ class RoomSummaries:
     # ---- when a source changes
 
     def renew(self, ids: Iterable[str]) -> None:
-        """Make anew what stands for messages that changed, went or came back. Doing it again changes nothing."""
+        """Renew the summaries of messages that changed, were removed or restored. Idempotent."""
         if not self.known:
             return
         changed = set(ids)
@@ -186,25 +186,25 @@ class RoomSummaries:
         self._count()
 
     def write_again(self, id: str) -> None:
-        """Let the writer make a chapter anew that an erasure made of sentences. Doing it again changes nothing."""
+        """Let the summariser rewrite a summary that an erasure made of extracted sentences. Idempotent."""
         held = self._engine.store.get(Filter(scope=self._scope, ids=(id,)), self._engine.now())
         if held is not None and is_stored_summary(held):
             self._renew(held)
 
     def recount(self) -> None:
-        """Count anew after messages or chapters went by other ways."""
+        """Count again after messages or summaries were removed by other ways."""
         if self.known:
             self._count()
 
     def _renew(self, held: Record) -> None:
-        """Bring one chapter in line with what its sources are now; one without any goes."""
+        """Bring one summary in line with its current sources; one without any is removed."""
         for _ in range(_MOST_TRIES):
             kept: set[str] = set(held.data.get("kept", ()))
             lost: list[str] = held.data.get("left_out", [])
             ids: list[str] = [*held.data["sources"], *lost]
             now = self._current(ids)
             gone = [id for id in ids if id not in now and (id in kept or id in lost)]
-            # What the chapter's own write removed is read as it was; only an erasure takes that away.
+            # What the summary's own write removed is read as it was; only an erasure takes that away.
             sources = [now.get(id) or self._last(id) for id in ids if id not in gone]
             records = sorted((record for record in sources if record is not None), key=lambda record: record.at)
             write: Write | None
@@ -245,7 +245,7 @@ class RoomSummaries:
         return Filter(scope=self._scope, kinds=("message",))
 
     def _count(self) -> None:
-        """Note how many messages are there that a chapter stands for, so that the next message need not count them."""
+        """Store how many messages summaries cover, so that the next message need not count them."""
         stood = len(self._current(sorted(summarised_ids(read_summaries(self._engine, self._scope)))))
         if self._read()[0].beside != stood:
             self._change(beside=stood)
@@ -259,7 +259,7 @@ class RoomSummaries:
         return _State(policy=None if policy is None else SummaryPolicy(**policy), beside=held["beside"]), entry.version
 
     def _change(self, **changes: Any) -> _State:
-        """Change what is kept, and return what was kept before; nothing comes in between."""
+        """Change the stored state by compare-and-set, and return the state before."""
         for _ in range(_MOST_TRIES):
             before, version = self._read()
             now = {"policy": before.policy, "beside": before.beside} | changes
@@ -274,7 +274,7 @@ class RoomSummaries:
 
 
 def removable_units(records: Sequence[Record]) -> list[tuple[int, ...]]:
-    """Return the positions of messages that may leave, those that belong together as one: no pinned, no system ones."""
+    """Return the positions of messages that may be removed, in units that stay together: no pinned, no system ones."""
     return [
         unit
         for unit in units([record.data for record in records])
@@ -289,7 +289,7 @@ def awaits_result(records: Sequence[Record]) -> bool:
 
 
 def _parts(records: Sequence[Record], keep: int, least: int) -> list[list[Record]]:
-    """Return the messages that are to be summarised, a part for each chapter; nothing while there are too few."""
+    """Return the messages to summarise, a part for each summary; nothing while there are too few."""
     talk = [place for place, record in enumerate(records) if record.data.get("role") != "system" and not record.pinned]
     if len(talk) < max(least, keep + 1):
         return []
@@ -303,7 +303,7 @@ def _parts(records: Sequence[Record], keep: int, least: int) -> list[list[Record
 
 
 def pack_groups(groups: Iterable[Sequence[Record]]) -> list[list[Record]]:
-    """Return messages in parts that a chapter can stand for, each in order; what belongs together stays together."""
+    """Return messages in parts that a summary can cover, each in order; units stay together."""
     parts: list[list[Record]] = []
     for group in groups:
         if not parts or len(parts[-1]) + len(group) > MOST_MESSAGES:

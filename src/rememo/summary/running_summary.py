@@ -1,4 +1,4 @@
-"""The running summary of a room: what its chapters say together, within a length."""
+"""The running summary of a room: what its stored summaries say together, within a length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from rememo.summary.room_summaries import RoomSummaries
 from rememo.summary.stored import read_summaries, shortened, summarised_ids, summary_body, turns_of
 from rememo.text.tokens import default_counter
 
-_MOST_CHAPTERS = 1_000
+_MOST_SUMMARIES = 1_000
 _NEWEST = 32
-"""Chapters that a window looks at: they stand for many more messages than it reads behind them."""
+"""Summaries that a window reads: they cover many more messages than it reads behind them."""
 _MOST_DEPARTED = 100
-"""Messages that are looked up one by one for a view that sees no chapter of them."""
+"""Messages that are looked up one by one for a view that sees no summary of them."""
 _WHOLE = 0.6
-"""What of the length the newest chapters may take; the older share the rest, a line each."""
+"""The share of the length that the newest summaries may take; the older share the rest, a line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningSummary:
-    """What was said in a room before the messages that stand as they were said."""
+    """What was said in a room before the messages of a window."""
 
     text: str
     count: int
-    """How many messages it stands for."""
+    """How many messages it covers."""
     since: datetime
     """When the first of them was said."""
     until: datetime
@@ -39,12 +39,12 @@ class RunningSummary:
 
 
 def running_summary(view: View, max_tokens: int) -> RunningSummary | None:
-    """Return what the chapters of the view's room say together in at most so many tokens; None when there are none.
+    """Return what the summaries of the view's room say together in at most so many tokens; None when there are none.
 
     The newest are there in whole, as far as they fit; of each older one only the line that says most, and of these the
     weightiest.
     """
-    summaries = read_summaries(view.engine, view.scope, limit=_MOST_CHAPTERS, known_at=view.known_at)
+    summaries = read_summaries(view.engine, view.scope, limit=_MOST_SUMMARIES, known_at=view.known_at)
     if not summaries:
         return None
     count = sum(summary.data["count"] for summary in summaries)
@@ -56,7 +56,7 @@ def running_summary(view: View, max_tokens: int) -> RunningSummary | None:
 
 
 def departed(view: View) -> list[Record]:
-    """Return the view's own messages that left its room into chapters of several people, which the view does not see.
+    """Return the view's own messages that left its room into summaries of several people, which the view does not see.
 
     They are read as they last were, oldest first; of many, the latest.
     """
@@ -64,8 +64,8 @@ def departed(view: View) -> list[Record]:
     if room is None or (view.scope.user is None and view.scope.agent is None):
         return []
     whole = Scope(tenant=view.scope.tenant, room=room)
-    chapters = read_summaries(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
-    unseen = [summary for summary in chapters if not view.scope.contains(summary.scope)]
+    summaries = read_summaries(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
+    unseen = [summary for summary in summaries if not view.scope.contains(summary.scope)]
     left = [id for summary in unseen for id in summary.data["sources"] if id not in set(summary.data.get("kept", ()))]
     records: list[Record] = []
     for id in reversed(left[-_MOST_DEPARTED:]):
@@ -93,7 +93,7 @@ def _head(count: int, since: datetime, until: datetime) -> str:
 
 
 def summarised_message_ids(view: View) -> set[str]:
-    """Return the ids of messages that a window passes over, because chapters which this view sees stand for them."""
+    """Return the ids of messages that a window skips, because summaries that this view sees cover them."""
     room = view.scope.room
     if room is None or not RoomSummaries(view.engine, view.scope.tenant, room).known:
         return set()
@@ -101,7 +101,7 @@ def summarised_message_ids(view: View) -> set[str]:
 
 
 def _within(engine: Engine, summaries: Sequence[Record], most: int) -> tuple[tuple[str, ...], list[str]]:
-    """Return the ids and texts of chapters that fit: the newest whole, of the older ones a line each."""
+    """Return the ids and texts of summaries that fit: the newest whole, of the older ones a line each."""
     counter = default_counter()
     costs = [counter.count(summary_body(summary)) + 1 for summary in summaries]
     texts: dict[int, str] = {}

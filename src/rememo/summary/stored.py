@@ -1,6 +1,6 @@
-"""Chapters: stored summaries of messages, whoever asks for them: a limit, a policy, `update` or `compress`.
+"""Stored summaries of messages, whoever asks for them: a limit, a policy, `update` or `compress`.
 
-A chapter is a record of kind `summary`. Its text says how many messages it stands for and from when to when, then a line a
+A stored summary is a record of kind `summary`. Its text says how many messages it covers and from when to when, then a line a
 turn. Its data names its sources by id, and those of them that are still there beside it.
 """
 
@@ -30,18 +30,18 @@ from rememo.text.fence import without_recalled
 from rememo.text.tokens import default_counter
 
 MOST_MESSAGES = 100
-"""A chapter that stands for so many is complete; the next one begins."""
+"""A summary that covers so many is complete; the next one begins."""
 MAX_TOKENS = 600
-"""How long a chapter becomes unless told."""
+"""The default length of a summary."""
 EXTRACTIVE = "extractive"
-"""The writer of chapters that no model wrote."""
+"""The writer of summaries that no model wrote."""
 
 _SMALL = 20
-"""A chapter of fewer messages grows."""
+"""A summary of fewer messages is extended."""
 _SHARE, _LEAST = 0.15, 60
 """What is kept of short conversations: a share of their tokens, but so many at least."""
 _SPARE = 0.75
-"""How far an overflowing chapter is shortened, so that the next message does not make it overflow again."""
+"""How far an overflowing summary is shortened, so that the next message does not make it overflow again."""
 _TOO_LONG = 3
 """How many times longer than asked a model's summary may be."""
 _MACHINES = frozenset({"assistant", "system", "tool"})
@@ -51,7 +51,7 @@ _summarisers: WeakKeyDictionary[Engine, Summariser] = WeakKeyDictionary()
 
 
 def use_summariser(engine: Engine, summariser: Summariser | None) -> None:
-    """Let a model write the chapters that are made in this process from now on; None goes back to sentences."""
+    """Let a summariser write the summaries that are made in this process from now on; None goes back to extracted sentences."""
     if summariser is None:
         _summarisers.pop(engine, None)
         return
@@ -63,7 +63,7 @@ def use_summariser(engine: Engine, summariser: Summariser | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOptions:
-    """On which terms a chapter is made."""
+    """How a summary is made."""
 
     made_by: str
     """`limit`, `policy`, `update` or `compress`."""
@@ -71,7 +71,7 @@ class SummaryOptions:
     """Whether the messages stay beside it."""
     max_tokens: int = MAX_TOKENS
     by_sentences: bool = False
-    """Whether it is made of sentences at once, whatever writer there is."""
+    """Whether it is made of extracted sentences, whatever summariser there is."""
 
 
 # ---- reading
@@ -80,45 +80,45 @@ class SummaryOptions:
 def read_summaries(
     engine: Engine, scope: Scope, *, limit: int | None = None, known_at: datetime | None = None
 ) -> list[Record]:
-    """Return the chapters within a scope, oldest first; of more than `limit`, the latest."""
+    """Return the stored summaries within a scope, oldest first; of more than `limit`, the latest."""
     filter = Filter(scope=scope, kinds=("summary",), known_at=known_at)
     return [record for record in engine.store.read(filter, engine.now(), limit=limit) if is_stored_summary(record)]
 
 
 def is_stored_summary(record: Record) -> bool:
-    """Whether a record is a summary that was made here, and not one that somebody put there as a plain record."""
+    """Return whether a record is a summary that Rememo made, and not a plain record of that kind."""
     return record.kind == "summary" and matches_schema("summary", record.data)
 
 
-def summarised_ids(chapters: Iterable[Record]) -> set[str]:
-    """Return the ids of messages that chapters stand for and that are still there."""
-    return {id for summary in chapters for id in summary.data.get("kept", ())}
+def summarised_ids(summaries: Iterable[Record]) -> set[str]:
+    """Return the ids of messages that summaries cover and that are still stored."""
+    return {id for summary in summaries for id in summary.data.get("kept", ())}
 
 
 # ---- writing
 
 
 def summary_write(
-    engine: Engine, room: Scope, records: Sequence[Record], terms: SummaryOptions, chapters: Sequence[Record] = ()
+    engine: Engine, room: Scope, records: Sequence[Record], options: SummaryOptions, summaries: Sequence[Record] = ()
 ) -> Put | Revise:
-    """Return the write of a chapter that stands for messages: added to the last of `chapters` while that is small.
+    """Return the write of a summary that covers messages: added to the last of `summaries` while that is small.
 
     It carries the labels that all of them share, so that no view sees through it what it could not see before.
     """
     scope = Scope(tenant=room.tenant, room=room.room, agent=_shared(records, "agent"), user=_shared(records, "user"))
-    last = _growing(chapters, scope, len(records), terms)
+    last = _growing(summaries, scope, len(records), options)
     if last is None:
-        fields = _fields(engine, records, terms, ids=[record.id for record in records])
+        fields = _fields(engine, records, options, ids=[record.id for record in records])
         # Two workers that are at the same messages make the same id, and one of them is refused.
         return engine.put(
             scope,
             {**fields, "id": engine.ids.derive(scope.tenant, summary_name(scope, records[0].id))}
-            if terms.kept
+            if options.kept
             else fields,
         )
     held: list[str] = last.data["sources"]
-    fields = _fields(engine, records, terms, ids=[*held, *(record.id for record in records)], last=last)
-    if terms.kept:
+    fields = _fields(engine, records, options, ids=[*held, *(record.id for record in records)], last=last)
+    if options.kept:
         fields["data"]["kept"] = [*last.data["kept"], *(record.id for record in records)]
     if last.data.get("left_out"):
         fields["data"]["left_out"] = last.data["left_out"]
@@ -128,19 +128,21 @@ def summary_write(
 def rewrite_summary(
     engine: Engine, held: Record, records: Sequence[Record], *, kept: list[str], left_out: list[str]
 ) -> Write | None:
-    """Return the write of a chapter made anew of what its sources are now; None when it says just that already."""
+    """Return the write of a summary made anew of its current sources; None when it is up to date."""
     if _made_of(records) == held.data.get("made_of") and held.data.get("left_out", []) == left_out:
         return None
-    terms = SummaryOptions(made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS))
-    fields = _fields(engine, records, terms, ids=[record.id for record in records])
+    options = SummaryOptions(
+        made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS)
+    )
+    fields = _fields(engine, records, options, ids=[record.id for record in records])
     fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
     return engine.revise(held, fields)
 
 
 def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
-    """Return the write of a chapter made anew of the sources that are not erased; None when it has none left.
+    """Return the write of a summary made anew of the sources that are not erased; None when it has none left.
 
-    It is made of sentences at once: nobody waits for a model while a chapter still says what is to be erased. Where there
+    It is made of extracted sentences: nobody waits for a model while a summary still says what is to be erased. Where there
     is a writer (`has_writer`), `rewrite_summary` makes it anew whenever that is asked for.
     """
     scope = Scope(tenant=held.scope.tenant)
@@ -153,7 +155,7 @@ def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Rev
         if not versions:
             continue
         if id in beside_it and versions[-1].superseded_at is not None:
-            lost.append(id)  # it was deleted since, and comes back into the chapter if it is restored
+            lost.append(id)  # it was deleted since, and comes back into the summary if it is restored
             continue
         records.append(versions[-1])
         stays += [id] if id in beside_it else []
@@ -161,21 +163,21 @@ def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Rev
         return None
     records.sort(key=lambda record: record.at)
     limit = held.data.get("max_tokens", MAX_TOKENS)
-    terms = SummaryOptions(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
-    fields = _fields(engine, records, terms, ids=[record.id for record in records])
+    options = SummaryOptions(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
+    fields = _fields(engine, records, options, ids=[record.id for record in records])
     fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
-    if has_writer(engine, terms.made_by):
+    if has_writer(engine, options.made_by):
         del fields["data"]["made_of"]
     return engine.revise(held, fields)
 
 
 def has_writer(engine: Engine, made_by: str) -> bool:
-    """Whether chapters are written by more than sentences here."""
+    """Return whether a summariser or a model writes summaries here."""
     return engine in _summarisers or (engine.models is not None and made_by != "limit")
 
 
 def release_messages(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Write], set[str]]:
-    """Return the writes by which chapters learn that messages beside them leave, and which messages those are."""
+    """Return the writes that remove leaving messages from the summaries that cover them, and the ids of these messages."""
     gone = set(leaving)
     writes: list[Write] = []
     stood: set[str] = set()
@@ -189,25 +191,25 @@ def release_messages(engine: Engine, room: Scope, leaving: Iterable[str]) -> tup
     return writes, stood
 
 
-def _growing(chapters: Sequence[Record], scope: Scope, more: int, terms: SummaryOptions) -> Record | None:
-    """Return the last chapter where more messages belong into it.
+def _growing(summaries: Sequence[Record], scope: Scope, more: int, options: SummaryOptions) -> Record | None:
+    """Return the last summary if more messages belong into it.
 
-    The answer hangs on the chapters alone where messages stay: of two workers at the same messages, either both add to
+    The answer depends on the summaries alone where messages stay: of two workers at the same messages, either both add to
     one version or both make the same id, and one of them is refused.
     """
-    for summary in reversed(chapters):
+    for summary in reversed(summaries):
         if (
-            summary.data["made_by"] == terms.made_by
+            summary.data["made_by"] == options.made_by
             and summary.scope == scope
-            and bool(summary.data.get("kept")) == terms.kept
+            and bool(summary.data.get("kept")) == options.kept
         ):
             count = len(summary.data["sources"])
-            return summary if count < _SMALL or (not terms.kept and count + more <= MOST_MESSAGES) else None
+            return summary if count < _SMALL or (not options.kept and count + more <= MOST_MESSAGES) else None
     return None
 
 
 def _fields(
-    engine: Engine, records: Sequence[Record], terms: SummaryOptions, *, ids: list[str], last: Record | None = None
+    engine: Engine, records: Sequence[Record], options: SummaryOptions, *, ids: list[str], last: Record | None = None
 ) -> dict[str, Any]:
     times = [record.at for record in records]
     trust = [record.trust for record in records]
@@ -215,21 +217,21 @@ def _fields(
         times += [to_utc(last.data["from"], "from"), to_utc(last.data["to"], "to")]
         trust.append(last.trust)
     since, until = min(times), max(times)
-    text = _text(engine, records, terms, last)
+    text = _text(engine, records, options, last)
     what = "1 message" if len(ids) == 1 else f"{len(ids):,} messages"
     head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
     data: dict[str, Any] = {
-        "made_by": terms.made_by,
+        "made_by": options.made_by,
         "writer": text.writer,
         "count": len(ids),
         "from": since.isoformat(),
         "to": until.isoformat(),
         "sources": ids,
-        "kept": ids if terms.kept else [],
+        "kept": ids if options.kept else [],
         "gist": text.gist,
         "worth": round(text.worth, 3),
         "machines": sorted({*_machines(records), *(() if last is None else last.data.get("machines", ()))}),
-        "max_tokens": terms.max_tokens,
+        "max_tokens": options.max_tokens,
     }
     if last is None:
         data["made_of"] = _made_of(records)
@@ -255,13 +257,15 @@ class _SummaryText:
     """Why a model that was to write did not."""
 
 
-def _text(engine: Engine, records: Sequence[Record], terms: SummaryOptions, last: Record | None) -> _SummaryText:
-    max_tokens = terms.max_tokens
+def _text(engine: Engine, records: Sequence[Record], options: SummaryOptions, last: Record | None) -> _SummaryText:
+    max_tokens = options.max_tokens
     turns = turns_of(records)
     counter = default_counter()
     spoken = sum(counter.count(turn.text) for turn in turns)
     budget = min(max_tokens, max(_LEAST, int(_SHARE * spoken)))
-    summariser = None if terms.by_sentences else _summarisers.get(engine) or _model_summariser(engine, records, terms)
+    summariser = (
+        None if options.by_sentences else _summarisers.get(engine) or _model_summariser(engine, records, options)
+    )
     failed = None
     if summariser is not None:
         try:
@@ -288,7 +292,7 @@ def _text(engine: Engine, records: Sequence[Record], terms: SummaryOptions, last
 def _written(
     engine: Engine, summariser: Summariser, turns: Sequence[Turn], max_tokens: int, last: Record | None
 ) -> _SummaryText:
-    """Return what a model made of it; what cannot stand for a conversation is refused."""
+    """Return a summariser's text; one that is empty or much too long is refused."""
     conversation = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
     if last is not None:
         conversation = f"{summary_body(last)}\n{conversation}"
@@ -307,9 +311,9 @@ def _written(
     return _SummaryText(lines=lines, writer=writer, gist=lines[0], worth=1.0)
 
 
-def _model_summariser(engine: Engine, records: Sequence[Record], terms: SummaryOptions) -> Summariser | None:
-    """Return the memory's language model as a writer; None without one, and where a message would wait for it."""
-    if terms.made_by == "limit" or not records:
+def _model_summariser(engine: Engine, records: Sequence[Record], options: SummaryOptions) -> Summariser | None:
+    """Return the memory's language model as a summariser; None without one, and where a message would wait for it."""
+    if options.made_by == "limit" or not records:
         return None
     llm = model_for(engine, records[0].scope.tenant, "summarise")
     return None if llm is None else ModelSummariser(llm)
@@ -319,7 +323,7 @@ def _model_summariser(engine: Engine, records: Sequence[Record], terms: SummaryO
 
 
 def turns_of(records: Iterable[Record]) -> list[Turn]:
-    """Return messages as what was said; what came out of recall was summarised when it went in."""
+    """Return messages as turns; recalled text is left out, because it was summarised when it was first said."""
     return [
         Turn(
             speaker=speaker_of(record),
@@ -339,12 +343,12 @@ def speaker_of(record: Record) -> str:
 
 
 def summary_body(record: Record) -> str:
-    """Return what a chapter says, without the line that says how much it stands for."""
+    """Return the text of a summary without its header line."""
     return record.text.partition("\n")[2]
 
 
 def summary_lines(record: Record) -> list[SummaryLine]:
-    """Return the lines of a chapter."""
+    """Return the lines of a summary."""
     lines: list[SummaryLine] = []
     for line in summary_body(record).split("\n"):
         speaker, separator, text = line.partition(": ")
@@ -354,7 +358,7 @@ def summary_lines(record: Record) -> list[SummaryLine]:
 
 
 def shortened(engine: Engine, record: Record, max_tokens: int) -> list[str]:
-    """Return the lines of a chapter that say most in at most so many tokens, in their order."""
+    """Return the lines of a summary that say most in at most so many tokens, in their order."""
     lines, counter = summary_lines(record), default_counter()
     # Who said it takes room too.
     spare = max_tokens - sum(counter.count(line.speaker) + 1 for line in lines)
@@ -379,7 +383,7 @@ def _machines(records: Iterable[Record]) -> set[str]:
 
 
 def _made_of(records: Iterable[Record]) -> str:
-    """Return what changes when a source or what it says does."""
+    """Return a hash that changes when a source or its text does."""
     content = dump_json([[record.id, speaker_of(record), record.text] for record in records])
     return blake2b(content.encode(), digest_size=12).hexdigest()
 

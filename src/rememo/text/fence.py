@@ -38,7 +38,7 @@ _NO_DIGIT: Final = re.compile(r"[\W_]+")
 
 
 def fenced(content: str) -> str:
-    """Return a text between marks that say it is data; marks that stand in it are defused."""
+    """Return a text between fence marks that say it is data; marks within it are defused."""
     inside = defused(content)
     opens, closes = _marks(inside)
     return f"{NOTICE}\n{opens}\n{inside}\n{closes}"

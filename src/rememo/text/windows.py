@@ -1,4 +1,4 @@
-"""Which messages go together, and which of them fit. Pure: positions in, positions out.
+"""Windows: which messages belong together, and which of them fit a token limit. Pure: positions in, positions out.
 
 A tool call and its results are one unit: they are shown together, and leave together.
 """

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from rememo import Memory, Receipt
 from rememo.errors import InvalidInput, JobFailed, NotFound
 from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
+from rememo.jobs.outcomes import MOST_ATTEMPTS, backoff
 from rememo.jobs.tasks import TASKS
-from rememo.jobs.worker import MOST_ATTEMPTS, Worker, backoff
+from rememo.jobs.worker import Worker
 from rememo.learn.messages import forget_source
 from rememo.learn.messages import learn as learn_messages
 from rememo.model.job import Settlement

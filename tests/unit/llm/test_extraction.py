@@ -120,7 +120,7 @@ def test_what_was_not_said_is_dropped_and_counted(
     endpoint.script(answer(invented, fact(1, "alice", "habit", "walked along the river", "walked along the river")))
     before = counts.read().get("invented", 0)
     found = extract_by_model(llm, [turn("We walked along the river, the two of us.")])
-    assert [one.fact.predicate for one in found.told[0]] == ["habit"]
+    assert [one.fact.predicate for one in found.facts[0]] == ["habit"]
     assert found.invented == 1
     assert counts.read()["invented"] == before + 1
 
@@ -212,11 +212,11 @@ def test_an_answer_that_was_cut_off_is_asked_for_in_halves(endpoint: ScriptedEnd
     text: str = whole.text or ""
     endpoint.script(ChatReply(text[:90], finish="length"), whole, whole)
     found = extract_by_model(llm, [turn("Kimi snores."), turn("Still, Kimi snores.")])
-    assert [len(one) for one in found.told] == [1, 1]
+    assert [len(one) for one in found.facts] == [1, 1]
     assert found.importance == {0: 0.5, 1: 0.5}
     both = answer(fact(1, "Kimi", "habit", "snores", "Kimi snores"), fact(1, "Kimi", "habit", "at ni", "at night"))
     endpoint.script(ChatReply(str(both.text).split('], "entities"')[0], finish="length"))
-    assert len(extract_by_model(llm, [turn("Kimi snores at night.")]).told[0]) == 1
+    assert len(extract_by_model(llm, [turn("Kimi snores at night.")]).facts[0]) == 1
 
 
 def test_messages_are_cut_into_calls_by_number_and_length():

@@ -11,8 +11,9 @@ import pytest
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT
 from rememo.errors import JobFailed
+from rememo.jobs.outcomes import MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE
 from rememo.jobs.tasks import TASKS
-from rememo.jobs.worker import MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE, Worker
+from rememo.jobs.worker import Worker
 from rememo.llm.openai import OpenAICompatible
 from rememo.testing.clock import ManualClock
 from rememo.testing.endpoint import ChatReply, ErrorReply, HeldReply, RawReply, Reply, ScriptedEndpoint

@@ -60,7 +60,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(
         ChatReply({"age": 3}, usage=(10, 2)), ChatReply("", usage=(10, 0)), ChatReply({"name": "Ana"}, usage=(20, 4))
     )
     found = ask_structured(llm, ASK, Person)
-    assert (found.value.name, found.asked, found.usage) == ("Ana", 3, Usage(40, 6))
+    assert (found.value.name, found.attempts, found.usage) == ("Ana", 3, Usage(40, 6))
     second = endpoint.requests_to()[1].prompt
     assert "name: Field required" in second
     assert '{"age": 3}' in second

@@ -1,4 +1,4 @@
-"""What models are told: one file for each version of a prompt, `<name>-<version>.md`, with `{{names}}` to be filled in.
+"""Prompts: one file for each version, `<name>-<version>.md`, with `{{names}}` to be filled in.
 
 A version that was released is never edited: what it made names it, and can be made anew by the next.
 """
