@@ -5,6 +5,7 @@ in no chapter, a heading that is out of order: all are errors.
 """
 
 import inspect
+import re
 import shutil
 import sys
 import tempfile
@@ -33,6 +34,8 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Frameworks": ("frameworks/*", "compatibility"),
     "Reference": ("peers", "cli", "reference/*", "extending", "dependencies"),
 }
+_LINK: Final = re.compile(r"(?<!!)\[(?P<label>[^\]]*)\]\((?P<target>[^)#:\s]+)(?:#[^)]*)?\)")
+"""A link to a file, perhaps to a heading in it."""
 CONF: Final = """
 project = "Rememo"
 version = release = {version!r}
@@ -81,11 +84,12 @@ def references() -> dict[str, str]:
 
 def _within_the_site(page: Path, source: Path) -> str:
     """Return a page with links to files outside of the site as plain text: they are only in a checkout."""
-    text = page.read_text()
-    up = "../" * (len(page.relative_to(source).parts) - 1) + "../"
-    for ending in ("README.md", "CHANGELOG.md", "deploy/grafana.json"):
-        text = text.replace(f"({up}{ending})", f"(#{ending})") if up + ending in text else text
-    return text
+
+    def shown(link: re.Match[str]) -> str:
+        target = (page.parent / link["target"]).resolve()
+        return link[0] if target.is_relative_to(source.resolve()) else link["label"]
+
+    return _LINK.sub(shown, page.read_text())
 
 
 def _contents(source: Path) -> Iterator[str]:
