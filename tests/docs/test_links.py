@@ -8,7 +8,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GUIDES = sorted(DOCS.rglob("*.md"))
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md")), *sorted(ROOT.glob("examples/*.md")), *GUIDES]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+    *sorted(ROOT.glob("examples/*.md")),
+    *GUIDES,
+]
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?P<file>[^)#:\s]*)(?:#(?P<heading>[^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)

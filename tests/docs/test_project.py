@@ -38,8 +38,7 @@ def test_workflows_run_what_is_run_here():
             assert f"\n{target}:" in makefile, (page.name, target)
 
 
-def test_the_changelog_names_the_version_or_says_that_it_is_unreleased():
-    changelog = (ROOT / "CHANGELOG.md").read_text()
-    assert changelog.index("## [Unreleased]") == changelog.index("\n## ") + 1
+def test_the_changelog_begins_with_the_version():
     version = re.findall(r'__version__ = "(.+)"', (ROOT / "src" / "rememo" / "_version.py").read_text())[0]
-    assert version in changelog
+    first = re.findall(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    assert first.startswith(("[Unreleased]", f"[{version}] - "))

@@ -107,5 +107,3 @@ def test_the_badges_are_made_from_what_the_project_says():
     assert badges.TARGET.read_text() == badges.draw()
     requirements = dict(badges.badges())["requirements"].split(",")[0]
     assert f"{requirements} requirements" in README
-
-
