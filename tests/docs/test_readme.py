@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -65,12 +66,12 @@ def test_its_commands_exist():
         if program == "make":
             assert f"\n{words[0]}:" in makefile, command
             continue
-        group = get_command(cli)
+        group: Any = get_command(cli)
         for word in words:
             if not hasattr(group, "commands"):
                 assert word.startswith("--") or (ROOT / word).exists(), command
                 continue
-            group = group.commands[word]  # pyright: ignore[reportAttributeAccessIssue] - just seen
+            group = group.commands[word]
 
 
 def test_the_demonstration_runs_twice(tmp_path: Path):
