@@ -29,7 +29,7 @@ except ImportError as error:
 class RememoMemoryTool(BetaAbstractMemoryTool):
     """The memory tool for `client.beta.messages.tool_runner(tools=[…])`; its tree belongs to the scope of the view.
 
-    What a model asks that cannot be done is told to the model; a store that cannot be reached raises.
+    An impossible request is answered with an error for the model; an unreachable store raises.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 def _check_command(input: object) -> Mapping[str, Any]:
-    """Return what the SDK can make a command of."""
+    """Return a command that the SDK can parse, or raise `ToolError`."""
     command = cast("Mapping[str, Any]", input if isinstance(input, Mapping) else {})
     name = command.get("command")
     if not isinstance(name, str) or name not in COMMANDS:

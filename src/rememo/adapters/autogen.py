@@ -1,4 +1,4 @@
-"""Memory of AutoGen's agents: what is added is kept as notes, and what helps is put before the model."""
+"""Memory for AutoGen's agents: what is added is stored as notes, and relevant notes are put before the model."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ _MARK: Final = "autogen"
 
 
 class RememoMemoryConfig(BaseModel):
-    """What a memory is opened by again."""
+    """The configuration that opens the same memory again."""
 
     memory: str
     agent: str | None = None
@@ -133,14 +133,12 @@ class RememoMemory(BaseMemory, Component[RememoMemoryConfig]):
         try:
             self._view.add(text, data=data, metadata=content.metadata)
         except InvalidInput:
-            # What cannot be filtered by is kept all the same, with the rest.
+            # Metadata that cannot be filtered by is kept in the data.
             self._view.add(text, data=data)
 
     def _to_config(self) -> RememoMemoryConfig:
         if self._opened is None:
-            raise InvalidInput(
-                "a memory that was given as an object cannot be written as a configuration; give its path or address"
-            )
+            raise InvalidInput("a memory given as an object cannot be serialized; give its path or address instead")
         bound = self._view.bound
         return RememoMemoryConfig(
             memory=self._url,
@@ -163,7 +161,7 @@ def _check(token: CancellationToken | None) -> None:
 
 
 def _readable_text(content: MemoryContent) -> str:
-    """Return what can be read of a content."""
+    """Return the readable text of a content."""
     if isinstance(content.content, str):
         return content.content
     return json.dumps(content.content, ensure_ascii=False, default=str) if isinstance(content.content, dict) else ""
@@ -183,7 +181,7 @@ def _content_to_json(content: MemoryContent) -> dict[str, Any]:
 
 
 def _content_from_hit(hit: Hit) -> MemoryContent:
-    """Return what was added, or a record of another origin as a text, with its score and id."""
+    """Return a hit as the content that was added, or as text for a record of another origin, with its score and id."""
     more = {"score": hit.score, "id": hit.id, "status": hit.status, "superseded_by": hit.superseded_by}
     record = hit.record
     if _MARK not in record.data:

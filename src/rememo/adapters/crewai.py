@@ -168,7 +168,7 @@ class RememoStorage(MemoryHolder):
         return self._view.count(kind=_KIND, metadata=_scope_filter(scope_prefix))
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """Return what is known of a scope and of those below it."""
+        """Return the record count, categories, times and child scopes of a scope."""
         path = normalize_scope_path(scope)
         memories = [memory for _, memory in self._chosen(path)]
         times = sorted((memory.created_at for memory in memories), key=_as_utc)
@@ -268,7 +268,7 @@ def _memory_record(record: Record) -> MemoryRecord:
     embedding = unpack_vector(vector) if isinstance(vector, str) else None
     if _SCOPES in record.metadata:
         return MemoryRecord(**unpack_json(record.data), embedding=embedding)
-    at = record.at.astimezone(UTC).replace(tzinfo=None)  # as CrewAI tells the time
+    at = record.at.astimezone(UTC).replace(tzinfo=None)  # CrewAI's times have no timezone
     importance = 0.5 if record.importance is None else record.importance
     return MemoryRecord(
         id=record.id,
@@ -282,7 +282,7 @@ def _memory_record(record: Record) -> MemoryRecord:
 
 
 def _retrieved_memory_record(retrieved: RetrievedRecord) -> MemoryRecord:
-    """Return a record that was found, with whether it still holds where it does not."""
+    """Return a retrieved record, marked where it was superseded."""
     record = _memory_record(retrieved.record)
     return record.model_copy(update={"metadata": {**record.metadata, **retrieved.mark}}) if retrieved.mark else record
 

@@ -30,7 +30,7 @@ except ImportError as error:
 _PREFIX: Final = "key_value/"
 _MAX_NAME: Final = 200
 _HASHED: Final = "="
-"""No quoted name begins so: what follows stands for a name that is too long for a key."""
+"""No quoted name begins with it: it marks the hash of a name that is too long for a key."""
 _ERRORS: Final = "surrogatepass"
 
 
@@ -108,7 +108,7 @@ class RememoKeyValueStore(
         return await run_in_thread(lambda: sum(self._kv.delete(name) for name in names))
 
     def _put(self, collection: str, keys: Sequence[str], entries: Sequence[ManagedEntry]) -> None:
-        # All are written out before the first is stored: one that JSON cannot hold keeps the others out too.
+        # All are serialized before the first is stored: one that is not JSON keeps the others out too.
         written = [entry.value_as_json for entry in entries]
         for key, entry, text in zip(keys, entries, written, strict=True):
             name, ttl = _storage_key(collection, key), entry.ttl
@@ -139,7 +139,7 @@ class RememoKeyValueStore(
         return list(dict.fromkeys(collection for collection, _ in names))[: limit or None]
 
     def _names(self, pattern: str) -> list[tuple[str, str]]:
-        """Return collections and keys, in order; the names that are too long stand beside their values."""
+        """Return collections and keys, in order; names that are too long for a key are read from their values."""
         quoted_names: list[str] = []
         for name in self._kv.keys(pattern):
             quoted = name.removeprefix(_PREFIX)
@@ -163,7 +163,7 @@ class RememoKeyValueStore(
 
 
 def _quote(name: str) -> str:
-    """Return a name in letters that mean nothing to a pattern."""
+    """Return a name quoted so that no character means anything to a pattern."""
     return quote(name, safe="", errors=_ERRORS)
 
 
@@ -172,7 +172,7 @@ def _quoted_name(collection: str, key: str) -> str:
 
 
 def _storage_key(collection: str, key: str) -> str:
-    """Return the key of a value in this memory."""
+    """Return the key under which a value is stored."""
     left, _, right = _quoted_name(collection, key).partition("/")
     return f"{_PREFIX}{_key_part(left)}/{_key_part(right)}"
 

@@ -1,4 +1,4 @@
-"""A framework's own objects in records: what goes in comes out equal, and its text can be found."""
+"""A framework's JSON objects as record data: what goes in comes out equal, and its text can be searched."""
 
 import json
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ _VALUE, _WRITTEN = "verbatim", "verbatim_json"
 
 
 def pack_json(value: object) -> dict[str, Any]:
-    """Return a JSON value as a record's data: as it is, or written out where a record cannot hold it as it is.
+    """Return a JSON value as a record's data: unchanged, or serialized to text where a record cannot store it unchanged.
 
-    That is so for NUL characters, halves of characters, numbers beyond 64 bits and deep nesting, all of which tools and
+    That concerns NUL characters, lone surrogates, numbers beyond 64 bits and deep nesting, all of which tools and
     models do send. What JSON cannot hold raises `InvalidInput`.
     """
     try:
@@ -22,21 +22,19 @@ def pack_json(value: object) -> dict[str, Any]:
         try:
             return {_WRITTEN: json.dumps(value)}
         except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"this cannot be kept as JSON: {error}; convert it first") from None
+            raise InvalidInput(f"this value cannot be kept as JSON: {error}; convert it first") from None
 
 
 def unpack_json(data: Mapping[str, Any]) -> Any:
-    """Return what `kept` was given."""
+    """Return the value that `pack_json` packed."""
     if _VALUE in data:
         return data[_VALUE]
     try:
         return json.loads(data[_WRITTEN])
     except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"this was changed in the store, by redaction perhaps, and is JSON no more: {error}"
-        ) from None
+        raise InvalidInput(f"the stored JSON was changed, perhaps by redaction, and is JSON no more: {error}") from None
 
 
 def storable_text(text: str) -> str:
-    """Return a text that a record can hold, for search: without NUL characters and halves of characters."""
+    """Return a text that a record can store: without NUL characters and lone surrogates."""
     return text.replace("\0", "").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The memory that an adapter works on: one that it was given, or one that it opened and so closes."""
+"""The memory that an adapter works on: a given one, or one that the adapter opens and closes."""
 
 from pathlib import Path
 from types import TracebackType
@@ -17,22 +17,22 @@ MemorySource = Memory | str | Path
 
 
 def derived_id(memory: Memory, name: str) -> DerivedId:
-    """Return the id of what a digest names: the same in every process, and keyed where the memory is encrypted."""
+    """Return the record id derived from a name: the same in every process, and keyed where the memory is encrypted."""
     return memory._view.engine.ids.derive(memory.bound.tenant, name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - nobody else may create records under such ids
 
 
 def derived_name(memory: Memory, id: str) -> str:
-    """Return the digest that a derived id was made of; any other id as it is."""
+    """Return the name that a derived id was made from; any other id unchanged."""
     return memory._view.engine.ids.name(memory.bound.tenant, id)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as above
 
 
 def writable_id(record: Record) -> str:
-    """Return the id of a record that was read, to put another in its place: a derived one stays one."""
+    """Return the id under which a record that was read can be replaced: a derived id stays derived."""
     return DerivedId(record.id) if is_derived(record.id) else record.id
 
 
 class MemoryHolder:
-    """Holds a memory, or a view of one; a path or an address is opened, and closed with what holds it."""
+    """Holds a memory or a view of one; a path or an address is opened here and closed with the holder."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class MemoryHolder:
         embedder: Embedder | Literal["static"] | None = "static",
         clock: Clock = now,
     ) -> None:
-        """Hold a memory; `embedder` and `clock` are for one that is opened here."""
+        """Hold a memory; `embedder` and `clock` are for a memory that is opened here."""
         if not isinstance(memory, MemorySource):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(
                 f"memory must be a Memory, a view of one, or where to open one, not {type(memory).__name__};"
@@ -51,26 +51,26 @@ class MemoryHolder:
         self._memory = memory if isinstance(memory, Memory) else Memory(memory, embedder=embedder, clock=clock)
 
     def close(self) -> None:
-        """Let go of the memory; one that was given stays open."""
+        """Close the memory if it was opened here; a given one stays open."""
         if not self._given:
             self._memory.close()
 
     def __enter__(self) -> Self:
-        """Return the holder itself."""
+        """Return the holder."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of the memory."""
+        """Close the memory if it was opened here."""
         self.close()
 
     async def __aenter__(self) -> Self:
-        """Return the holder itself."""
+        """Return the holder."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of the memory, without holding up the event loop."""
+        """Close the memory if it was opened here, without blocking the event loop."""
         await run_in_thread(self.close)

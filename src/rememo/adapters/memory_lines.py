@@ -1,4 +1,4 @@
-"""How files and directories are shown to a model, and how their lines are edited."""
+"""Formatting files and directories for a model, and editing their lines."""
 
 from collections.abc import Mapping
 from typing import Any, cast

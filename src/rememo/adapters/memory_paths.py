@@ -1,4 +1,4 @@
-"""Paths of the files that a model keeps: below `/memories`, and never anywhere else."""
+"""Paths of a model's memory files: below `/memories`, and nowhere else."""
 
 import unicodedata
 from urllib.parse import unquote
@@ -11,7 +11,7 @@ _DECODINGS = 5
 
 
 def resolve_path(path: object) -> str:
-    """Return the path that is meant, without dots and doubled slashes; one that leads out of `/memories` is refused.
+    """Return the normalized path, without dots and doubled slashes; one that leads out of `/memories` is refused.
 
     So is one that leads out of it for anybody who takes `%2e`, a backslash or a full-width dot for what they stand for.
     """
@@ -51,7 +51,7 @@ def _normalize(path: str) -> list[str] | None:
 
 
 def _decodings(path: str) -> list[str]:
-    """Return what a path is for those who decode it."""
+    """Return a path as each further decoding reads it."""
     decodings = [path]
     for _ in range(_DECODINGS):
         decodings.append(unicodedata.normalize("NFKC", unquote(decodings[-1])).replace("\\", "/"))

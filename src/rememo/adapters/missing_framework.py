@@ -1,4 +1,4 @@
-"""What an adapter says when its framework is not installed."""
+"""The error of an adapter whose framework is not installed."""
 
 from rememo.errors import MissingExtra
 

@@ -68,11 +68,11 @@ class RememoSession(MemoryHolder, SessionABC):
             await run_in_thread(self._add, items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the newest item away and return it; None when there is none."""
+        """Delete the newest item and return it; None when there is none."""
         return await run_in_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Take all items of this session away."""
+        """Delete all items of this session."""
         await run_in_thread(self._room.delete_where, metadata=_MARK)
 
     def _add(self, items: list[TResponseInputItem]) -> None:
@@ -90,13 +90,13 @@ class RememoSession(MemoryHolder, SessionABC):
             try:
                 self._room.delete(newest[0].id, expected_version=newest[0].version)
             except (NotFound, VersionConflict):
-                continue  # another one was faster
+                continue  # another writer deleted it first
             return unpack_json(newest[0].data)
         return None
 
 
 def _message_text(item: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the role and the text of what somebody said; no text for any other item."""
+    """Return the role and the text of a message item; empty texts for any other item."""
     if item.get("type", "message") != "message" or item.get("role") not in _ROLES:
         return "", ""
     content: object = item.get("content")

@@ -1,4 +1,4 @@
-"""Reading all that an adapter wrote, however much that is."""
+"""Reading all records of a filter page by page."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _STEP = 1_000
 
 
 def list_latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str, Any], **filter: Any) -> list[Record]:
-    """Return the latest `limit` records that a filter means, or all of them, oldest first."""
+    """Return the latest `limit` records that match a filter, or all of them, oldest first."""
     records: dict[str, Record] = {}
     offset = 0
     while limit is None or offset < limit:
@@ -26,7 +26,7 @@ def list_latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str
 
 
 def iter_newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> Iterator[Record]:
-    """Give the records that a filter means, newest first, reading on only as far as is asked for."""
+    """Yield the records that match a filter, newest first, reading pages only as they are needed."""
     given: set[str] = set()
     offset = 0
     while page := view.list(metadata=metadata, limit=_STEP, offset=offset, **filter):

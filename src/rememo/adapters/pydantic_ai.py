@@ -227,7 +227,7 @@ def _store_message(
 
 
 def _message_texts(message: ModelMessage) -> list[str]:
-    """Return what a user or a model says in a message."""
+    """Return the texts of a user or a model in a message."""
     texts: list[str] = []
     for part in message.parts:
         if isinstance(part, TextPart):

@@ -1,4 +1,4 @@
-"""Finding as frameworks expect it: the nearest, whatever they are worth, each with whether it still holds."""
+"""Retrieval as frameworks expect it: the nearest records whatever their score, each with its standing (current or superseded)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,22 +26,22 @@ _MAX_DEPTH: Final = 12
 _OMITTED: Final = object()
 _UNKNOWN: Final = RecordStatus()
 STANDING_KEY: Final = "rememo"
-"""The name in a framework's metadata under which a record's standing is told."""
+"""The key in a framework's metadata under which a record's standing is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedRecord:
-    """A record that was found."""
+    """A retrieved record with its score and its standing."""
 
     record: Record
     score: float | None
-    """None for one that is only there."""
+    """None for a record that was listed, not searched for."""
     standing: RecordStatus = _UNKNOWN
-    """Whether it still holds."""
+    """Whether the record is current or superseded."""
 
     @property
     def mark(self) -> dict[str, Any]:
-        """What a framework's metadata gets: `rememo` with the standing of what was superseded, else nothing."""
+        """Return the metadata to add for a framework: `rememo` with the standing of a superseded record, else nothing."""
         return {STANDING_KEY: self.standing.to_dict()} if self.standing.status == "superseded" else {}
 
 
@@ -56,8 +56,8 @@ def retrieve(
 ) -> list[RetrievedRecord]:
     """Return `limit` records, best first, as long as there are that many.
 
-    Frameworks expect the nearest whatever they are worth: after those that answer come the nearest by meaning, and last
-    the newest that have no vector, without a score.
+    Frameworks expect the nearest whatever their score: after the hits come the nearest by vector, and last
+    the newest records that have no vector, without a score.
     """
     most = min(limit, _MAX_HITS)
     results: dict[str, RetrievedRecord] = {}
@@ -86,7 +86,7 @@ def retrieve(
 def _retrieve_by_facts(
     view: Memory, query: str, limit: int, kind: str, metadata: Mapping[str, Any] | None
 ) -> dict[str, RetrievedRecord]:
-    """Return what a search with facts finds, each fact as what it was learned from; nothing where no fact answers."""
+    """Return the results of a search with facts, each fact replaced by its source records; nothing where no fact answers."""
     hits = view.search(query, kind=[kind, "fact"], limit=oversample(limit))
     if not hits or hits[0].record.kind != "fact":
         return {}
@@ -103,24 +103,24 @@ def _retrieve_by_facts(
 
 
 def oversample(limit: int) -> int:
-    """Return how many of the nearest to look at for so many, so that what holds is among them beside what it replaced."""
+    """Return how many nearest records to fetch for a limit, so that a current record is among them beside those it superseded."""
     return min(_MAX_HITS, max(_MIN_NEAREST, 2 * limit))
 
 
 def from_hit(hit: Hit) -> RetrievedRecord:
-    """Return a hit of `search`."""
+    """Return a search hit as a retrieved record."""
     standing = RecordStatus(status=hit.status, superseded_by=hit.superseded_by)
     return RetrievedRecord(record=hit.record, score=hit.score, standing=standing)
 
 
 def drop_superseded(query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that may be put before a model as they are: those that were superseded only for questions about the past."""
+    """Return the hits to show a model: superseded ones only when the question asks about the past."""
     past = is_about_past(query, now())
     return [hit for hit in hits if past or hit.status != "superseded"]
 
 
 def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[RetrievedRecord]:
-    """Return what was found without regard to what holds, with that, and what was superseded behind what replaced it."""
+    """Return results with their standing filled in, each superseded one behind the one that superseded it."""
     scoped_view, now = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     scoped_view.wait_for_extraction()
     known = record_statuses(
@@ -148,14 +148,14 @@ def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[R
 def _replacement(
     view: Memory, superseded: RetrievedRecord, others: Mapping[str, RetrievedRecord]
 ) -> RetrievedRecord | None:
-    """Return what holds instead of something that was found, where that was found too."""
+    """Return the result that superseded another one, where it is among the results too."""
     record = None if superseded.standing.superseded_by in others else current_record(view, superseded.standing)
     id = superseded.standing.superseded_by if record is None else record.id
     return others.get(id or "")
 
 
 def current_record(view: Memory, standing: RecordStatus) -> Record | None:
-    """Return what was written, if this view may see it, that holds instead of something: for a fact, what it was learned from."""
+    """Return the record that superseded another, if this view may see it; for a fact, the last record it was learned from."""
     if standing.superseded_by is None:
         return None
     with suppress(NotFound):
@@ -165,16 +165,16 @@ def current_record(view: Memory, standing: RecordStatus) -> Record | None:
 
 
 def strip_standing(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata that may have been found here before without our mark: what holds may have changed since."""
+    """Return metadata without the standing that an earlier retrieval added: it may have changed since."""
     mark: object = metadata.get(STANDING_KEY)
     ours = isinstance(mark, Mapping) and set(cast("Mapping[str, Any]", mark)) == {"status", "superseded_by"}
     return {name: value for name, value in metadata.items() if not (ours and name == STANDING_KEY)}
 
 
 def filterable_metadata(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what filters see of a JSON value, as a record's metadata: its first level alone where all of it is too much.
+    """Return a JSON value as filterable metadata; only its first level where the whole is too large.
 
-    Long texts are left out, and what no record can hold as it is.
+    Long texts are omitted, and values that a record cannot store unchanged.
     """
     seen = cast("dict[str, Any]", _filterable_value(value, _MAX_DEPTH))
     if len(dump_json(seen)) > _MAX_FILTERED_BYTES:

@@ -1,4 +1,4 @@
-"""How an item of a store stands in a memory: by namespace and key. What importers write is what adapters read."""
+"""Items of a key-value store as records, by namespace and key; importers write them, adapters read them."""
 
 import json
 import re
@@ -21,14 +21,14 @@ _NOT_A_USER: Final = re.compile(
     r"|(?:chat|room|thread|session|conversation|run)s?(?:[-_: ]?\w+)?",
     re.IGNORECASE,
 )
-"""Labels of namespaces that say what is kept or in which conversation, and not for whom."""
+"""Namespace labels that name a kind of data or a conversation, not a user."""
 _NUMBER: Final = re.compile(r"\w?\d+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 """What names a user where it stands alone, and a conversation beside a name."""
 _MAX_LABELS: Final = 3
 
 
 def item_name(bound: Scope, namespace: Sequence[str], key: str) -> str:
-    """Return what the id of an item's record is derived from: the same for everybody whose view has this agent and user."""
+    """Return the name that an item's record id is derived from: the same for every view with this agent and user."""
     return str(uuid5(_IDS, json.dumps([bound.agent, bound.user, list(namespace), key])))
 
 
@@ -38,7 +38,7 @@ def item_room(namespace: Sequence[str]) -> str:
 
 
 def item_user(namespace: Sequence[str]) -> str | None:
-    """Return whom the items of a namespace are kept for, where its labels leave no doubt, else None.
+    """Return the user that a namespace belongs to, where its labels leave no doubt, else None.
 
     That is so for `("ana",)`, `("ana", "memories")`, `("memories", "ana")` and `("ana", "chat-1")`: one label is a name.
     """
@@ -49,29 +49,29 @@ def item_user(namespace: Sequence[str]) -> str | None:
 
 
 def item_data(key: str, value: Mapping[str, Any], lives: float | None) -> dict[str, Any]:
-    """Return an item as a record's data; `lives` is for how many seconds it lives after it was read or written."""
+    """Return an item as a record's data; `lives` is its time to live in seconds after each read or write."""
     return {"ttl": lives, **pack_json({"key": key, "value": dict(value)})}
 
 
 def read_item(data: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the key and the value of an item, as they were."""
+    """Return the key and the value of a stored item, unchanged."""
     item = unpack_json(data)
     return item["key"], item["value"]
 
 
 def item_metadata(namespace: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what filters see of an item."""
+    """Return the metadata by which an item is filtered."""
     levels = {str(depth): label for depth, label in enumerate(namespace)}
     return {**ITEM, "namespace": levels, "value": filterable_metadata(value)}
 
 
 def join_texts(texts: Iterator[str]) -> str:
-    """Return the text that an item is found by."""
+    """Return the searchable text of an item."""
     return storable_text("\n".join(texts)[:_MAX_TEXT])
 
 
 def iter_texts(value: object) -> Iterator[str]:
-    """Give every text in a value."""
+    """Yield every text in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

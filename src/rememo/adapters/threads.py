@@ -1,4 +1,4 @@
-"""Calls that an event loop waits for: on a thread, and to their end."""
+"""Blocking calls for an event loop: on a thread, and awaited to their end."""
 
 import asyncio
 from collections.abc import Callable

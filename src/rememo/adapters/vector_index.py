@@ -1,4 +1,4 @@
-"""Vectors that a framework brings along: kept with records as they were, and searched exactly, whatever their model."""
+"""Vectors that a framework supplies: stored with records unchanged, and searched exactly, whatever their model."""
 
 import base64
 from collections.abc import Collection, Iterable
@@ -15,10 +15,10 @@ from rememo.memory import Memory
 from rememo.model.record import Record
 
 FIELD: Final = "embedding"
-"""Where a vector stands in a record's data."""
+"""The field of a record's data that holds a vector."""
 _PAGE: Final = 1_000
 _OVERLAP: Final = timedelta(seconds=1)
-"""What changed so shortly before the last record is looked at again: it may have been committed after it was read."""
+"""Changes this shortly before the last record are read again: they may have been committed after it was read."""
 
 Similarity = Literal["cosine", "dot_product"]
 
@@ -44,7 +44,7 @@ def unpack_vector(text: str) -> list[float]:
 
 
 class VectorIndex:
-    """The vectors of a view's records of one kind, held ready; thread-safe.
+    """An in-memory index of the vectors of a view's records of one kind; thread-safe.
 
     Each search first takes in what changed since the last, by whichever process. Vectors of another length than the one
     that is searched with are of another model and never compared with it; those of zeros or without an end neither.
@@ -76,7 +76,7 @@ class VectorIndex:
         return [(ids[place], float(scores[place])) for place in order]
 
     def lengths(self) -> set[int]:
-        """Return the lengths that vectors have here."""
+        """Return the lengths of the indexed vectors."""
         with self._lock:
             self._follow()
             return {len(vector) for vector in self._held.values() if vector is not None}
@@ -101,7 +101,7 @@ class VectorIndex:
                 elif self._held.pop(change.id, None) is not None:
                     self._ready.clear()
             self._after = changed[-1].cursor
-        # What was erased, imported or has expired is no change.
+        # Erasures, imports and expiries are not in the change feed.
         if self._view.count(kind=self._kind) != len(self._held):
             self._load()
 

@@ -43,15 +43,15 @@ _NO_IMAGE: Final = "an image that is not in the export, or too large"
 _MISSING_FILE: Final = "a file of conversations that the export names and that is not in it"
 _ALL: Final = "all"
 _MEMORY_TOOL: Final = "bio"
-"""The tool by which ChatGPT writes down what it will remember."""
+"""ChatGPT's tool for saving a memory."""
 _THINKING: Final = ("thoughts", "reasoning_recap")
 _CONTEXT: Final = ("user_editable_context", "model_editable_context")
 _PROFILE_FIELDS: Final = {"about_user_message": "user_profile", "about_model_message": "user_instructions"}
-"""What a person told ChatGPT about themselves and how to answer, as the metadata of a message has it."""
+"""The fields of a message's metadata with the person's profile and instructions."""
 
 
 def read(place: SourcePath) -> Iterator[ReadResult]:
-    """Give the messages of every conversation in their order, and what the person told ChatGPT to keep in mind."""
+    """Yield the messages of every conversation in their order, and the profile and memories that the person gave ChatGPT."""
     with open_folder(place) as folder:
         files = folder.main_files("conversations")
         if not files:
@@ -71,7 +71,7 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
 
 
 def _missing_files(folder: Folder, files: list[str]) -> Iterator[ReadResult]:
-    """Tell how many parts an archive should have that it has not."""
+    """Report how many files the manifest names that are missing."""
     present = {base_name(file) for file in files}
     for name in [] if folder.is_single_file else folder.json_files("export_manifest"):
         parts = as_object(as_object(folder.read_small(name).get("logical_files")).get("conversations.json"))
@@ -85,7 +85,7 @@ def _missing_files(folder: Folder, files: list[str]) -> Iterator[ReadResult]:
 
 
 class _ChatGptConversation:
-    """One conversation, on its way through."""
+    """Reads one conversation."""
 
     def __init__(self, values: Json, assets: Assets, seen: set[str]) -> None:
         self._values = values
@@ -96,7 +96,7 @@ class _ChatGptConversation:
         self._title = as_title(values.get("title"))
         self._last: datetime | None = parse_time(values.get("create_time"))
         self._call: str | None = None
-        """The call that waits for its result."""
+        """The tool call that the next tool message answers."""
 
     def read(self) -> Iterator[ReadResult]:
         if self._id is None or not self._nodes:
@@ -156,7 +156,7 @@ class _ChatGptConversation:
             yield from self._memory_note(as_text(message.get("recipient")), text)
             text = ""
         if not text.strip() and not calls and not images:
-            # What it holds instead of words was told.
+            # Its contents that are no text were reported.
             if not attached and not content.other and not content.pointers:
                 yield Skipped(EMPTY)
             return
@@ -210,7 +210,7 @@ class _ChatGptConversation:
     def _note(self, name: str, text: str) -> Iterator[ReadResult]:
         key = digest([name, text.strip()])
         if text.strip() and key not in self._seen:
-            self._seen.add(key)  # it stands in every conversation that was held under it
+            self._seen.add(key)  # every conversation held under it repeats it
             yield ImportItem(
                 kind="note", origin=(name, key), text=text.strip(), at=self._last, metadata={"chatgpt": name}
             )

@@ -1,4 +1,4 @@
-"""What a message of ChatGPT says: words of many kinds of content, and the files that it points at.
+"""The content of ChatGPT's messages: text of many content types, and the files that it refers to.
 
 Marks that ChatGPT's own pages draw as links, cards and footnotes stand in the text between characters of the private use area,
 such as `<E200>cite<E202>turn0search1<E201>`; what they stand for is told beside it, as `content_references`.
@@ -22,22 +22,22 @@ _MAX_FILE: Final = 4 * 1024 * 1024
 _NO_TEXT: Final = ("image/", "audio/", "video/")
 _ORIGIN_FIELDS: Final = ("title", "url", "name")
 _TEXT_FIELDS: Final = ("text", "result", "summary", "output_str", "snippet")
-"""Where the words of contents without parts stand, the best first: of code, tools, pages, and errors."""
+"""The text fields of contents without parts, the best first: of code, tools, pages, and errors."""
 
 
 @dataclass(slots=True)
 class MessageContent:
-    """What a message holds."""
+    """The content of a message."""
 
     text: str = ""
     pointers: list[str] = field(default_factory=list[str])
     """Images."""
     other: list[str] = field(default_factory=list[str])
-    """The kinds of what is neither."""
+    """The content types of parts that are neither."""
 
 
 def read_message_content(content: Json, more: Json) -> MessageContent:
-    """Return what a content says, with what the metadata of its message tells about it."""
+    """Return the text, images and other parts of a content, with the references of its message's metadata."""
     content_read = MessageContent()
     texts: list[str] = []
     for part in as_list(content.get("parts")):
@@ -68,7 +68,7 @@ def _read_part(part: Json, texts: list[str], message: MessageContent) -> None:
 
 
 def _read_without_parts(content: Json, message: MessageContent) -> str:
-    """Return the words of a content that has no parts: where they are from, and what they say."""
+    """Return the text of a content without parts: its origin, and its text."""
     words = next((text for name in _TEXT_FIELDS if (text := as_text(content.get(name)).strip("\n"))), "")
     screen = as_object(content.get("screenshot"))
     if screen:
@@ -96,7 +96,7 @@ _IGNORED_FIELDS: Final = (
 
 
 def resolve_marks(text: str, references: list[Any]) -> str:
-    """Return a text with what its marks stand for instead of them."""
+    """Return a text with its marks replaced by what they stand for."""
     for reference in map(as_object, references):
         mark, stands_for = (
             as_text(reference.get("matched_text")),
@@ -113,7 +113,7 @@ def _reference_file(reference: Json) -> str:
 
 
 def _mark_text(mark: re.Match[str]) -> str:
-    """Return the words that a mark shows: the name of an entity, or a link; footnotes have none."""
+    """Return the text that a mark shows: the name of an entity, or a link; empty for footnotes."""
     kind, *fields = mark[1].split("\ue202")
     if kind == "entity" and fields:
         try:

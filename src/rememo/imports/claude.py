@@ -77,7 +77,7 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
 
 
 def _count_accounts(folder: Folder) -> int:
-    """Return how many people an export is of: as it says, or as their conversations do."""
+    """Return how many accounts an export has: by its users file, else by its conversations."""
     accounts: set[object] = set()
     for name in [] if folder.is_single_file else folder.json_files("users"):
         with folder.open(name) as file:
@@ -92,7 +92,7 @@ def _count_accounts(folder: Folder) -> int:
 
 
 def _missing_archives(folder: Folder) -> Iterator[ReadResult]:
-    """Tell which archives are missing: each has an address of its own that works once."""
+    """Report which archives are missing: each has its own download link that works once."""
     for name in [] if folder.is_single_file else folder.json_files("manifest"):
         for archive in map(as_object, as_list(folder.read_small(name).get("data_files"))):
             file, part = base_name(as_text(archive.get("filename"))), as_text(archive.get("category"))
@@ -102,7 +102,7 @@ def _missing_archives(folder: Folder) -> Iterator[ReadResult]:
 
 
 class _ClaudeExport:
-    """An export on its way through: what an entry is, its fields tell."""
+    """Reads an export; the fields of an entry tell its type."""
 
     def __init__(self, place: SourcePath, *, several: bool) -> None:
         self._place = place
@@ -131,7 +131,7 @@ class _ClaudeExport:
             yield from reader(values)
 
     def _user(self, id: object) -> str | None:
-        """Return whose something is, in the export of several people."""
+        """Return the user label of an account id, in the export of several people."""
         return as_label(id) if self._several else None
 
     # ---- conversations
@@ -193,7 +193,7 @@ class _ClaudeExport:
             )  # fmt: skip
 
     def _memory(self, values: Json) -> Iterator[ReadResult]:
-        """Give what Claude itself remembers of a person."""
+        """Yield Claude's own memory of a person."""
         kept: dict[str, object] = {"conversations": values.get("conversations_memory")}
         kept |= {self._projects.get(id, id): text for id, text in as_object(values.get("project_memories")).items()}
         files = map(as_object, as_list(values.get("memory_files")))
@@ -233,13 +233,13 @@ def _parents(messages: dict[str, Json]) -> dict[str, str | None]:
 
 
 def _turn_suffixes(message: Json) -> list[str]:
-    """Return what the ids of a message's turns end with."""
+    """Return the suffixes of the ids of a message's turns."""
     return ["", *(f"/{number}" for number in range(1, len(as_list(message.get("content"))) + 1))]
 
 
 @dataclass(frozen=True, slots=True)
 class _ClaudeConversation:
-    """A conversation whose messages are given."""
+    """Yields the items of one conversation's messages."""
 
     room: str
     user: str | None

@@ -12,7 +12,7 @@ _UNSUPPORTED_BLOCK: Final = "This block is not supported on your current device 
 _THINKING: Final = ("thinking", "redacted_thinking")
 _NAMES: Final = ("title", "name", "file_path", "file_name", "url")
 INTERJECTED: Final = "interjected"
-"""A block by which the person spoke while Claude was at work."""
+"""The type of a block in which the person spoke while Claude was working."""
 
 ClaudeTurn = tuple[str | None, tuple[Json, ...], str | None, str]
 """A role where it is not the sender's, calls, the call that is answered, text."""
@@ -38,7 +38,7 @@ class ClaudeTurns:
 
     @property
     def left(self) -> list[Skipped]:
-        """What is in it that is no turn."""
+        """Return the blocks that are no turn, by reason."""
         return [Skipped(reason, count) for reason, count in self._left.items()]
 
     def _take(self, number: int, block: Json) -> None:

@@ -1,4 +1,4 @@
-"""Folder: the files of an export, packed or not, and how much may come out of archives.
+"""The files of an export, packed or not, with a limit on what archives may unpack to.
 
 An export is a folder, an archive, or several archives in either, as they were downloaded. Nothing is unpacked to a place that
 a name in an archive says, and no link in a folder is followed out of it.
@@ -67,7 +67,7 @@ class Folder:
 
     @property
     def unread_count(self) -> int:
-        """How many files nobody opened."""
+        """Return how many files were never opened."""
         return len(self._files) - len(self._opened)
 
     def main_files(self, start: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Item: one thing that was found elsewhere, in the words of this house; what every reader gives."""
+"""What every import reader yields: items to import, and reports of what is skipped."""
 
 import json
 import math
@@ -19,19 +19,19 @@ UNREADABLE: Final = "an entry that is no conversation"
 NOT_TEXT: Final = "a part that is no text: {}"
 NO_FILE: Final = "a file that is not in the export, or is no text"
 UNREAD_FILE: Final = "a file beside the conversations, which is not read"
-"""Why things are left out that several sources have."""
+"""Reasons for skipping that several sources share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportItem:
-    """A message, a note, a document or a state, and where it stood."""
+    """A message, note, document or state to import, with its origin."""
 
     kind: Literal["message", "note", "document", "state"]
     origin: tuple[str, str]
-    """The place and the id by which its source knows it: the same at every reading, so it is stored once."""
+    """The container and the id by which its source knows it: the same at every reading, so it is imported once."""
     text: str
     id: str | None = None
-    """The record's own id, where that has to stay what it was."""
+    """The record's id, where it must be preserved."""
     derived: bool = False
     """Whether `id` is the name that an id is derived from."""
     user: str | None = None
@@ -59,7 +59,7 @@ class ImportItem:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that is not brought in, and why."""
+    """Something that is not imported, and why."""
 
     reason: str
     count: int = 1
@@ -67,9 +67,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class AbandonedMessages:
-    """Messages of a room that its source does not show any more, told before the room's items.
+    """Messages of a room on branches that its source no longer shows; yielded before the room's items.
 
-    They may have been brought in while it did; then they must not stand between what is said now.
+    They may have been imported while it did; then they are deleted, so that they do not stand among the present messages.
     """
 
     room: str
@@ -102,7 +102,7 @@ def as_label(value: object) -> str | None:
 
 
 def parse_time(value: object) -> datetime | None:
-    """Return a time as others write it: ISO 8601, with a zone or in UTC, or seconds since 1970; None for no time."""
+    """Return a parsed time: ISO 8601, with a zone or in UTC, or seconds since 1970; None for anything else."""
     try:
         if isinstance(value, str) and value:
             parsed = datetime.fromisoformat(value)
@@ -115,25 +115,25 @@ def parse_time(value: object) -> datetime | None:
 
 
 def in_order(at: datetime | None, previous: datetime | None) -> datetime | None:
-    """Return when a turn was said that stands after another: what has no time, or an earlier one, keeps its place."""
+    """Return a message's time, but never before the previous one's, so that messages keep their order."""
     if at is None or previous is None:
         return at or previous
     return max(at, previous)
 
 
 def drop_empty(value: Mapping[str, Any]) -> Json:
-    """Return those entries of an object that hold something."""
+    """Return an object without its empty entries."""
     return {name: entry for name, entry in value.items() if entry not in (None, "", [], {})}
 
 
 def as_title(value: object) -> str | None:
-    """Return a text that fits a title."""
+    """Return a text shortened to fit a title; None for an empty one."""
     text = " ".join(as_text(value).split())
     return text[:_MAX_TITLE] or None
 
 
 def digest(value: object) -> str:
-    """Return what tells one content from another, the same in every process."""
+    """Return the SHA-256 digest of a JSON value, the same in every process."""
     text = json.dumps(value, sort_keys=True, default=str, ensure_ascii=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 

@@ -78,7 +78,7 @@ def _file(values: Json) -> ReadResult:
 
 
 class _LettaAgent:
-    """One agent on its way through."""
+    """Reads one agent."""
 
     def __init__(self, values: Json, blocks: dict[str, Json]) -> None:
         self._values = values
@@ -87,9 +87,9 @@ class _LettaAgent:
         written = [as_object(block) for block in as_list(values.get("core_memory") or values.get("memory_blocks"))]
         self._blocks = [*owned, *written]
         self._text_is_said = values.get("agent_type") == _SAYS_ITS_TEXT
-        """Whether a text beside calls is said to the user. Agents of the older kinds think aloud there."""
+        """Whether a text beside calls is for the user. Agents of the older kinds put their thoughts there."""
         self._sent_calls: set[str] = set()
-        """Calls by which the agent spoke to the user; their results say nothing."""
+        """Calls by which the agent messaged the user; their results are skipped."""
 
     def read(self) -> Iterator[ReadResult]:
         for block in self._blocks:

@@ -1,4 +1,4 @@
-"""The files that memories come in: JSON read entry by entry, and how far the reading is."""
+"""The path that is imported from: JSON read entry by entry, with progress."""
 
 import json
 import os
@@ -22,7 +22,7 @@ _MAX_ENTRY: Final = 128 * 1024 * 1024
 
 
 def import_reader(module: str, what: str) -> Any:
-    """Import a package that only importing needs."""
+    """Return an optional package of the `import` extra."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -30,22 +30,22 @@ def import_reader(module: str, what: str) -> Any:
 
 
 class SourcePath:
-    """A file or folder that is read, and how many of its bytes were so far."""
+    """The file or folder to import, and how many of its bytes were read so far."""
 
     def __init__(self, path: str | Path, progress: Progress | None = None, bound: Scope | None = None) -> None:
         self.path = Path(path)
         self.bound = bound or Scope()
-        """The view that it is read for."""
+        """The scope of the view that is imported into."""
         if not self.path.exists():
             raise NotFound(f"there is no {self.path}; check its name")
         self._progress = progress
         self._done = 0
         self.peeking = False
-        """Whether what is read now is read again later, and counted then."""
+        """Whether the bytes read now are read again, and counted then."""
         self.size = _total_size(self.path)
 
     def count_read(self, count: int) -> None:
-        """Note that so many bytes more were read."""
+        """Add to the count of bytes read and report progress."""
         if not self.peeking:
             self._done = min(self._done + count, self.size)
         if self._progress is not None:
@@ -94,7 +94,7 @@ class _CountedFile(RawIOBase):
 
 
 def iter_entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
-    """Give the entries of a JSON list one by one, never all at once.
+    """Yield the entries of a JSON list one by one, never all at once.
 
     The list is the whole file, or stands under one of the names `within`; a file that holds one object and no such list
     gives that object.
@@ -116,9 +116,9 @@ def iter_entries(file: IO[bytes], where: str, *within: str) -> Iterator[Any]:
             yield item
     except ijson.JSONError as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "it ends too early"
-        raise InvalidInput(f"{where} is damaged: {reason}; what came before it was brought in") from None
+        raise InvalidInput(f"{where} is damaged: {reason}; what came before it was imported") from None
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{where} is damaged: {error}; what came before it was brought in") from None
+        raise InvalidInput(f"{where} is damaged: {error}; what came before it was imported") from None
 
 
 def find_first(file: IO[bytes], path: str, *before: str) -> Any:
@@ -133,7 +133,7 @@ def find_first(file: IO[bytes], path: str, *before: str) -> Any:
             if event == "start_array" and at in ("", *before):
                 return None
     except (ijson.JSONError, UnicodeDecodeError, InvalidInput):
-        return None  # whoever reads all of it tells
+        return None  # reading the whole file reports it
     return None
 
 
@@ -151,13 +151,13 @@ class _LimitedReader:
         self.count += len(block)
         if self.count > _MAX_ENTRY:
             raise InvalidInput(
-                f"{self._where} has an entry of more than {_MAX_ENTRY >> 20} MB; what came before it was brought in"
+                f"{self._where} has an entry of more than {_MAX_ENTRY >> 20} MB; what came before it was imported"
             )
         return block
 
 
 def _limit_depth(ijson: Any, file: _LimitedReader, where: str) -> Iterator[tuple[str, Any]]:
-    """Give what stands in a file, as long as it is nested no deeper than anything that people write.
+    """Yield parser events; a file that is nested too deeply raises `InvalidInput`.
 
     The path of a value is made for each: of a hundred thousand brackets, those paths alone are gigabytes.
     """
@@ -167,7 +167,7 @@ def _limit_depth(ijson: Any, file: _LimitedReader, where: str) -> Iterator[tuple
             depth += 1
             if depth > _MAX_DEPTH:
                 raise InvalidInput(
-                    f"{where} is nested deeper than {_MAX_DEPTH} levels; nothing of that entry was brought in"
+                    f"{where} is nested deeper than {_MAX_DEPTH} levels; nothing of that entry was imported"
                 )
         elif event in {"end_map", "end_array"}:
             depth -= 1

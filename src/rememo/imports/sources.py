@@ -1,4 +1,4 @@
-"""Which sources there are, and the call that brings one in."""
+"""The import sources, and the call that imports from one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,17 +13,17 @@ from rememo.imports.writer import ImportReport, ImportWriter
 from rememo.memory import Memory
 
 _DEFAULT_USER: Final = "me"
-"""Whose the talks of a person's own account are, unless the view says so; `rememo chat` calls that person so too."""
+"""The user of a personal account's conversations unless the view has one; `rememo chat` uses the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """Where memories come from."""
+    """A system that memories are imported from."""
 
     read: Callable[[SourcePath], Iterator[ReadResult]]
     about: str
     user: str | None = None
-    """Whose it is, where neither the source nor the view says so."""
+    """The user where neither the source nor the view names one."""
 
 
 SOURCES: Final[dict[str, ImportSource]] = {
@@ -49,15 +49,15 @@ SOURCES: Final[dict[str, ImportSource]] = {
 def import_from(
     memory: Memory, path: str | Path, source: str, *, learn: bool = True, progress: Progress | None = None
 ) -> ImportReport:
-    """Bring in what another system wrote, and tell what was brought in and what was not.
+    """Import what another system wrote, and report what was imported and what was skipped.
 
-    It is read as a stream and stored in small transactions. What was brought in before is known again, so that a
+    The source is read as a stream and stored in small transactions. What was imported before is recognized, so that a
     second run, or one after an interruption, doubles nothing. Labels that the view has are those of everything: what
     belongs to another user, agent or room is left out. `learn` lets facts be learned from messages, later, by jobs.
     `progress(done, of)` is told how many bytes were read.
     """
     if source not in SOURCES:
-        raise InvalidInput(f"nothing can be imported from {source!r}; the sources are {', '.join(SOURCES)}")
+        raise InvalidInput(f"there is no import source {source!r}; the sources are {', '.join(SOURCES)}")
     chosen = SOURCES[source]
     place = SourcePath(path, progress, memory.bound)
     results: Iterator[ReadResult] = chosen.read(place)

@@ -1,12 +1,12 @@
-"""The path that a person sees through a conversation that branches where it was edited or asked for again."""
+"""The visible path through a conversation that branches where messages were edited or regenerated."""
 
 from collections.abc import Callable, Mapping
 
 
 def visible_path(parents: Mapping[str, str | None], current: str | None, said_at: Callable[[str], float]) -> list[str]:
-    """Return the ids from the root to the current one; where that is not told, to the newest leaf, of equals the last.
+    """Return the ids from the root to the current one; where none is current, to the newest leaf, of equals the last.
 
-    What the parents say is enough: newer exports tell no children.
+    Parents suffice: newer exports have no children.
     """
     if current not in parents:
         inner = {*parents.values()}

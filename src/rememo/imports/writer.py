@@ -1,4 +1,4 @@
-"""The one writer: stores what readers find, in small transactions that a second run knows again."""
+"""Stores what readers yield, in small transactions with idempotency keys."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,20 +30,20 @@ _values = attrgetter(*(field.name for field in fields(ImportItem)))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import did, for the person who asked for it."""
+    """The report of an import."""
 
     added: Mapping[str, int]
-    """What is new, by kind."""
+    """How many are new, by kind."""
     known: Mapping[str, int]
-    """What had been brought in before, by kind; it was not touched."""
+    """How many were imported before, by kind; they were not touched."""
     left_out: Mapping[str, int]
-    """What was not brought in, by reason."""
+    """How many were skipped, by reason."""
     problems: tuple[str, ...]
-    """What could not be stored: the first of them, with the reason."""
+    """The first items that could not be stored, with the reason."""
     quarantined: int
-    """How much of what is new was held back; `quarantine.list()` shows it."""
+    """How many new records are in quarantine; `quarantine.list()` shows them."""
     jobs: int
-    """How much later work waits: learning from what was said."""
+    """How many jobs wait to learn from the messages."""
     taken_back: int = 0
     """How many messages were deleted here that had been brought in before, and that their source has since put beside the
     path it shows: they were edited, or asked for again."""
@@ -55,7 +55,7 @@ class ImportReport:
 
 
 class ImportWriter:
-    """Stores items within a view, and counts."""
+    """Stores import items in a view, and counts the outcomes."""
 
     def __init__(self, memory: Memory, source: str, *, learn: bool) -> None:
         self._memory = memory
@@ -71,7 +71,7 @@ class ImportWriter:
         self._taken_back = 0
 
     def write(self, results: Iterable[ReadResult]) -> ImportReport:
-        """Store everything; each step is one transaction under a key of its own, so that none is done twice."""
+        """Store all results; each step is one transaction under its own idempotency key, so that none is done twice."""
         for step in self._steps(results):
             self._store(step)
         return ImportReport(
@@ -85,7 +85,7 @@ class ImportWriter:
         )
 
     def _steps(self, results: Iterable[ReadResult]) -> Iterator[list[ImportItem]]:
-        """Give items in steps. A step ends with a conversation, so that one that grew does not move the others."""
+        """Yield items in steps. A step ends with a conversation, so that one that grew does not shift the others."""
         step: list[ImportItem] = []
         weight = 0
         for result in results:
@@ -110,7 +110,7 @@ class ImportWriter:
             yield step
 
     def _take_back(self, beside: AbandonedMessages) -> None:
-        """Delete what was brought in while it was shown: said in sequence with the rest, it would tell what never was."""
+        """Delete messages that were imported before they were abandoned: among the others they would state what was never said."""
         ids = [self._message_id(origin) for origin in beside.origins]
         for start in range(0, len(ids), _BATCH):
             for record in self._memory.list(kind="message", ids=ids[start : start + _BATCH], limit=_BATCH):
@@ -119,7 +119,7 @@ class ImportWriter:
                     self._taken_back += 1
 
     def _restored(self, step: list[ImportItem]) -> list[ImportItem]:
-        """Return what of a step that was done before was taken back since: not what somebody else deleted."""
+        """Return the items of a repeated step that an import deleted as abandoned since: not what somebody else deleted."""
         messages = {self._id(item): item for item in step if item.kind == "message"}
         if not messages:
             return []
@@ -135,7 +135,7 @@ class ImportWriter:
         return [item for item in step if item in again]
 
     def _apply_labels(self, item: ImportItem) -> ImportItem | None:
-        """Return an item with the labels of the view; None for one that belongs elsewhere."""
+        """Return an item with the labels of the view; None for one that belongs to another scope or has expired."""
         for name in ("user", "agent", "room"):
             bound, own = getattr(self._memory.bound, name), getattr(item, name)
             if bound is not None and own is not None and bound != own:
@@ -169,12 +169,12 @@ class ImportWriter:
                     self._add(batch, item, waiting)
         except AlreadyExists as error:
             raise AlreadyExists(
-                f"{error}. It was brought in before under other labels: import with the same user, room and agent as then"
+                f"{error}. It was imported before under other labels: import with the same user, room and agent as then"
             ) from None
         self._count(batch.receipt, dict(waiting.values()))
 
     def _count_known(self, step: list[ImportItem], stored: set[str]) -> None:
-        """Count a step that was done before."""
+        """Count the items of a step that was imported before."""
         for item in step:
             if item.kind == "document" or self._id(item) in stored:
                 self._known[item.kind] += 1
@@ -199,7 +199,7 @@ class ImportWriter:
         return self._engine.ids.derive(self._memory.bound.tenant, name)
 
     def _add(self, batch: BatchView, item: ImportItem, waiting: dict[str, tuple[str, str]]) -> None:
-        """Let an item wait in a batch, once; one that is refused is told."""
+        """Add an item to a batch, once; a refused one is counted with its reason."""
         id = self._id(item)
         if id in waiting:
             self._known[item.kind] += 1  # it stands there twice
@@ -234,7 +234,7 @@ class ImportWriter:
         )  # fmt: skip
 
     def _remaining_ttl(self, item: ImportItem) -> timedelta | None:
-        """Return how long a note still lives; None for ever, which an end in another century stands for."""
+        """Return the remaining time to live of a note; None for ever, also where it ends in another century."""
         rest = None if item.expires_at is None else item.expires_at - self._engine.now()
         return None if rest is None or rest > _FOREVER else rest
 
@@ -261,12 +261,12 @@ class ImportWriter:
 
 
 def _take_back_key(record: Record) -> str:
-    """Return the key under which a version is taken back."""
+    """Return the idempotency key of deleting a version as abandoned."""
     return f"import:beside:{record.id}:{record.recorded_at.isoformat()}"
 
 
 def _storable(value: Any) -> Any:
-    """Return a value whose texts a record can hold."""
+    """Return a value whose texts a record can store."""
     if isinstance(value, str):
         return writable(value)
     if isinstance(value, dict):

@@ -50,23 +50,23 @@ class FailingEmbedder(WordEmbedder):
 
 
 class RemoteEmbedder(WordEmbedder):
-    """A model that is asked over a network, and may be away."""
+    """An embedder behind a network, which may be down."""
 
     def __init__(self, name: str = "test-distant", dimension: int = DIMENSION) -> None:
         super().__init__(name, dimension)
         self.away = False
         self.asked: list[str] = []
-        """Every text that was paid for."""
+        """Every text that was embedded."""
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Return the vectors, unless it is away."""
+        """Return the vectors, or raise while it is down."""
         if self.away:
             raise EmbeddingFailed.for_now("the endpoint cannot be reached")
         self.asked += texts
         return super().embed(texts)
 
     def attempt(self, texts: Sequence[str]) -> Embedded:
-        """Return the vectors, unless it is away."""
+        """Return the vectors, or raise while it is down."""
         return Embedded(self.embed(texts), sum(len(text.split()) for text in texts))
 
     def expect(self, dimension: int) -> None:
@@ -84,7 +84,7 @@ class RemoteEmbedder(WordEmbedder):
 
 
 class InterruptingEmbedder(WordEmbedder):
-    """Does something else while it embeds, as another thread may at any moment."""
+    """Runs a callback while it embeds, as another thread may at any time."""
 
     def __init__(self) -> None:
         super().__init__()

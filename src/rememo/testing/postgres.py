@@ -1,4 +1,4 @@
-"""Clean databases for tests: on a server of one's own that is started for them, or on yours."""
+"""Empty databases for tests: on a server that is started for them, or on yours."""
 
 import os
 from collections.abc import Generator
@@ -45,7 +45,7 @@ _SETTINGS = (
 
 
 class DatabasePool:
-    """Databases that hold a store without anything in it; used ones are washed and lent again."""
+    """A pool of databases with an empty store; used ones are emptied and lent again."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -42,7 +42,7 @@ class RedisServer(EmbeddedServer):
 
 
 class RedisPrefixes:
-    """Addresses on one server, each with a prefix that nothing stands under yet."""
+    """Addresses on one server, each with an unused key prefix."""
 
     def __init__(self, url: str) -> None:
         self._url = url

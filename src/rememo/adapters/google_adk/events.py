@@ -29,7 +29,7 @@ MARK = "google_adk"
 
 
 def record_id(memory: Memory, *names: str) -> DerivedId:
-    """Return the id of what these names name: the same in every process, so it is stored once."""
+    """Return the record id derived from these names: the same in every process, so each is stored once."""
     return derived_id(memory, str(uuid5(_NAMESPACE, dump_json(list(names)))))
 
 
@@ -49,7 +49,7 @@ def read_event(record: Record) -> Event:
 
 
 def event_text(event: Event) -> str:
-    """Return what a user or an agent says in an event; nothing for calls, their results and thoughts."""
+    """Return the text of a user or an agent in an event; empty for calls, their results and thoughts."""
     parts = (event.content.parts if event.content is not None else None) or []
     return storable_text("\n".join(part.text for part in parts if part.text and not part.thought))
 

@@ -102,7 +102,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         return SearchMemoryResponse(memories=[_retrieved_memory_entry(result) for result in results])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Forget a memory by the id that a search gave; its session keeps the event."""
+        """Forget a memory by its id from a search; its session keeps the event."""
         if memory_id:
             await run_in_thread(self._forget, (app_name, user_id), memory_id)
 
@@ -144,7 +144,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
                 batch.add(text, id=id, data=data, metadata={MARK: "memory", IN_MEMORY: True}, on_conflict="replace")
 
     def _forgotten(self, id: str) -> DerivedId:
-        """Return the id of the record that says that something is not to come back."""
+        """Return the id of the record that marks a memory as forgotten."""
         return record_id(self._memory, "forgotten", derived_name(self._memory, id))
 
     def _forget(self, place: tuple[str, str], id: str) -> None:

@@ -1,4 +1,4 @@
-"""The asynchronous half of a document store: the same on a thread."""
+"""The asynchronous methods of a document store: each runs its synchronous method on a thread."""
 
 from abc import abstractmethod
 from typing import Any
@@ -11,31 +11,31 @@ from rememo.adapters.threads import run_in_thread
 
 
 class AsyncDocumentMethods(MetadataQueries):
-    """Each method once more, for an event loop; `…_async` does what the one without does."""
+    """Asynchronous methods: `x_async` runs `x` on a thread."""
 
     @abstractmethod
     def count_documents(self) -> int:
-        """Do it now."""
+        """Run synchronously."""
 
     @abstractmethod
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        """Do it now."""
+        """Run synchronously."""
 
     @abstractmethod
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Do it now."""
+        """Run synchronously."""
 
     @abstractmethod
     def delete_all_documents(self) -> int:
-        """Do it now."""
+        """Run synchronously."""
 
     @abstractmethod
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """Do it now."""
+        """Run synchronously."""
 
     @abstractmethod
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Do it now."""
+        """Run synchronously."""
 
     async def count_documents_async(self) -> int:
         """Do as `count_documents` does."""

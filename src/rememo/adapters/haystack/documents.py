@@ -20,7 +20,7 @@ from rememo.model.record import Record
 
 KIND: Final = "note"
 UNFILTERABLE: Final = {"haystack": "meta that cannot be filtered by"}
-"""The metadata of a document whose own stands in its data."""
+"""The metadata of a document whose own cannot be filtered by and is stored in its data."""
 _ID: Final = "haystack_id"
 _BYTES: Final = 65_536
 _DEPTH: Final = 15
@@ -83,7 +83,7 @@ def read_document(record: Record, *, embedding: bool = True, score: float | None
 
 
 def retrieved_document(retrieved: RetrievedRecord, *, embedding: bool) -> Document:
-    """Return the document of a note that was found; one that was superseded says so in its meta, under `rememo`."""
+    """Return the document of a retrieved note; a superseded one says so in its meta, under `rememo`."""
     document = read_document(retrieved.record, embedding=embedding, score=retrieved.score)
     return replace(document, meta={**document.meta, **retrieved.mark}) if retrieved.mark else document
 

@@ -1,4 +1,4 @@
-"""Filters of Haystack: what can be asked of the store itself, and the rest."""
+"""Haystack's filters: the conditions that the store can check itself, and the rest."""
 
 import math
 from typing import Any, Final, cast
@@ -13,7 +13,7 @@ _MOST: Final = 32
 
 
 def check_filters(filters: object) -> dict[str, Any] | None:
-    """Return filters that can be applied, or None for all documents; others raise `FilterError` or `ValueError`."""
+    """Return valid filters, or None for all documents; invalid ones raise `FilterError` or `ValueError`."""
     if not filters:
         return None
     if not isinstance(filters, dict):
@@ -29,7 +29,7 @@ def check_filters(filters: object) -> dict[str, Any] | None:
 
 
 def metadata_conditions(filters: dict[str, Any] | None) -> dict[str, Any]:
-    """Return metadata that every document which the filters mean has; more may have it.
+    """Return metadata conditions that every matching document meets; others may meet them too.
 
     That is so for texts and numbers that must be equal. Dates are equal in other ways, and true is 1 there.
     """

@@ -1,4 +1,4 @@
-"""What a document store tells of its documents' meta."""
+"""Queries about the meta of a document store's documents."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ _TYPES: Final = {"bool": "boolean", "int": "int", "float": "float"}
 
 
 class MetadataQueries(ABC):
-    """Questions about the meta of documents, answered by reading them."""
+    """Queries about documents' meta, answered by reading the documents."""
 
     @abstractmethod
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Return the documents that the filters mean."""
+        """Return the documents that match the filters."""
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Return how many documents the filters mean."""
+        """Return how many documents match the filters."""
         return len(self.filter_documents(filters))
 
     def count_unique_metadata_by_filter(self, filters: dict[str, Any], metadata_fields: list[str]) -> dict[str, int]:
-        """Return how many values each field has in the documents that the filters mean."""
+        """Return how many distinct values each field has in the documents that match the filters."""
         documents = self.filter_documents(filters)
         names = [field.removeprefix(_META) for field in metadata_fields]
         return {name: len(_distinct(_field_values(documents, name))) for name in names}

@@ -11,7 +11,7 @@ from rememo.errors import InvalidInput
 
 
 class _Retriever:
-    """What the two have in common."""
+    """The base of both retrievers."""
 
     def __init__(
         self,

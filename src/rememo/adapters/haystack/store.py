@@ -107,7 +107,9 @@ class RememoDocumentStore(AsyncDocumentMethods):
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; a memory that was given as an object raises `InvalidInput`."""
         if isinstance(self._given, Memory):
-            raise InvalidInput("a store over a Memory object cannot be written; give it the memory's path or address")
+            raise InvalidInput(
+                "a store over a Memory object cannot be serialized; give it the memory's path or address"
+            )
         return default_to_dict(
             self,
             memory=self._given if isinstance(self._given, Secret) else str(self._given),
@@ -128,7 +130,7 @@ class RememoDocumentStore(AsyncDocumentMethods):
         return self._view.count(kind=KIND)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Return the documents that the filters mean, in the order they were first written."""
+        """Return the documents that match the filters, in the order they were first written."""
         return [document for _, document in self._matching(filters)]
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
@@ -162,19 +164,19 @@ class RememoDocumentStore(AsyncDocumentMethods):
         return len(given)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """End documents; ids that are not there are passed over."""
+        """Delete documents; unknown ids are ignored."""
         self._end([record.id for record in self._existing_records(document_ids).values()])
 
     def delete_all_documents(self) -> int:
-        """End all documents and return how many there were."""
+        """Delete all documents and return how many."""
         return self._view.delete_where(kind=KIND)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """End the documents that the filters mean and return how many they were."""
+        """Delete the documents that match the filters and return how many."""
         return self._end([record.id for record, _ in self._matching(filters)])
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Set some meta of the documents that the filters mean and return how many they were."""
+        """Update the meta of the documents that match the filters and return how many."""
         matching = self._matching(filters, embedding=True)
         changed = [(record, replace(document, meta={**document.meta, **meta})) for record, document in matching]
         items = [
@@ -194,7 +196,7 @@ class RememoDocumentStore(AsyncDocumentMethods):
         top_k: int = 10,
         return_embedding: bool | None = None,
     ) -> list[Document]:
-        """Return the documents whose embeddings are nearest, best first, among those that the filters mean."""
+        """Return the documents whose embeddings are nearest, best first, among those that match the filters."""
         if not query_embedding or top_k < 0:
             raise InvalidInput("embedding_retrieval() needs a query_embedding, and a top_k from 0")
         among = None if not filters else {record.id for record, _ in self._matching(filters)}

@@ -12,11 +12,11 @@ from rememo.model.record import Record
 
 KIND: Final = "note"
 DOCUMENT_MARK: Final[Mapping[str, Any]] = {"langchain": "document"}
-"""What documents have in their metadata."""
+"""The metadata that marks a document's record."""
 
 
 def note_fields(text: str, metadata: Mapping[str, Any], id: str | None) -> dict[str, Any]:
-    """Return a document as `add_many` takes it; it comes back as it was, whatever a record can hold."""
+    """Return a document as an item for `add_many`; it reads back unchanged, whatever a record can store."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"the text of a document must be text, not {type(text).__name__}")
     stored, metadata = storable_text(text), strip_standing(metadata)
@@ -39,7 +39,7 @@ def read_document(record: Record) -> Document:
 
 
 def retrieved_document(retrieved: RetrievedRecord) -> Document:
-    """Return the document of a record that was found; one that was superseded says so in its metadata, under `rememo`."""
+    """Return the document of a retrieved record; a superseded one says so in its metadata, under `rememo`."""
     document = read_document(retrieved.record)
     return (
         document

@@ -21,7 +21,7 @@ _CACHED_TYPES: Final = (
     Generation, GenerationChunk, ChatGeneration, ChatGenerationChunk, AIMessage, AIMessageChunk, ChatMessage,
     ChatMessageChunk, HumanMessage,
 )  # fmt: skip
-"""All that a cached answer may be made of: nothing else is made of what is stored."""
+"""The only classes that a cached answer is deserialized into."""
 V = TypeVar("V")
 
 
@@ -104,17 +104,17 @@ class RememoCache(MemoryHolder, BaseCache):
         self._ttl = ttl
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
-        """Return what this model answered to this prompt, or None."""
+        """Return this model's cached answer to this prompt, or None."""
         answers = self._memory.kv.get(_cache_key(prompt, llm_string))
         return None if answers is None else [loads(answer, allowed_objects=_CACHED_TYPES) for answer in answers]
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
-        """Keep what this model answered to this prompt."""
+        """Cache this model's answer to this prompt."""
         written = [dumps(answer) for answer in return_val]
         self._memory.kv.set(_cache_key(prompt, llm_string), written, ttl=self._ttl)
 
     def clear(self, **kwargs: Any) -> None:  # noqa: ARG002 - as it is called
-        """Forget all answers of this scope."""
+        """Delete all cached answers of this scope."""
         self._memory.kv.invalidate("langchain/answers/*")
 
 

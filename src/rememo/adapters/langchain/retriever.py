@@ -14,9 +14,9 @@ from rememo.recall.relevance import FLOOR
 
 
 class RememoRetriever(BaseRetriever):
-    """Finds what answers a question among all that a view remembers: messages, facts, documents and the rest.
+    """Retrieves from everything in a view: messages, facts, documents and the rest.
 
-    A document's metadata is the record's, with its kind, score, moment and labels under `rememo`.
+    A document's metadata is the record's, with its kind, score, time and labels under `rememo`.
     """
 
     memory: Memory

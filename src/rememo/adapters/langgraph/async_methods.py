@@ -1,4 +1,4 @@
-"""A checkpointer's verbs for event loops: each runs the plain one on a thread."""
+"""The asynchronous methods of a checkpointer: each runs its synchronous method on a thread."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from rememo.adapters.threads import run_in_thread
 
 
 class AsyncSaverMethods(BaseCheckpointSaver[str]):
-    """A checkpointer whose plain verbs are there."""
+    """A base class that needs the synchronous methods only."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do as `get_tuple` does, on a thread."""

@@ -1,4 +1,4 @@
-"""What a store sees of an item's value: what filters ask of it, and the text it is found by."""
+"""The filters and the searchable text of an item's value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -9,12 +9,12 @@ from rememo.adapters.store_items import iter_texts, join_texts
 
 
 def namespace_filter(prefix: Sequence[str]) -> dict[str, Any]:
-    """Return the conditions of lying in a namespace or below it."""
+    """Return the filter for items in a namespace or below it."""
     return {f"namespace.{depth}": label for depth, label in enumerate(prefix)}
 
 
 def value_filter(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return LangGraph's conditions on a value: there a dot in a key is a part of it."""
+    """Return LangGraph's filter on a value as metadata conditions, with dots in keys escaped."""
     return {"value." + key.replace(".", "\\."): _escape_keys(value) for key, value in wanted.items()}
 
 

@@ -129,7 +129,7 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
             _drop_checkpoints(thread, lambda step, kept=kept: step not in kept)
 
     def _needed(self, thread: ThreadRecords, space: str, id: str) -> Iterator[tuple[str, str]]:
-        """Give a checkpoint and those before it that its channels cannot be told without."""
+        """Yield a checkpoint and the earlier ones that its channels are computed from."""
         config, missing = _config(thread, space, id), None
         while config is not None and (checkpoint := self.get_tuple(config)) is not None:
             yield space, checkpoint.checkpoint["id"]

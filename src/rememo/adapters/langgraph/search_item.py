@@ -1,4 +1,4 @@
-"""What a store found: an item with its score and whether it still holds."""
+"""A search result of the store: an item with its score and its standing."""
 
 from typing import Any, cast
 
@@ -8,7 +8,7 @@ from rememo.model.revision import HitStatus
 
 
 class RememoSearchItem(SearchItem):
-    """An item that a search found."""
+    """A search result with its standing."""
 
     __slots__ = ("status", "superseded_by")
 

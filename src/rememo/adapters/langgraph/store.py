@@ -176,7 +176,7 @@ class RememoStore(MemoryHolder, BaseStore):
         return sorted(wanted)[op.offset : op.offset + op.limit]
 
     def _refresh(self, records: Sequence[Record], *, wanted: bool) -> None:
-        """Let what was read live on for its whole time, where a twentieth of that has passed."""
+        """Renew the time to live of items that were read, once a twentieth of it has passed."""
         current_time = self._clock()
         due = [
             record
@@ -188,7 +188,7 @@ class RememoStore(MemoryHolder, BaseStore):
                 self._prolong([record])
 
     def _prolong(self, records: Sequence[Record]) -> bool:
-        """Let items live on, all or none; False where one of them is gone, or was changed by somebody else."""
+        """Renew the time to live of items, all or none; False where one is gone or was changed by another writer."""
         try:
             with self._memory.batch() as batch:
                 for record in records:
@@ -216,7 +216,7 @@ class RememoStore(MemoryHolder, BaseStore):
                         batch.scope(user=homes[namespace], room=item_room(namespace)).add_many(items)
                     for record in existing:
                         batch.delete(record.id)
-            except NotFound:  # another was faster to delete
+            except NotFound:  # another writer deleted it first
                 if tries + 1 == _MOST_TRIES:
                     raise
             else:
@@ -253,7 +253,7 @@ class RememoStore(MemoryHolder, BaseStore):
 
 
 def _refresh_threshold(record: Record) -> timedelta:
-    """Return how long an item may still have to live and need not be prolonged."""
+    """Return the remaining time to live from which on an item need not be renewed."""
     return timedelta(seconds=(record.data["ttl"] or 0) * (1 - 1 / _REFRESH_SHARE))
 
 
@@ -283,7 +283,7 @@ def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
 
 
 def _run_coroutine(embed: Callable[[Sequence[str]], Coroutine[Any, Any, list[list[float]]]]) -> EmbeddingsFunc:
-    """Return a plain function of one that is awaited, for an event loop on a thread of its own."""
+    """Return a synchronous function that runs an asynchronous one on an event loop in a thread."""
 
     def plain(texts: Sequence[str]) -> list[list[float]]:
         with ThreadPoolExecutor(1) as thread:

@@ -1,4 +1,4 @@
-"""The records of a thread: what a checkpointer keeps, as it stands in a memory."""
+"""A checkpointer's records in a memory."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ from rememo.model.check import dump_json
 from rememo.model.record import STATE, Record
 
 SAVER_RECORDS: Final[Mapping[str, Any]] = {"langgraph": {"$exists": True}}
-"""What the records of a checkpointer have in their metadata."""
+"""The filter for a checkpointer's records."""
 CHECKPOINTS: Final[Mapping[str, Any]] = {"langgraph": "checkpoint"}
-"""What those of checkpoints have."""
+"""The filter for checkpoints among them."""
 _IDS: Final = UUID("3a4c8b0d-9d43-5b2f-a1f6-77c0f1a5d0e2")
 _PIECE_LENGTH: Final = 500_000
 _PAGE: Final = 1_000
@@ -25,7 +25,7 @@ _GREGORIAN: Final = datetime(1582, 10, 15, tzinfo=UTC)
 _TIME_ORDERED_UUID: Final = 6
 
 Tags = dict[str, Any]
-"""What tells a record of a thread from the others: it makes its id, and stands in its metadata."""
+"""The tags that identify a record of a thread: its id is derived from them, and its metadata holds them."""
 
 
 class ThreadRecords:
@@ -80,7 +80,7 @@ class ThreadRecords:
         ]
 
     def contents(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Return what some records hold, by their ids."""
+        """Return the deserialized contents of records, by their ids."""
         names = {record.id: derived_name(self.view, record.id) for record in records}
         more = {
             record.id: [self._piece_id(names[record.id], place) for place in range(1, record.data["pieces"])]
@@ -120,7 +120,7 @@ def checkpoint_key(record: Record) -> tuple[str, str]:
 
 
 def id_time(id: str) -> datetime | None:
-    """Return the time that an id of LangGraph's tells, by which checkpoints are ordered; None for any other id."""
+    """Return the time in a LangGraph id (a UUID version 6), by which checkpoints are ordered; None for any other id."""
     try:
         given = UUID(id)
     except ValueError:
